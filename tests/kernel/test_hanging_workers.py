@@ -48,6 +48,21 @@ def test_a_flush_of_a_stopped_worker_ends(daemon, file_of):
     assert _count(daemon, _HUNG) == 1
 
 
+def test_a_stopped_worker_stays_if_its_death_would_take_the_disk_away(daemon, file_of):
+    """onCrash none: the disk would be removed under its openers, for a debugger."""
+    device = daemon.api.create(loop_spec("data", file_of(), queues=1, recovery={"hangAfter": "2s", "onCrash": "none"}))
+    disk = Disk(device["status"]["id"])
+    pid = daemon.worker_pid("data")
+    os.kill(pid, signal.SIGSTOP)
+    write = disk.write_later(0, block("w"))
+    shown = daemon.api.wait_for("data", lambda device: condition_of(device, "Progress"), "with a condition Progress")
+    assert condition_of(shown, "Progress")["reason"] == _HUNG and shown["status"]["phase"] == "Live"
+    os.kill(pid, signal.SIGCONT)
+    assert write.result() is None
+    daemon.api.wait_for("data", lambda device: condition_of(device, "Progress") is None, "without a condition Progress")
+    assert daemon.worker_pid("data") == pid
+
+
 def test_a_worker_that_spins_is_replaced(make_daemon, file_of):
     daemon = make_daemon(worker=programs.worker_spinning()).start()
     disk = _make(daemon, file_of)

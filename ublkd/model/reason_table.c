@@ -111,12 +111,12 @@ const struct reason_info reason_table[] = {
                 .meaning = "The worker did not finish a step in time, and ublkd killed it.",
                 .advice = "Check whether the backing store answers; ublkd starts another worker." },
         [REASON_WORKER_HUNG] = { "WorkerHung", .transient = true,
-                .meaning = "No request of the disk ended for recovery.hangAfter, because its worker was stopped, "
-                           "spun, or did not know of them.",
-                .advice = "Check what stopped the worker, a debugger perhaps; ublkd kills it once, and starts another "
-                          "worker." },
+                .meaning = "The worker was stopped for recovery.hangAfter, or requests did not end for so long "
+                           "because it spun or did not know of them.",
+                .advice = "Check what stopped the worker, a debugger perhaps; ublkd starts another worker where the "
+                          "spec lets that cost nothing, else the condition Progress says what to do." },
         [REASON_WORKER_STARVED] = { "WorkerStarved",
-                .meaning = "No request of the disk has ended for recovery.hangAfter, because its worker gets no "
+                .meaning = "Requests of the disk have not ended for recovery.hangAfter, because its worker gets no "
                            "CPU.",
                 .advice = "Check the load of the machine, and limits on the CPU time of the service; the disk goes on "
                           "by itself." },
@@ -301,7 +301,7 @@ const struct reason_info reason_table[] = {
                 .advice = "Check the store and the data on the disk; then run 'ublkctl restart "
                           "--accept-write-errors=TOKEN NAME', with the token in its status.writeErrors." },
         [REASON_BACKING_SLOW] = { "BackingSlow",
-                .meaning = "No request of the disk has ended for recovery.hangAfter, because the worker waits for "
+                .meaning = "Requests of the disk have not ended for recovery.hangAfter, because the worker waits for "
                            "the backing store.",
                 .advice = "Check whether the backing store answers: its disk, its file system, its server; the disk "
                           "goes on by itself." },

@@ -40,9 +40,14 @@ bool progress_needs_threads(
 {
         bool needs = lasts(disk_since(memory, look), look->at, patience);
 
-        for (unsigned i = 0; i < look->count && !needs; i++)
-                needs = lasts(
-                        queue_since(&memory->queues[i], &look->queues[i], look->at), look->at, patience);
+        for (unsigned i = 0; i < look->count && !needs; i++) {
+                const struct progress_seen *seen = &memory->queues[i];
+                const struct progress_queue *queue = &look->queues[i];
+
+                needs = lasts(queue_since(seen, queue, look->at), look->at, patience)
+                        || (look->disk_in_flight > 0 && queue->rounds == seen->last.rounds
+                                && lasts(seen->rounds_since, look->at, patience));
+        }
         return needs;
 }
 
@@ -69,21 +74,39 @@ static enum progress judge_running(
         return PROGRESS_UNSURE;
 }
 
+/* A thread that runs without a turn of its loop may have come to grief before it counted what came. */
+static enum progress judge_uncounted(
+        struct progress_seen *seen, const struct progress_queue *queue, uint64_t now)
+{
+        enum progress progress = judge_running(seen, queue, now);
+
+        return progress == PROGRESS_STARVED ? PROGRESS_MADE
+                                            : progress; /* it has nothing to do, for all we know */
+}
+
+/* What keeps a thread that sleeps, or was not found, from its requests. */
+static enum progress judge_asleep(const struct progress_queue *queue, bool full)
+{
+        if (queue->at_store > 0)
+                return full ? PROGRESS_MADE : PROGRESS_SLOW;
+        return queue->thread == THREAD_UNKNOWN ? PROGRESS_UNSURE : PROGRESS_LOST;
+}
+
 /* waits: for its own requests, or for some of the disk that no queue knows of. */
 static enum progress judge_queue(struct progress_seen *seen, const struct progress_queue *queue, bool waits,
-        uint64_t now, uint64_t patience)
+        const struct progress_look *look, uint64_t patience)
 {
-        bool stands = lasts(seen->rounds_since, now, patience);
+        bool runs = queue->thread == THREAD_RUNS && lasts(seen->rounds_since, look->at, patience);
 
-        if (!waits || queue->thread != THREAD_RUNS || !stands)
+        if (!runs)
                 seen->sampled_at = 0;
+        if (runs && waits)
+                return judge_running(seen, queue, look->at);
+        if (runs && look->disk_in_flight > 0)
+                return judge_uncounted(seen, queue, look->at);
         if (!waits)
                 return PROGRESS_MADE;
-        if (queue->thread == THREAD_STOPPED)
-                return PROGRESS_STOPPED;
-        if (queue->thread == THREAD_RUNS && stands)
-                return judge_running(seen, queue, now);
-        return queue->at_store > 0 ? PROGRESS_SLOW : PROGRESS_LOST;
+        return queue->thread == THREAD_STOPPED ? PROGRESS_STOPPED : judge_asleep(queue, look->full);
 }
 
 /* From the least to the most that has to be done about it. */
@@ -130,9 +153,9 @@ static enum progress judge_all(
                 struct progress_seen *seen = &memory->queues[i];
 
                 remember_queue(seen, &look->queues[i], look->at);
-                result = worse(result,
-                        judge_queue(seen, &look->queues[i], unknown || lasts(seen->since, look->at, patience),
-                                look->at, patience));
+                result = worse(
+                        result, judge_queue(seen, &look->queues[i],
+                                        unknown || lasts(seen->since, look->at, patience), look, patience));
         }
         return result;
 }
@@ -161,4 +184,20 @@ uint64_t progress_next(enum progress progress, uint64_t now, uint64_t patience)
 bool progress_calls_for_kill(enum progress progress)
 {
         return progress == PROGRESS_STOPPED || progress == PROGRESS_SPINS || progress == PROGRESS_LOST;
+}
+
+static bool requests_wait(const struct progress_memory *memory)
+{
+        bool wait = memory->disk_since > 0;
+
+        for (unsigned i = 0; i < memory->count; i++)
+                wait = wait || memory->queues[i].since > 0;
+        return wait;
+}
+
+bool progress_kill_is_worth(const struct progress_price *price, const struct progress_memory *memory)
+{
+        if (!price->automatic || price->disk_goes || price->fails_writes)
+                return false;
+        return price->replayed || requests_wait(memory);
 }

@@ -44,6 +44,7 @@ struct progress_look {
         uint64_t at;
         uint64_t disk_ended, disk_in_flight; /* requests, as the kernel counts them */
         bool held;    /* the worker holds requests back: for limits, or until the store has room */
+        bool full;    /* the latter */
         bool stopped; /* the process is, whatever its disk has to do */
         unsigned count;
         struct progress_queue *queues;
@@ -65,8 +66,9 @@ struct progress_memory {
         } *queues;                     /* the caller allocates and frees them: `count` zeroes */
 };
 
-/* Return whether nothing has ended for `patience` on the disk or on one of the queues: then the look needs the
- * threads, too. Changes nothing. memory->count must equal look->count. */
+/* Return whether nothing has ended for `patience` on the disk or on one of the queues, or a loop has not turned while
+ * the disk has requests: then the look needs the threads, too. Changes nothing. memory->count must equal
+ * look->count. */
 bool progress_needs_threads(
         const struct progress_memory *memory, const struct progress_look *look, uint64_t patience);
 /* Remember the look, and return what it shows. Of several queues that stand still, the worst decides: what ends
@@ -74,7 +76,20 @@ bool progress_needs_threads(
 enum progress progress_judge(
         struct progress_memory *memory, const struct progress_look *look, uint64_t patience);
 
-/* Return when to look again: often enough that a standstill is found within one and a half times `patience`. */
+/* Return when to look again: often enough that a standstill is found within one and a half times `patience`, and two
+ * seconds. */
 uint64_t progress_next(enum progress progress, uint64_t now, uint64_t patience);
 /* Return whether only another worker helps. */
 bool progress_calls_for_kill(enum progress progress);
+
+/* What the death of a worker costs, by its spec. */
+struct progress_price {
+        bool automatic;    /* another one takes over at once */
+        bool replayed;     /* no request fails */
+        bool disk_goes;    /* the disk is removed, and made anew */
+        bool fails_writes; /* that wait for room */
+};
+
+/* Return whether a worker that hangs is to be killed: if that costs nothing, or no more than the user has accepted for
+ * a death, and requests wait. */
+bool progress_kill_is_worth(const struct progress_price *price, const struct progress_memory *memory);

@@ -6,15 +6,26 @@ static const struct {
         enum condition_reason reason;
         const char *sentence;
 } reports[_PROGRESS_MAX] = {
-        [PROGRESS_SLOW] = {REASON_BACKING_SLOW,
-                           "Requests wait for the backing store, and none has ended since lastTransitionTime; check "
-                "whether the store answers. The disk goes on by itself when it does."},
-        [PROGRESS_STARVED] = {REASON_WORKER_STARVED,
-                           "The worker gets no CPU, and no request has ended since lastTransitionTime; check the load "
-                "of the machine. The disk goes on by itself."                        },
-        [PROGRESS_LOST] = {REASON_WORKER_HUNG,
-                           "The kernel waits for requests that the worker does not know of, also after another worker "
-                "took over; look into the log of the kernel, and report this."       },
+        [PROGRESS_SLOW] = {REASON_BACKING_SLOW,                                              "Requests wait for the backing store, and have not ended "
+                           "since lastTransitionTime; check whether the "
+                                                "store answers. The disk goes on by itself when it does."},
+        [PROGRESS_STARVED] = {REASON_WORKER_STARVED,                                            "The worker gets no CPU, and requests have not ended "
+                           "since lastTransitionTime; check the load of the "
+                                                     "machine. The disk goes on by itself."},
+        [PROGRESS_STOPPED] = {REASON_WORKER_HUNG,
+                           "The worker is stopped. ublkd does not kill it, because that would cost I/O or the disk, by "
+                "recovery.onCrash and recovery.trigger; find out who stopped it, and let it go on "
+                "(SIGCONT)."},
+        [PROGRESS_SPINS] = {REASON_WORKER_HUNG,          "The worker spins, and requests have not ended since "
+                           "lastTransitionTime. ublkd does not kill it, "
+                                                "because that would cost I/O or the disk, by "
+                                                "recovery.onCrash and recovery.trigger; when the disk is "
+                                                "not in use, run 'ublkctl restart'."},
+        [PROGRESS_LOST] = {REASON_WORKER_HUNG, "The kernel waits for requests that the worker does not know "
+                           "of, and another worker does not help, or "
+                                               "would cost I/O or the disk, by recovery.onCrash and "
+                                               "recovery.trigger; look into the log of the "
+                                               "kernel. When the disk is not in use, run 'ublkctl restart'."},
 };
 
 enum condition_reason progress_reason(enum progress progress)

@@ -151,8 +151,7 @@ static int on_preflight_limit(sd_event_source *source _unused_, uint64_t usec _u
         return 0;
 }
 
-/* The writes have no answer yet: with onFull "wait" the openers must not see an error. */
-static bool would_fail_writes(const struct managed_device *device, const struct device_record *record)
+bool device_preflight_fails_writes(const struct managed_device *device, const struct device_record *record)
 {
         return device_spec_on_crash(record->spec) != ON_CRASH_REISSUE && device_space_is_waited_for(device);
 }
@@ -169,7 +168,7 @@ void device_preflight_begin(struct managed_device *device, const struct device_r
                 conclude(device, 0);
                 return;
         }
-        if (would_fail_writes(device, record)) {
+        if (device_preflight_fails_writes(device, record)) {
                 refuse(device, "Writes wait for room in the backing store, and a restart would fail them, "
                                "because recovery.onCrash is not \"reissue\"; make room first.");
                 return;

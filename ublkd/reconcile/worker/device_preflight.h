@@ -22,6 +22,9 @@ struct restart_preflight {
  * up. */
 void device_preflight_begin(struct managed_device *device, const struct device_record *record,
         void (*then)(struct managed_device *device, int result));
+/* Return whether the end of the worker would fail writes that wait for room (onFull "wait"), and have no answer yet:
+ * the openers must not see an error. */
+bool device_preflight_fails_writes(const struct managed_device *device, const struct device_record *record);
 /* End the preflight: the serving worker has died, so the result does not matter. */
 void device_preflight_give_up(struct managed_device *device);
 /* Return why the restart that was asked for last was refused; NULL: it was not. Valid until the next one. */

@@ -5,6 +5,7 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/progress_condition.h"
+#include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/disks/disk_stat.h"
@@ -51,7 +52,8 @@ static int look_at_region(const struct managed_device *device, struct progress_l
         if (!ret->queues)
                 return -ENOMEM;
         ret->count = stats->queue_count;
-        ret->held = stats->writes_waiting > 0 || stats->total.held > 0;
+        ret->full = stats->writes_waiting > 0;
+        ret->held = ret->full || stats->total.held > 0;
         for (unsigned i = 0; i < ret->count; i++)
                 take_queue(&stats->queues[i], &ret->queues[i]);
         return 0;
@@ -94,6 +96,8 @@ static uint64_t still_since(const struct progress_memory *memory)
 {
         uint64_t since = memory->disk_since, now = monotonic_now();
 
+        if (memory->stopped_since > 0 && (since == 0 || memory->stopped_since < since))
+                since = memory->stopped_since;
         for (unsigned i = 0; i < memory->count; i++) {
                 uint64_t of_queue = memory->queues[i].since;
 
@@ -105,6 +109,13 @@ static uint64_t still_since(const struct progress_memory *memory)
 
 static void show(struct managed_device *device, enum progress progress)
 {
+        static const char *const causes[_PROGRESS_MAX] = {
+                [PROGRESS_SLOW] = "Requests have waited for the backing store",
+                [PROGRESS_STARVED] = "Requests have waited for a worker that gets no CPU",
+                [PROGRESS_STOPPED] = "The worker has been stopped",
+                [PROGRESS_SPINS] = "Requests have waited for a worker that spins",
+                [PROGRESS_LOST] = "Requests have waited that the worker does not know of",
+        };
         enum condition_reason before = progress_reason(device->progress.shown),
                               reason = progress_reason(progress);
 
@@ -115,11 +126,7 @@ static void show(struct managed_device *device, enum progress progress)
         if (reason == REASON_NONE)
                 device_emit(device, EVENT_NORMAL, REASON_PROGRESS_RESUMED, "Requests of the disk end again.");
         else
-                device_emit(device, EVENT_WARNING, reason,
-                        "No request of the disk has ended for recovery.hangAfter: %s.",
-                        progress == PROGRESS_SLOW      ? "the worker waits for the backing store"
-                        : progress == PROGRESS_STARVED ? "the worker gets no CPU"
-                                                       : "the worker does not know of them");
+                device_emit(device, EVENT_WARNING, reason, "%s for recovery.hangAfter.", causes[progress]);
         device_wake(device);
 }
 
@@ -137,9 +144,22 @@ static bool is_unaware_again(const struct managed_device *device, enum progress 
                && device->progress.unaware_ended == device->progress.memory.disk_ended;
 }
 
-static void act(struct managed_device *device, enum progress progress)
+static bool is_worth_a_kill(const struct managed_device *device, const struct device_record *record)
 {
-        if (!progress_calls_for_kill(progress) || is_unaware_again(device, progress)) {
+        const struct progress_price price = {
+                .automatic = record->spec->options.recovery.trigger == TRIGGER_AUTO,
+                .replayed = device_spec_on_crash(record->spec) == ON_CRASH_REISSUE,
+                .disk_goes = device_spec_on_crash(record->spec) == ON_CRASH_NONE,
+                .fails_writes = device_preflight_fails_writes(device, record),
+        };
+
+        return progress_kill_is_worth(&price, &device->progress.memory);
+}
+
+static void act(struct managed_device *device, const struct device_record *record, enum progress progress)
+{
+        if (!progress_calls_for_kill(progress) || is_unaware_again(device, progress)
+                || !is_worth_a_kill(device, record)) {
                 show(device, progress);
                 return;
         }
@@ -171,13 +191,15 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         enum progress progress = PROGRESS_MADE;
         struct progress_look seen = {};
 
-        if (patience == 0 || !device->progress.watched)
+        if (patience == 0)
+                device_progress_end(device);
+        if (!device->progress.watched)
                 return 0;
         /* Without an answer (the disk or the process is just going) the next look sees. */
         if (device->process.state == WORKER_HELD && look(device, record, &seen) >= 0
                 && size_memory(&device->progress.memory, seen.count) >= 0) {
                 progress = judge(device, &seen, patience);
-                act(device, progress);
+                act(device, record, progress);
         }
         free(seen.queues);
         if (device->progress.watched)

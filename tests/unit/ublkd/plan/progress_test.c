@@ -192,6 +192,47 @@ static void test_spins_with_requests_that_it_has_not_counted(void)
         CHECK_INT(look_for(&story, PATIENCE + SECONDS), PROGRESS_SPINS);
 }
 
+/* One that works on the other queue does not hide that. */
+static void test_one_queue_spins_before_it_has_counted(void)
+{
+        struct story story;
+        enum progress progress = PROGRESS_MADE;
+
+        begin(&story);
+        story.queues[1].thread = THREAD_RUNS;
+        issue(&story, -1); /* of queue 1 */
+        for (unsigned i = 0; i < 40 && progress != PROGRESS_SPINS; i++) {
+                issue(&story, 0);
+                end(&story, 0);
+                story.queues[1].cpu_usec += SECONDS;
+                CHECK(i < 30 || progress_needs_threads(&story.memory, &story.look, PATIENCE));
+                progress = look(&story);
+                CHECK(i >= 30 || progress == PROGRESS_MADE);
+                story.look.at += SECONDS;
+        }
+        CHECK_INT(progress, PROGRESS_SPINS);
+}
+
+/* A queue without requests may wake up just as it is looked at. */
+static void test_a_queue_without_requests_that_runs_is_not_starved(void)
+{
+        struct story story;
+
+        begin(&story);
+        story.queues[1].thread = THREAD_RUNS;
+        for (unsigned i = 0; i < 40; i++) {
+                enum progress progress = look(&story);
+
+                CHECK(progress == PROGRESS_MADE || progress == PROGRESS_UNSURE);
+                issue(&story, 0);
+                story.look.at += SECONDS;
+                end(&story, 0);
+                issue(&story, 0);
+                end(&story, 0);
+                story.look.disk_in_flight = i % 2;
+        }
+}
+
 /* A kill would not give it a CPU. */
 static void test_starved(void)
 {
@@ -247,6 +288,52 @@ static void test_held(void)
         CHECK_INT(look_for(&story, 10 * PATIENCE), PROGRESS_MADE);
 }
 
+/* It says that by itself: StoreFull. */
+static void test_full_store(void)
+{
+        struct story story;
+
+        begin(&story);
+        story.look.held = story.look.full = true;
+        issue(&story, 0);
+        CHECK_INT(look_for(&story, 10 * PATIENCE), PROGRESS_MADE);
+}
+
+/* Nothing is killed for what could not be read. */
+static void test_threads_that_are_not_found(void)
+{
+        struct story story;
+
+        begin(&story);
+        story.queues[0].thread = story.queues[1].thread = THREAD_UNKNOWN;
+        issue(&story, -1);
+        CHECK_INT(look_for(&story, PATIENCE), PROGRESS_UNSURE);
+        CHECK_INT(look_for(&story, 5 * SECONDS), PROGRESS_UNSURE);
+}
+
+static void test_what_a_kill_is_worth(void)
+{
+        static const struct {
+                struct progress_price price;
+                bool idle, waits; /* whether it is worth it */
+        } rows[] = {
+                {{.automatic = true, .replayed = true},                       true,  true },
+                {{.automatic = true},                                         false, true },
+                {{.automatic = true, .disk_goes = true},                      false, false},
+                {{.automatic = true, .replayed = true, .fails_writes = true}, false, false},
+                {{.replayed = true},                                          false, false},
+        };
+        const struct progress_memory idle = {}, waits = {.disk_since = 1};
+        struct progress_seen seen = {.since = 1};
+        const struct progress_memory queue_waits = {.count = 1, .queues = &seen};
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                CHECK_INT(progress_kill_is_worth(&rows[i].price, &idle), rows[i].idle);
+                CHECK_INT(progress_kill_is_worth(&rows[i].price, &waits), rows[i].waits);
+                CHECK_INT(progress_kill_is_worth(&rows[i].price, &queue_waits), rows[i].waits);
+        }
+}
+
 /* Of two queues the one counts that only a kill helps. */
 static void test_the_worst_counts(void)
 {
@@ -297,10 +384,15 @@ int main(void)
         test_stopped_without_requests();
         test_spins();
         test_spins_with_requests_that_it_has_not_counted();
+        test_one_queue_spins_before_it_has_counted();
+        test_a_queue_without_requests_that_runs_is_not_starved();
         test_starved();
         test_busy_loop();
         test_unaware();
         test_held();
+        test_full_store();
+        test_threads_that_are_not_found();
+        test_what_a_kill_is_worth();
         test_the_worst_counts();
         test_a_clock_that_jumps();
         test_when_to_look();

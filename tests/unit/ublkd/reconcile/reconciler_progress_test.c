@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define HANG "\"hangAfter\":\"1s\""
+
 enum { HANG_MS = 1000, LATE_MS = 20 * 1000 };
 
 static char tree[] = "/tmp/reconciler-progress-XXXXXX";
@@ -50,11 +52,11 @@ static void put_process(char letter)
         put(folder, "stat", text);
 }
 
-static void bring_up(struct test *test, const char *hang_after)
+static void bring_up(struct test *test, const char *recovery)
 {
         const struct device_record *record;
         _cleanup_close_ int fd = -1;
-        char more[64];
+        char more[128];
         void *base = NULL;
 
         put_disk(3, 0);
@@ -63,7 +65,7 @@ static void bring_up(struct test *test, const char *hang_after)
         world_stop_reconciler(&test->world);
         test->world.progress_places = &places;
         world_start_reconciler(&test->world);
-        snprintf(more, sizeof(more), ",\"id\":0,\"recovery\":{\"hangAfter\":\"%s\"}", hang_after);
+        snprintf(more, sizeof(more), ",\"id\":0,\"recovery\":{%s}", recovery);
         world_put_loop(&test->world, "data", more);
         record = world_record(&test->world, "data");
         fd = runtime_dir_ensure_region(test->world.dir, record->uid,
@@ -99,7 +101,7 @@ static void a_slow_store_is_reported(void)
 {
         struct test test;
 
-        bring_up(&test, "1s");
+        bring_up(&test, HANG);
         test.queue->ops[STATS_READ].begun = 1;
         put_disk(3, 1);
         wait_for_event(&test, REASON_BACKING_SLOW, 1);
@@ -121,7 +123,7 @@ static void a_stopped_worker_is_replaced(void)
 {
         struct test test;
 
-        bring_up(&test, "1s");
+        bring_up(&test, HANG);
         put_process('T');
         wait_for_event(&test, REASON_WORKER_HUNG, 1);
         CHECK_INT(fake_kills, 1);
@@ -134,12 +136,35 @@ static void a_stopped_worker_is_replaced(void)
         world_free(&test.world);
 }
 
+/* By their specs a death would cost the disk, or the disk would wait for a recover. */
+static void a_stopped_worker_whose_death_costs_more_stays(void)
+{
+        static const char *const specs[] = {HANG ",\"onCrash\":\"none\"", HANG ",\"trigger\":\"manual\""};
+
+        for (size_t i = 0; i < ARRAY_SIZE(specs); i++) {
+                struct test test;
+
+                bring_up(&test, specs[i]);
+                put_disk(3, 1);
+                put_process('T');
+                wait_for_event(&test, REASON_WORKER_HUNG, 1);
+                world_settle(&test.world, 20);
+                CHECK_INT(fake_kills, 0);
+                CHECK_INT(condition(&test)->reason, REASON_WORKER_HUNG);
+                CHECK_INT(world_phase(&test.world, "data"), PHASE_LIVE);
+                put_process('S');
+                put_disk(4, 0);
+                wait_for_event(&test, REASON_PROGRESS_RESUMED, 1);
+                world_free(&test.world);
+        }
+}
+
 /* What a second worker does not know of either is not its fault: a third one would not help. */
 static void a_worker_that_knows_of_no_request_is_replaced_once(void)
 {
         struct test test;
 
-        bring_up(&test, "1s");
+        bring_up(&test, HANG);
         put_disk(3, 1);
         wait_for_event(&test, REASON_WORKER_HUNG, 1);
         CHECK_INT(fake_kills, 1);
@@ -156,7 +181,7 @@ static void nothing_is_looked_for_on_request(void)
 {
         struct test test;
 
-        bring_up(&test, "0");
+        bring_up(&test, "\"hangAfter\":\"0\"");
         put_process('T');
         put_disk(3, 1);
         world_settle(&test.world, 3 * HANG_MS);
@@ -175,6 +200,7 @@ int main(void)
         CHECK(mkdtemp(tree));
         a_slow_store_is_reported();
         a_stopped_worker_is_replaced();
+        a_stopped_worker_whose_death_costs_more_stays();
         a_worker_that_knows_of_no_request_is_replaced_once();
         nothing_is_looked_for_on_request();
         snprintf(command, sizeof(command), "rm -r %s", tree);

@@ -11,6 +11,8 @@ int main(void)
         static const enum condition_reason reasons[_PROGRESS_MAX] = {
                 [PROGRESS_SLOW] = REASON_BACKING_SLOW,
                 [PROGRESS_STARVED] = REASON_WORKER_STARVED,
+                [PROGRESS_STOPPED] = REASON_WORKER_HUNG,
+                [PROGRESS_SPINS] = REASON_WORKER_HUNG,
                 [PROGRESS_LOST] = REASON_WORKER_HUNG,
         };
 
