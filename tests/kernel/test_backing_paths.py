@@ -16,6 +16,8 @@ from harness.programs import ublkctl
 from harness.shell import output, run
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _TYPE = "PathLeadsToStore"
 
 

@@ -13,6 +13,8 @@ from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _ROUNDS = 12
 _HELD_AT_MOST = 30  # seconds: some seconds by the clock of ublkd, on a busy machine
 

@@ -15,6 +15,8 @@ from harness.shell import output, run
 from harness.silent_fs import silent_fs
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _MIB = 1 << 20
 _SIZE = 64 * _MIB
 _FAR = 32 * _MIB  # where nothing is allocated

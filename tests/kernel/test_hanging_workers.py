@@ -11,6 +11,8 @@ from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import BLKZEROOUT, Disk, block
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _HANG = {"recovery": {"hangAfter": "2s"}}
 _HUNG = "WorkerHung"
 

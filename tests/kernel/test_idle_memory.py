@@ -13,6 +13,8 @@ from harness.disk import Disk
 from harness.fio import Fio, burst
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _ROUNDS, _REQUESTS = 5, 300
 
 

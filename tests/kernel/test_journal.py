@@ -13,6 +13,8 @@ from harness.api import condition_of, loop_spec, null_spec
 from harness.shell import output, run
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _JOURNALD = "/lib/systemd/systemd-journald"
 _SOCKET = pathlib.Path("/run/systemd/journal/socket")
 # What systemd does for a service: systemd-cat of Debian 12 does not say that stderr is the journal.

@@ -21,6 +21,8 @@ from harness.disk import BLKDISCARD, BLKZEROOUT, Disk, block
 from harness.kernel_disks import null_blk
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _BLOCKS = 5
 _SIZE = 4096
 _APART = 64 << 10  # neighbours would be merged into one write

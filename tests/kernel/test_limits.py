@@ -14,6 +14,8 @@ from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _LOAD = 32  # requests that _load() keeps in flight
 _QUICK = 20  # seconds; what is limited below would take minutes
 

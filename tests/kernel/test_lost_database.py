@@ -16,6 +16,8 @@ from harness.fio import Fio
 from harness.shell import run
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _LINKS = pathlib.Path("/dev/ublk/by-name")
 
 

@@ -9,6 +9,8 @@ from harness import programs
 from harness.disk import Disk, block
 from harness.mapper import Mapped
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 
 def _run(daemon, *arguments):
     """ublkctl: status, stdout and stderr."""

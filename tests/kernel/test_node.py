@@ -19,6 +19,8 @@ from harness.wait import wait_until
 
 import pytest
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _RULE = pathlib.Path("/run/udev/rules.d/60-ublkd.rules")
 _WITNESS = "/sys/class/mem/null"
 _TOKENS = itertools.count()

@@ -14,6 +14,8 @@ from harness.shell import output, run
 from harness.silent_fs import silent_fs
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _MIB = 1 << 20
 
 

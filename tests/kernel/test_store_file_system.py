@@ -12,6 +12,8 @@ from harness.kernel_disks import loop_disk
 from harness.shell import run
 from harness.wait import holds_for, wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _MIB = 1 << 20
 
 

@@ -18,6 +18,8 @@ from harness.shell import run
 from harness.wait import wait_until
 from harness.ways import Way, of_this_kernel, ways
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _MIB = 1 << 20
 _SIZE = 8 * _MIB
 _BLOCK = 4096
