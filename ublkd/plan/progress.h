@@ -86,7 +86,7 @@ bool progress_calls_for_kill(enum progress progress);
 struct progress_price {
         bool automatic;    /* another one takes over at once */
         bool replayed;     /* no request fails */
-        bool disk_goes;    /* the disk is removed, and made anew */
+        bool disk_goes;    /* the disk is removed, and ublkd creates another one */
         bool fails_writes; /* that wait for room */
 };
 

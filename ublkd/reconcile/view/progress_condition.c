@@ -2,45 +2,58 @@
 /* Reports a disk none of whose requests ends. */
 #include "ublkd/reconcile/view/progress_condition.h"
 
-static const struct {
-        enum condition_reason reason;
-        const char *sentence;
-} reports[_PROGRESS_MAX] = {
-        [PROGRESS_SLOW] = {REASON_BACKING_SLOW,                                              "Requests wait for the backing store, and have not ended "
-                           "since lastTransitionTime; check whether the "
-                                                "store answers. The disk goes on by itself when it does."},
-        [PROGRESS_STARVED] = {REASON_WORKER_STARVED,                                            "The worker gets no CPU, and requests have not ended "
-                           "since lastTransitionTime; check the load of the "
-                                                     "machine. The disk goes on by itself."},
-        [PROGRESS_STOPPED] = {REASON_WORKER_HUNG,
-                           "The worker is stopped. ublkd does not kill it, because that would cost I/O or the disk, by "
-                "recovery.onCrash and recovery.trigger; find out who stopped it, and let it go on "
-                "(SIGCONT)."},
-        [PROGRESS_SPINS] = {REASON_WORKER_HUNG,          "The worker spins, and requests have not ended since "
-                           "lastTransitionTime. ublkd does not kill it, "
-                                                "because that would cost I/O or the disk, by "
-                                                "recovery.onCrash and recovery.trigger; when the disk is "
-                                                "not in use, run 'ublkctl restart'."},
-        [PROGRESS_LOST] = {REASON_WORKER_HUNG, "The kernel waits for requests that the worker does not know "
-                           "of, and another worker does not help, or "
-                                               "would cost I/O or the disk, by recovery.onCrash and "
-                                               "recovery.trigger; look into the log of the "
-                                               "kernel. When the disk is not in use, run 'ublkctl restart'."},
+static const enum condition_reason reasons[_PROGRESS_MAX] = {
+        [PROGRESS_SLOW] = REASON_BACKING_SLOW,
+        [PROGRESS_STARVED] = REASON_WORKER_STARVED,
+        [PROGRESS_STOPPED] = REASON_WORKER_HUNG,
+        [PROGRESS_SPINS] = REASON_WORKER_HUNG,
+        [PROGRESS_LOST] = REASON_WORKER_HUNG,
 };
 
 enum condition_reason progress_reason(enum progress progress)
 {
-        return reports[progress].reason;
+        return reasons[progress];
+}
+
+static const char *sentence_of(enum progress progress)
+{
+        switch (progress) {
+        case PROGRESS_SLOW:
+                return "Requests wait for the backing store, and have not ended since lastTransitionTime; "
+                       "check "
+                       "whether the store answers. The disk goes on by itself when it does.";
+        case PROGRESS_STARVED:
+                return "The worker gets no CPU, and requests have not ended since lastTransitionTime; check "
+                       "the "
+                       "load of the machine. The disk goes on by itself.";
+        case PROGRESS_STOPPED:
+                return "The worker is stopped. ublkd does not kill it, because that would cost I/O or the "
+                       "disk, "
+                       "by recovery.onCrash and recovery.trigger; find out who stopped it, and let it go on "
+                       "(SIGCONT).";
+        case PROGRESS_SPINS:
+                return "The worker spins, and requests have not ended since lastTransitionTime. ublkd does "
+                       "not "
+                       "kill it, because that would cost I/O or the disk, by recovery.onCrash and "
+                       "recovery.trigger; when the disk is not in use, run 'ublkctl restart'.";
+        case PROGRESS_LOST:
+                return "The kernel waits for requests that the worker does not know of, and another worker "
+                       "does "
+                       "not help, or would cost I/O or the disk, by recovery.onCrash and recovery.trigger; "
+                       "look "
+                       "into the log of the kernel. When the disk is not in use, run 'ublkctl restart'.";
+        default:
+                return NULL;
+        }
 }
 
 int progress_condition(enum progress progress, uint64_t since, struct device_condition *ret)
 {
         int r;
 
-        if (reports[progress].reason == REASON_NONE)
+        if (reasons[progress] == REASON_NONE)
                 return 0;
-        r = device_condition_set(
-                ret, CONDITION_FALSE, reports[progress].reason, "%s", reports[progress].sentence);
+        r = device_condition_set(ret, CONDITION_FALSE, reasons[progress], "%s", sentence_of(progress));
         if (r >= 0)
                 ret->transition_at = since;
         return r;
