@@ -8,11 +8,13 @@ filter of system calls, which hides them; so the same is tried without it.
 
 import os
 import pathlib
+import signal
 
 import pytest
 
 from harness import programs
 from harness.api import condition_of, loop_spec, null_spec
+from harness.daemon import spares
 from harness.disk import Disk, block
 from harness.hostile import Hostile, victims
 from harness.wait import wait_until
@@ -196,6 +198,14 @@ def test_a_worker_that_cannot_be_confined_does_not_serve(no_namespaces, daemon):
     assert no_namespaces.read_text().strip() == "0"
 
 
+def _end_spares():
+    """Each has the walls that could be had when it was started."""
+    ended = spares()
+    for spare in ended:
+        os.kill(spare, signal.SIGKILL)
+    wait_until(lambda: not set(ended) & set(spares()), "the spares ended")
+
+
 def test_a_restart_that_would_lose_a_wall_is_refused(daemon):
     """The disk stays with its worker, which has the wall."""
     disk = Disk(daemon.api.create(null_spec("disk"))["status"]["id"])
@@ -204,13 +214,14 @@ def test_a_restart_that_would_lose_a_wall_is_refused(daemon):
     before = limit.read_text()
     limit.write_text("0")
     try:
-        for _ in range(2):  # the first may take the spare, which has all walls already
-            answer = daemon.api.request("POST", "/devices/disk/restart?wait=ready&timeout=60s")
+        _end_spares()
+        answer = daemon.api.request("POST", "/devices/disk/restart?wait=ready&timeout=60s")
         assert answer.status_code == 422, answer.text
         assert daemon.worker_pid("disk") == pid
         assert disk.read(0, 4096) == bytes(4096)
     finally:
         limit.write_text(before)
+    _end_spares()
     daemon.api.restart("disk")
 
 
