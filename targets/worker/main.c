@@ -524,6 +524,8 @@ static enum exit_status run(struct worker *worker)
                 return EXIT_USAGE;
         }
         walls_begin(&worker->walls);
+        if (!worker->name && !walls_hold(&worker->walls))
+                return EXIT_FAILED; /* the next worker tries again, and reports it */
         report_all(worker);
         while (status == STAY)
                 status = turn(worker);

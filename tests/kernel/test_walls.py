@@ -8,7 +8,8 @@ filter of system calls, which hides them; so the same is tried without it.
 
 import os
 import pathlib
-import signal
+import socket
+import subprocess
 
 import pytest
 
@@ -198,30 +199,34 @@ def test_a_worker_that_cannot_be_confined_does_not_serve(no_namespaces, daemon):
     assert no_namespaces.read_text().strip() == "0"
 
 
-def _end_spares():
-    """Each has the walls that could be had when it was started."""
-    ended = spares()
-    for spare in ended:
-        os.kill(spare, signal.SIGKILL)
-    wait_until(lambda: not set(ended) & set(spares()), "the spares ended")
+def test_a_spare_that_lacks_a_wall_leaves():
+    """Else it would wait until a recovery needs it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs, subprocess.Popen(
+        [programs.worker_hostile(), "(spare)"], env={**os.environ, "UBLKD_HOSTILE_MISSING": "sandbox_leave_host"},
+        close_fds=False, preexec_fn=lambda: os.dup2(theirs.fileno(), 3),  # pylint: disable=subprocess-popen-preexec-fn
+    ) as spare:
+        try:
+            assert spare.wait(timeout=60) == 1
+        finally:
+            spare.kill()
 
 
 def test_a_restart_that_would_lose_a_wall_is_refused(daemon):
-    """The disk stays with its worker, which has the wall."""
+    """The disk stays with its worker, which has the wall; so has the spare, but the next one would not."""
     disk = Disk(daemon.api.create(null_spec("disk"))["status"]["id"])
     pid = daemon.worker_pid("disk")
     limit = pathlib.Path("/proc/sys/user/max_net_namespaces")
     before = limit.read_text()
+    wait_until(spares, "a spare, with all walls")
     limit.write_text("0")
     try:
-        _end_spares()
         answer = daemon.api.request("POST", "/devices/disk/restart?wait=ready&timeout=60s")
         assert answer.status_code == 422, answer.text
         assert daemon.worker_pid("disk") == pid
         assert disk.read(0, 4096) == bytes(4096)
     finally:
         limit.write_text(before)
-    _end_spares()
     daemon.api.restart("disk")
 
 

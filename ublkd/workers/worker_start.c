@@ -202,7 +202,9 @@ static int take_spare(struct worker_start *start, const struct worker_msg *confi
 int worker_start_run(struct worker_start *start, const struct worker_msg *config,
         const int fds[_CONFIG_FD_MAX], struct worker_process *ret)
 {
-        int r = take_spare(start, config, fds, ret);
+        /* A preflight tells what a new process can have; the spare may have a wall that none can have any more. */
+        bool preflight = config->config.lock == WORKER_LOCK_NEVER;
+        int r = preflight ? -EPIPE : take_spare(start, config, fds, ret);
 
         plan_spare(start);
         return r == -EPIPE ? start_process(start, config->config.name, config, fds, ret) : r;
