@@ -7,6 +7,7 @@ pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson>=1.7)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd>=0.9.75)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3>=3.40)
+pkg_check_modules(BLKID REQUIRED IMPORTED_TARGET blkid>=2.38)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl>=7.88)
 
 # liburing of the worker. Every recovery starts a worker. With a static library the loader has one file less to find,

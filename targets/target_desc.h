@@ -12,10 +12,17 @@ enum target_flag {
         TARGET_REGISTERED_BUFFERS = 1 << 4, /* never looks at the bytes: they may stay in the kernel */
 };
 
+/* What a worker of the target keeps of that which every other worker gives up (targets/worker/walls.h). */
+enum target_need {
+        TARGET_NEEDS_NETWORK =
+                1 << 0, /* to connect by TCP, from the network of ublkd, also while it serves */
+};
+
 struct target_desc {
         const char *name;    /* the "type" in a spec */
         const char *summary; /* one line, for GET /targets */
         unsigned flags;      /* enum target_flag */
+        unsigned needs;      /* enum target_need */
         bool size_required;  /* the target has no size of its own */
         const struct option_table *options;
 };

@@ -6,6 +6,8 @@
 #include "ublkd/base/log.h"
 #include "ublkd/model/device_status.h"
 #include "ublkd/manager.h"
+#include "ublkd/partitions/partition_reader.h"
+#include "ublkd/partitions/partition_wire.h"
 #include "ublkd/paths/path_watcher.h"
 #include "ublkd/driver/ublk_ctl.h"
 
@@ -65,7 +67,8 @@ enum {
         OPT_HELP = 'h',
         OPT_VERSION = 512,
         OPT_HELPER,
-        OPT_PATH_WATCHER
+        OPT_PATH_WATCHER,
+        OPT_PARTITION_READER
 };
 
 static const struct option options[] = {
@@ -83,6 +86,7 @@ static const struct option options[] = {
         {"version", no_argument, NULL, OPT_VERSION},
         {"control-helper", no_argument, NULL, OPT_HELPER}, /* for ublk_ctl only */
         {"path-watcher", no_argument, NULL, OPT_PATH_WATCHER}, /* for path_watch only */
+        {PARTITION_READER_NAME, no_argument, NULL, OPT_PARTITION_READER}, /* for partition_scan only */
         {},
 };
 
@@ -90,7 +94,7 @@ struct arguments {
         struct manager_options manager;
         const char *listen[LISTEN_MAX];
         char worker[PATH_MAX];
-        bool helper, path_watcher, done;
+        bool helper, path_watcher, partition_reader, done;
 };
 
 static int parse_log_level(const char *text)
@@ -275,6 +279,9 @@ static int parse_one(struct arguments *arguments, int option)
         case OPT_PATH_WATCHER:
                 arguments->path_watcher = true;
                 return 0;
+        case OPT_PARTITION_READER:
+                arguments->partition_reader = true;
+                return 0;
         case OPT_HELP:
                 fputs(usage_text, stdout);
                 arguments->done = true;
@@ -367,7 +374,9 @@ int main(int argc, char *argv[])
                 return ublk_ctl_helper_main(PROC_SPAWN_FIRST_FD);
         if (arguments.path_watcher)
                 return path_watcher_main(PROC_SPAWN_FIRST_FD, NULL);
-        log_open(0);
+        if (arguments.partition_reader)
+                return partition_reader_main(PARTITION_ANSWER_FD, PARTITION_DISK_FD);
+        log_open();
         if (choose_worker(&arguments) < 0)
                 return EXIT_FAILURE;
         find_readers(&arguments.manager.readers);

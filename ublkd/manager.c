@@ -12,10 +12,11 @@
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
 #include "ublkd/disk_users/disk_search.h"
-#include "ublkd/disks/disk_watch.h"
+#include "ublkd/event_loop.h"
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/host/served_disk.h"
 #include "ublkd/host/state_look.h"
+#include "ublkd/optional_parts.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/reconcile/device_reach.h"
 #include "ublkd/reconcile/reconciler.h"
@@ -27,7 +28,6 @@
 #include "ublkd/store/event_writer.h"
 
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
@@ -45,14 +45,16 @@ struct manager {
         struct record_keeper *record_keeper;
         struct ublk_ctl *ctl; /* open, being opened, or failed to open */
         struct event_writer *event_writer;
-        int events_error;      /* -errno of the last write; 0: it worked */
-        const char *state_dir; /* of the options */
+        int events_error;                    /* -errno of the last write; 0: it worked */
+        const char *state_dir;               /* of the options */
+        struct worker_groups *worker_groups; /* NULL: it could not be opened */
         struct worker_start *worker_start;
         struct disk_search *disk_search;
         struct disk_timeout *disk_timeout;
+        struct partition_scanner *partition_scanner; /* as worker_groups */
         struct path_watches *path_watches;
         struct fd_store *fd_store;
-        struct disk_watch *disk_watch; /* NULL: it could not be opened */
+        struct disk_watch *disk_watch; /* as worker_groups */
         struct reconciler *reconciler; /* NULL until the control plane has opened or failed */
         struct foreign_scan *foreign_scan;
         struct state_look *state_look;
@@ -425,16 +427,12 @@ static void on_disk_changed(void *userdata, int number)
                 reconciler_disk_changed(manager->reconciler, number);
 }
 
-/* ublkd serves disks also without the watch. */
-static void open_disk_watch(struct manager *manager)
+static void open_optional_parts(struct manager *manager)
 {
-        int r = disk_watch_new(manager->event, on_disk_changed, manager, &manager->disk_watch);
-
-        if (r < 0)
-                log_errno(LOG_WARNING, NULL, r,
-                        "Listening to udev failed: %s; without the udev rule of ublkd, new disks may belong "
-                        "to root:disk",
-                        strerror(-r));
+        manager->worker_groups = optional_worker_groups(manager->event);
+        worker_start_use_groups(manager->worker_start, manager->worker_groups);
+        manager->partition_scanner = optional_partition_scanner(manager->event);
+        manager->disk_watch = optional_disk_watch(manager->event, on_disk_changed, manager);
 }
 
 static int open_reconciler(struct manager *manager)
@@ -450,6 +448,8 @@ static int open_reconciler(struct manager *manager)
                         .disk_search = manager->disk_search,
                         .disk_timeout = manager->disk_timeout,
                         .progress_places = &progress_places,
+                        .partition_scanner = manager->partition_scanner,
+                        .worker_groups = manager->worker_groups,
                         .path_watches = manager->path_watches,
                         .fd_store = manager->fd_store,
                         .boot_pass_done = on_boot_pass_done,
@@ -485,29 +485,6 @@ static int open_state_look(struct manager *manager)
                 &manager->state_look);
 }
 
-static int open_event(struct manager *manager)
-{
-        static const int ends[] = {SIGTERM, SIGINT};
-        sigset_t mask;
-        int r = sd_event_default(&manager->event);
-
-        if (r < 0)
-                return r;
-        sigemptyset(&mask);
-        for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-                sigaddset(&mask, ends[i]);
-        if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
-                return -errno;
-        if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-                return -errno;
-        for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-                r = sd_event_add_signal(manager->event, NULL, ends[i], NULL, NULL); /* NULL: ends the loop */
-                if (r < 0)
-                        return r;
-        }
-        return sd_event_set_watchdog(manager->event, true);
-}
-
 int manager_new(const struct manager_options *options, struct manager **ret, struct problem_list *problems)
 {
         _cleanup_(manager_free_pointer) struct manager *manager = calloc(1, sizeof(*manager));
@@ -515,7 +492,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
 
         if (!manager)
                 return -ENOMEM;
-        r = open_event(manager);
+        r = event_loop_open(&manager->event);
         if (r >= 0)
                 r = fd_store_new(&manager->fd_store);
         if (r >= 0)
@@ -547,7 +524,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_state_look(manager);
         if (r >= 0)
-                open_disk_watch(manager);
+                open_optional_parts(manager);
         if (r >= 0)
                 r = open_runtime_guard(manager);
         if (r >= 0)
@@ -570,10 +547,12 @@ struct manager *manager_free(struct manager *manager)
         reconciler_free(manager->reconciler);
         disk_search_free(manager->disk_search);
         disk_timeout_free(manager->disk_timeout);
+        partition_scanner_free(manager->partition_scanner);
         path_watches_free(manager->path_watches);
         foreign_scan_free(manager->foreign_scan);
         state_look_free(manager->state_look);
         worker_start_free(manager->worker_start);
+        worker_groups_free(manager->worker_groups);
         sd_event_source_disable_unref(manager->control_retry);
         ublk_ctl_free(manager->ctl);
         event_writer_free(manager->event_writer);

@@ -159,7 +159,7 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                  METRIC_COUNTER, rounds_of, true},
                 {"ublkd_device_io_unregistered_total", "Requests whose buffers the driver did not register.",
                  METRIC_COUNTER, unregistered_of, true},
-                {"ublkd_device_io_nudges_total", "How often no flush or discard had ended for a second.",
+                {"ublkd_device_io_nudges_total", "How often no request of a kind had ended for a second.",
                  METRIC_COUNTER, nudges_of, true},
         };
         /* clang-format on */

@@ -81,6 +81,15 @@ void chan_hang_up(struct chan *chan)
         chan->connection = close_fd(chan->connection);
 }
 
+int chan_offer(struct chan *chan, const struct worker_msg *msg)
+{
+        int r = chan->connection < 0 ? 0 : worker_msg_send(chan->connection, msg);
+
+        if (r < 0 && r != -EAGAIN)
+                chan_hang_up(chan);
+        return r;
+}
+
 int chan_send(struct chan *chan, const struct worker_msg *msg, int fd)
 {
         const int fds[_CONFIG_FD_MAX] = {fd, -1};

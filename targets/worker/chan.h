@@ -23,6 +23,9 @@ void chan_close(struct chan *chan);
 int chan_accept(struct chan *chan);
 /* End the connection. */
 void chan_hang_up(struct chan *chan);
+/* Send a message, if the peer has room for it. Return 0, also without a connection; -EAGAIN: it has none now; other
+ * -errno after ending the connection. */
+int chan_offer(struct chan *chan, const struct worker_msg *msg);
 /* Send a message. fd: goes with it and stays the caller's; -1: none. May wait a second for a peer that does
  * not read. Return 0, also without a connection; or -errno after ending the connection, because the peer is
  * gone or has not read. */

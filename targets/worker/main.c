@@ -203,6 +203,16 @@ static enum exit_status begin_to_lock(struct worker *worker)
         return become_open(worker);
 }
 
+/* A preflight worker is of no use to the next ublkd, which does not look for it. It may be in a call that waits for
+ * the store, and not see that its channel is closed: so the kernel ends it with ublkd. Return whether ublkd is there. */
+static bool end_with_ublkd(const struct worker *worker)
+{
+        struct pollfd channel = {.fd = worker->chan.connection};
+
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        return poll(&channel, 1, 0) == 0;
+}
+
 /* From here on this process is the worker of one device. Sets those descriptors to -1 that it takes over. */
 static enum exit_status open_backend(struct worker *worker, const struct worker_msg *msg, int *fds)
 {
@@ -211,6 +221,8 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
 
         show_name(worker->shown, msg->config.name);
         worker->name = worker->shown;
+        if (msg->config.lock == WORKER_LOCK_NEVER && !end_with_ublkd(worker))
+                return EXIT_LEFT;
         r = chan_listen(&worker->chan, TAKE_FD(fds[CONFIG_FD_LISTENER]));
         if (r < 0)
                 return fail_with(worker, r, "NotStartedByUblkd", "The device's socket cannot be listened on");
@@ -219,8 +231,10 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
                 r = map_region(worker, TAKE_FD(fds[CONFIG_FD_REGION]), &problems);
         if (r >= 0)
                 r = choose_cpus(&worker->config, &problems);
-        if (r >= 0)
+        if (r >= 0) {
+                walls_fit_target(&worker->walls, worker->config.target->desc->needs);
                 r = disk_open(&worker->config, TAKE_FD(fds[CONFIG_FD_STORE]), &worker->disk, &problems);
+        }
         latch_cut(worker);
         if (r < 0)
                 (void)report_backing(worker);
@@ -543,6 +557,7 @@ int main(int argc, char **argv)
                 .chan = {.connection = -1, .listener = -1},
                 .number = -1,
                 .disk = {.device.store = {.given = -1, .kept = -1}},
+                .walls.network = -1,
                 .node_folder = -1,
                 .node = -1,
         };
@@ -564,7 +579,7 @@ int main(int argc, char **argv)
         (void)prctl(PR_SET_NAME, "ublkd-worker", 0, 0, 0);
         (void)mallopt(M_ARENA_MAX, 1); /* threads allocate only as they start: no heap for each */
         ignore_signals();
-        log_open(getpid());
+        (void)log_open_relay(WORKER_LOG_FD); /* started by an older ublkd: its stderr, until READY */
         worker.shown = argv[1];
         if (strncmp(worker.shown, WORKER_SPARE_NAME, strlen(WORKER_SPARE_NAME)) != 0)
                 worker.name = worker.shown;

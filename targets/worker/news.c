@@ -19,6 +19,8 @@ void news_send(struct news *news, const struct shared *shared, struct chan *chan
 
         if (now_there == news->reported)
                 return;
-        if (chan_send(chan, &(struct worker_msg){.type = WORKER_MSG_NEWS}, -1) >= 0)
+        /* A supervisor that does not read now has NEWS to read, and looks at the region after it. It must not lose the
+         * connection for that. */
+        if (chan_offer(chan, &(struct worker_msg){.type = WORKER_MSG_NEWS}) >= 0)
                 news->reported = now_there;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* When a worker gives up what. */
 #include "targets/worker/walls.h"
+#include "targets/target_desc.h"
 #include "targets/worker/os/call_filter.h"
 #include "targets/worker/os/landlock.h"
 #include "targets/worker/os/sandbox.h"
+#include "ublkd/base/cleanup.h"
 #include "ublkd/base/log.h"
 
 /* The reports of a sanitizer need paths, calls, and the sight of the memory: under it those walls are missing. */
@@ -24,7 +26,16 @@ static void note(struct walls *walls, const char *what, int result)
 void walls_begin(struct walls *walls)
 {
         note(walls, "no new privileges", sandbox_begin());
-        note(walls, "namespaces of its own", sandbox_leave_host());
+        note(walls, "namespaces of its own", sandbox_leave_host(&walls->network));
+}
+
+/* The walls that come later leave out what `connects` says. */
+void walls_fit_target(struct walls *walls, unsigned needs)
+{
+        walls->connects = needs & TARGET_NEEDS_NETWORK;
+        if (walls->connects)
+                note(walls, "the network of its target", sandbox_keep_network(walls->network));
+        walls->network = close_fd(walls->network);
 }
 
 void walls_leave_files(struct walls *walls)
@@ -35,7 +46,7 @@ void walls_leave_files(struct walls *walls)
 void walls_close_access(struct walls *walls)
 {
         if (!SANITIZED)
-                note(walls, "Landlock", landlock_close());
+                note(walls, "Landlock", landlock_close(walls->connects));
 }
 
 void walls_note_privileges(struct walls *walls, int result)
@@ -54,8 +65,8 @@ void walls_close(struct walls *walls)
         if (SANITIZED)
                 return;
         note(walls, "memory that is hidden", sandbox_hide_memory());
-        note(walls, "a log that is closed", log_close());
-        note(walls, "a filter of system calls", call_filter_install());
+        note(walls, "a log of its own", log_close_shared());
+        note(walls, "a filter of system calls", call_filter_install(walls->connects));
 }
 
 /* Any user but root will do. */

@@ -2,7 +2,8 @@
 /* When a worker gives up what: os/sandbox.h, os/landlock.h and os/call_filter.h say how.
  *
  * The walls go up in this order, each as soon as nothing needs what it takes away: at the start of the process,
- * which is before its device is known; when its store is open; when /dev/ublkcN is; when all queues have fetched.
+ * which is before its device is known; when its target is known; when its store is open; when /dev/ublkcN is; for each queue, when
+ * its ring is ready and before it fetches; when all queues have fetched.
  * The first that cannot be built is remembered, and the worker refuses to serve. */
 #pragma once
 
@@ -12,12 +13,16 @@
 struct walls {
         bool best_effort; /* serve with the walls that there are; set before any other */
         uint32_t user;    /* uid and gid to serve with; 0: those that it has */
+        int network;      /* the way back to that of the host, until the target is known; or -errno */
+        bool connects;    /* the target needs the network */
         int error;        /* -errno of the first that is missing; 0: none is */
         const char *missing;
 };
 
 /* Keep the process from new privileges, and in namespaces of its own. Call at its start. */
 void walls_begin(struct walls *walls);
+/* Leave out what the target needs (enum target_need). Call before it opens the store, once. */
+void walls_fit_target(struct walls *walls, unsigned needs);
 /* Leave all paths behind. Call when the store is open. */
 void walls_leave_files(struct walls *walls);
 /* Close every way to open something. Call before the first thread, which inherits it. */
@@ -26,7 +31,7 @@ void walls_close_access(struct walls *walls);
  * them. */
 void walls_note_privileges(struct walls *walls, int result);
 /* Drop what is left, after all queues have fetched and their threads have dropped theirs. The process writes
- * nothing to the log after this. */
+ * to no log but its own after this. */
 void walls_close(struct walls *walls);
 /* Build all walls at once, in a process that will not serve: what is missing for it is missing for the worker
  * that serves next. */

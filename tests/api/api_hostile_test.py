@@ -432,7 +432,7 @@ def test_random_requests(impatient):
 def documented_limits():
     """The table in docs/api.md: name → number."""
     text = (pathlib.Path(__file__).resolve().parents[2] / "docs/api.md").read_text()
-    table = text.split("## Limits")[1].split("\n| name |")[1].split("\n\n")[0]
+    table = text.split("\n## Limits\n")[1].split("\n| name |")[1].split("\n\n")[0]
     limits = {}
     for row in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.MULTILINE):
         names, numbers = re.findall(r"`(\w+)`", row[0]), re.findall(r"\d+", row[1])

@@ -229,6 +229,9 @@ class Specs:
             }
         )
 
+    def io_max(self):
+        return self.members({"iops": self.number(1, 10000000), "bytesPerSec": self.amount(1024, 1 << 40, 1)})
+
     def labels(self):
         most = 70 if self.chance(self.evil) else 5
         keys = [self.pick("", "x/") + "k" + self.letters("aZ9._/-" + ("=\n \u00e4" if self.evil else ""), 5) + "k" for _ in range(self.random.randint(0, most))]
@@ -285,8 +288,17 @@ class Specs:
                     }
                 ),
                 "limits": lambda: self.members({"read": self.limits, "write": self.limits}),
+                "resources": lambda: self.members(
+                    {
+                        "cpuWeight": self.number(1, 10000),
+                        "memoryMax": self.amount(16777216, 4503599627370496, 1),
+                        "ioMax": lambda: self.members({"read": self.io_max, "write": self.io_max}),
+                        "pidsMax": self.number(64, 4194304),
+                    }
+                ),
                 "busyPollUs": self.number(0, 10000),
                 "onFull": lambda: self.pick("error", "wait", *(["Wait", ""] if self.evil else [])),
+                "partitions": lambda: self.pick(True, False),
                 "id": self.number(0, 1048575),
                 "owner": lambda: self.members(
                     {

@@ -27,7 +27,9 @@ OPTIONS = {
 INSTALLED = {
     "etc/groups/ublkd.conf",
     "etc/modules/ublkd.conf",
+    "etc/units/ublkd-workers.service",
     "etc/units/ublkd.service",
+    "etc/units/ublkd.slice",
     "etc/units/ublkd.socket",
     "opt/man/man1/ublkctl.1",
     "opt/man/man5/ublkd-device.5",

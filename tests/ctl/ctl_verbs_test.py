@@ -141,6 +141,7 @@ FAULTS = {
     "Durable": ("FlushFailed", "A flush failed. Every flush fails."),
     "Space": ("StoreFull", "A write has found no room in the backing store."),
     "Progress": ("BackingSlow", "The worker waits for the backing store."),
+    "Resources": ("ResourcesNotInForce", "No limit of resources is in force."),
 }
 
 
@@ -165,7 +166,7 @@ def test_list_shows_all_faults_of_a_disk(ctl, server):
     for kind, (reason, sentence) in FAULTS.items():
         server.tell(f"condition data {kind} False {reason} {sentence}")
     server.tell("condition data PathLeadsToStore False PathGone It is gone.")
-    assert ctl("list").rows[0][-1] == "FlushFailed,BackingTruncated,StoreFull,BackingSlow"
+    assert ctl("list").rows[0][-1] == "FlushFailed,BackingTruncated,StoreFull,BackingSlow,ResourcesNotInForce"
 
 
 def test_list_shows_why_a_device_is_not_live(ctl, server):

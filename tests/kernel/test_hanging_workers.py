@@ -2,7 +2,9 @@
 """Workers that live and answer nothing: one that is stopped or spins is replaced, one that waits for its store is not."""
 
 import os
+import pathlib
 import signal
+import time
 
 import pytest
 
@@ -95,21 +97,67 @@ def test_a_worker_that_waits_for_its_store_stays(daemon, api, store):
     api.delete("data")
 
 
-def test_an_operation_that_is_late_is_nudged(api, store):
+def _late_zeroes(disk, store):
+    return store.holding(), lambda: disk.zero_later(BLKZEROOUT, 0, 65536)
+
+
+def _late_write(disk, store):
+    return store.holding(), lambda: disk.write_later(0, bytes(65536))
+
+
+def _late_read(disk, store):
+    return store.holding_reads(), lambda: disk.read_later(1 << 20, 65536)  # which no cache has
+
+
+@pytest.mark.both
+@pytest.mark.parametrize(
+    ("make_late", "direct"),
+    [(_late_zeroes, "on"), (_late_write, "on"), (_late_read, "on"), (_late_read, "off")],
+    ids=["write-zeroes", "write", "read", "buffered-read"],
+)
+def test_an_operation_that_is_late_is_nudged(api, store, make_late, direct):
     """Once a second, since some kernels forget to wake the thread that is to perform it; that harms no other kernel."""
-    device = api.create(loop_spec("data", store.path, queues=1))
+    device = api.create(loop_spec("data", store.path, target={"directIo": direct}, queues=1))
     disk = Disk(device["status"]["id"])
+    holding, begin = make_late(disk, store)
 
     def nudges():
         return api.ask("GET", "/devices/data/stats", 200)["total"]["nudges"]
 
-    with store.holding():
-        zeroed = disk.zero_later(BLKZEROOUT, 0, 65536)
-        wait_until(lambda: nudges() >= 2, "two nudges")
-        assert not zeroed.done
-    assert zeroed.result() is None
+    before = nudges()
+    with holding:
+        late = begin()
+        wait_until(lambda: nudges() >= before + 2, "two nudges")
+        assert not late.done
+    late.result()
     assert disk.read(0, 65536) == bytes(65536)
     api.delete("data")
+
+
+def _switches(pid):
+    """How often threads of the queues have gone to sleep."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+    statuses = [(task / "status").read_text() for task in tasks if (task / "comm").read_text().startswith("queue-")]
+    assert statuses
+    return [line for status in statuses for line in status.splitlines() if line.startswith("voluntary_ctxt_switches")]
+
+
+def test_a_queue_without_requests_sleeps(daemon, file_of):
+    """It looks for late requests only while there are some."""
+    disk = _make(daemon, file_of)
+    pid = daemon.worker_pid("data")
+    disk.read(0, 4096)
+    began = _switches(pid)
+    wait_until(lambda: _switches(pid) != began, "the last look")
+    seen = [time.monotonic(), _switches(pid)]
+
+    def is_asleep():
+        now = _switches(pid)
+        if now != seen[1]:
+            seen[:] = [time.monotonic(), now]
+        return time.monotonic() - seen[0] > 4
+
+    wait_until(is_asleep, "four seconds of sleep", timeout=20)
 
 
 def test_requests_that_wait_for_their_limit_are_not_a_hang(daemon, file_of):

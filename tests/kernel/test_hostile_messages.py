@@ -4,96 +4,62 @@
 The measure is the same guest, slow as it may be, where the worker of the device is killed by SIGKILL instead.
 """
 
+import contextlib
 import os
-import socket
 import statistics
-import threading
+import subprocess
+import sys
 import time
 
 import pytest
 
 from harness import programs
 from harness.api import condition_of, null_spec
+from harness.bystander import HEALTH_LIMIT, NOISE, ROUNDS, measure, summary
 from harness.disk import Disk, block
 from harness.hostile import Hostile, deed_number
 from harness.wait import holds_for, wait_until
-
-_HEALTH_LIMIT = 0.1  # seconds
-_NOISE = 0.05  # likewise: what the guest adds by itself
-_ROUNDS = 3
-_SERVED_LONG = 1.2  # seconds: ublkd replaces the worker at once that has served for one
-
-
-class _Health:
-    """Asks /healthz again and again, and notes how long each answer takes. Its own client costs the guest little."""
-
-    def __init__(self, daemon):
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(str(daemon.runtime / "ublkd.sock"))
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self.times = []
-
-    def _ask(self):
-        self._socket.sendall(b"GET /healthz HTTP/1.1\r\nHost: ublkd\r\n\r\n")
-        return self._socket.recv(65536)
-
-    def _run(self):
-        while not self._end.is_set():
-            began = time.monotonic()
-            answer = self._ask()
-            self.times.append(time.monotonic() - began)
-            if not answer.startswith(b"HTTP/1.1 200 "):
-                self.times.append(float("inf"))
-                return
-            self._end.wait(0.02)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._end.set()
-        self._thread.join()
-        self._socket.close()
-
-
-def _recover(daemon):
-    """Kill the worker of the device "other"; return how long its recovery took, in seconds."""
-    before = daemon.api.get("other")["status"]["recoveries"]["count"]
-    daemon.kill_worker("other")
-    device = daemon.api.wait_for(
-        "other", lambda seen: seen["status"]["recoveries"]["count"] > before, "recovered", timeout=120
-    )
-    daemon.api.wait_phase("other", "Live")
-    return device["status"]["recoveries"]["lastMs"] / 1000
-
-
-def _measure(daemon, disturb):
-    """Return the times of some recoveries of "other", and those of /healthz meanwhile."""
-    recoveries = []
-    with _Health(daemon) as health:
-        for _ in range(_ROUNDS):
-            daemon.api.wait_phase("hostile", "Live")
-            holds_for(lambda: daemon.api.phase("other") == "Live", _SERVED_LONG, "the disk is served")
-            disturb()
-            recoveries.append(_recover(daemon))
-    return recoveries, health.times
-
-
-def _summary(what, recoveries, health):
-    return (
-        f"{what}: recoveries {', '.join(f'{1000 * took:.0f}' for took in recoveries)} ms, /healthz median "
-        f"{1000 * statistics.median(health):.1f} ms, worst {1000 * max(health):.1f} ms of {len(health)}"
-    )
 
 
 def _reasons(daemon, name):
     return [event["reason"] for event in daemon.events(name)]
 
 
+@contextlib.contextmanager
+def _busy_process():
+    """An ordinary process that spins."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        yield
+        process.kill()
+
+
+def _measure(daemon, disturb):
+    return measure(daemon, prepare=lambda: daemon.api.wait_phase("hostile", "Live"), disturb=disturb)
+
+
+def _compare(what, daemon, disturb, calm_is=contextlib.nullcontext):
+    """Recoveries and /healthz while `disturb` goes on, beside the same while the worker is killed instead."""
+    with calm_is():
+        calm, calm_health = _measure(daemon, lambda: daemon.kill_worker("hostile"))
+    disturbed, disturbed_health = _measure(daemon, disturb)
+    print(summary("killed", calm, calm_health))
+    print(summary(what, disturbed, disturbed_health))
+    assert statistics.median(disturbed) <= 2 * statistics.median(calm) + NOISE
+    assert statistics.median(disturbed_health) <= max(HEALTH_LIMIT, 2 * statistics.median(calm_health))
+    assert max(disturbed_health) <= max(HEALTH_LIMIT, 3 * max(calm_health))
+
+
+def _check_replaced(daemon, disk, attackers):
+    for pid in attackers:
+        wait_until(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), "the attacking worker is dead")
+    wanted = ROUNDS + len(attackers)
+    daemon.api.wait_for("hostile", lambda seen: seen["status"]["recoveries"]["count"] >= wanted, "recovered each time")
+    assert daemon.api.get("hostile")["status"]["worker"]["pid"] not in attackers
+    disk.write(0, block("w"))
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("deed", ["ready", "news", "largest", "grown"])
+@pytest.mark.parametrize("deed", ["ready", "news", "largest", "grown", "notice"])
 def test_a_flood_of_messages_holds_up_no_other_device(deed, lair, make_daemon):
     daemon = make_daemon(worker=programs.worker_hostile()).start()
     disk = Disk(daemon.api.create(null_spec("hostile"))["status"]["id"])
@@ -106,22 +72,41 @@ def test_a_flood_of_messages_holds_up_no_other_device(deed, lair, make_daemon):
             flooders.append(pid)
             Hostile(lair, pid, disk).do(deed)
 
-    calm, calm_health = _measure(daemon, lambda: daemon.kill_worker("hostile"))
-    flooded, flooded_health = _measure(daemon, begin_flood)
-    print(_summary("killed", calm, calm_health))
-    print(_summary(deed, flooded, flooded_health))
-    assert statistics.median(flooded) <= 2 * statistics.median(calm) + _NOISE
-    assert statistics.median(flooded_health) <= max(_HEALTH_LIMIT, 2 * statistics.median(calm_health))
-    assert max(flooded_health) <= max(_HEALTH_LIMIT, 3 * max(calm_health))
-
-    for pid in flooders:
-        wait_until(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), "the flooding worker is dead")
-    wanted = _ROUNDS + len(flooders)
-    daemon.api.wait_for("hostile", lambda seen: seen["status"]["recoveries"]["count"] >= wanted, "recovered each time")
+    _compare(deed, daemon, begin_flood)
+    _check_replaced(daemon, disk, flooders)
     assert "WorkerBrokeProtocol" in _reasons(daemon, "hostile")
     assert "WorkerBrokeProtocol" not in _reasons(daemon, "other")
-    assert daemon.api.get("hostile")["status"]["worker"]["pid"] not in flooders
-    disk.write(0, block("w"))
+
+
+@pytest.mark.long
+@pytest.mark.both
+def test_one_thread_that_spins_beside_others_holds_up_no_other_device(lair, make_daemon):
+    """The second queue of the disk serves on. The thread has one CPU, as any process could, and nothing beyond that."""
+    daemon = make_daemon(worker=programs.worker_hostile()).start()
+    device = daemon.api.create(null_spec("hostile", queues=2, recovery={"hangAfter": "2s"}))
+    assert len(daemon.api.ask("GET", "/devices/hostile/stats", 200)["queues"]) == 2
+    disk = Disk(device["status"]["id"])
+    daemon.api.create(null_spec("other"))
+    daemon.api.create(null_spec("bystander"))
+    bystander = daemon.worker_pid("bystander")
+    spinners, writes = [], []
+
+    def begin_to_spin():
+        pid = daemon.worker_pid("hostile")
+        if pid not in spinners:  # else the last one spins on
+            spinners.append(pid)
+            worker = Hostile(lair, pid, disk)
+            worker.do("spin")
+            wait_until(worker.has_done, "a thread is to spin")
+            writes.append(disk.write_later(0, block("w")))  # its queue is the one that spins
+
+    _compare("spinning", daemon, begin_to_spin, calm_is=_busy_process)
+    for write in writes:
+        assert write.result() is None
+    _check_replaced(daemon, disk, spinners)
+    assert _reasons(daemon, "hostile").count("WorkerHung") >= 1
+    assert "WorkerHung" not in _reasons(daemon, "other") + _reasons(daemon, "bystander")
+    assert daemon.worker_pid("bystander") == bystander
 
 
 def test_a_device_whose_workers_break_the_protocol_backs_off(lair, make_daemon, monkeypatch):
@@ -141,27 +126,46 @@ def test_a_device_whose_workers_break_the_protocol_backs_off(lair, make_daemon, 
     assert tried <= 6  # the fourth waits for 800 ms
 
 
-def test_a_worker_that_closed_its_socket_is_replaced_by_the_next_supervisor(lair, make_daemon):
-    """Before, its disk could be neither recovered nor removed."""
+def _start_beside_an_honest_one(lair, make_daemon):
+    """Return the daemon, the hostile disk and what gives orders to its worker, and the pids of both workers."""
     daemon = make_daemon(worker=programs.worker_hostile()).start()
     disk = Disk(daemon.api.create(null_spec("hostile"))["status"]["id"])
     daemon.api.create(null_spec("honest"))
     hostile, honest = daemon.worker_pid("hostile"), daemon.worker_pid("honest")
-    worker = Hostile(lair, hostile, disk)
+    return daemon, disk, Hostile(lair, hostile, disk), hostile, honest
+
+
+def _check_only_one_broke_the_protocol(daemon, hostile, honest):
+    """Another worker serves the hostile disk, and the honest one has not noticed."""
+    began = time.monotonic()
+    daemon.api.wait_other_worker("hostile", hostile)
+    print(f"served by another worker {time.monotonic() - began:.1f} s later")
+    assert not os.path.exists(f"/proc/{hostile}")
+    reasons = _reasons(daemon, "hostile")
+    assert "WorkerBrokeProtocol" in reasons and "Recovered" in reasons
+    assert daemon.worker_pid("honest") == honest and "WorkerBrokeProtocol" not in _reasons(daemon, "honest")
+
+
+def test_a_worker_that_closed_its_socket_is_replaced_by_the_next_supervisor(lair, make_daemon):
+    """Before, its disk could be neither recovered nor removed."""
+    daemon, disk, worker, hostile, honest = _start_beside_an_honest_one(lair, make_daemon)
     worker.do("close")
     wait_until(worker.has_done, "the socket is closed")
     disk.write(0, block("a"))
     daemon.kill()
     daemon.start()
-    began = time.monotonic()
-    daemon.api.wait_other_worker("hostile", hostile)
-    print(f"served by another worker {time.monotonic() - began:.1f} s after ublkd was ready")
-    assert not os.path.exists(f"/proc/{hostile}")
-    reasons = _reasons(daemon, "hostile")
-    assert "WorkerBrokeProtocol" in reasons and "Recovered" in reasons
-    assert daemon.worker_pid("honest") == honest and "WorkerBrokeProtocol" not in _reasons(daemon, "honest")
+    _check_only_one_broke_the_protocol(daemon, hostile, honest)
     disk.write(0, block("b"))
     daemon.api.delete("hostile")
+
+
+def test_a_worker_that_closes_its_channel_and_lives_on_is_replaced(lair, make_daemon):
+    """Before, its disk did not grow, and its faults were not reported, until ublkd started again."""
+    daemon, disk, worker, hostile, honest = _start_beside_an_honest_one(lair, make_daemon)
+    worker.do("close-channel")
+    _check_only_one_broke_the_protocol(daemon, hostile, honest)
+    disk.write(0, block("b"))
+    assert disk.read(0, 512) == bytes(512)  # of null
 
 
 def test_a_worker_whose_socket_was_removed_on_the_host_serves_on(make_daemon):

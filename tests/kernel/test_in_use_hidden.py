@@ -229,7 +229,6 @@ def test_a_restart_that_its_users_would_notice(api, file_of, directory, daemon, 
 
 def _partition(disk):
     run("sfdisk", "-q", "--no-reread", "--no-tell-kernel", disk.path, input=",,L\n")
-    wait_until(lambda: run("blockdev", "--rereadpt", disk.path, check=False).returncode == 0, "partitions read")
     part = f"{disk.path}p1"
     wait_until(lambda: os.path.exists(part), "the partition's node")
     return part

@@ -115,7 +115,7 @@ def test_a_disk_behind_a_loop_device_is_in_use(api, directory, file_of):
 
 def test_a_loop_device_on_a_partition_counts(api, file_of):
     disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
-    run("sfdisk", "--quiet", "--wipe=never", disk.path, input="size=8MiB\n")
+    run("sfdisk", "--quiet", "--no-reread", "--wipe=never", disk.path, input="size=8MiB\n")
     partition = f"{disk.path}p1"
     wait_until(lambda: pathlib.Path(partition).is_block_device(), "the partition")
     loop = output("losetup", "--find", "--show", partition)

@@ -193,7 +193,7 @@ def test_a_full_backing_file_system_is_reported_as_enospc(directory, api, file_o
 def test_partitions_are_found(ext4, api, file_of):
     path = file_of(where=ext4)
     disk = _disk(api.create(loop_spec("data", path)))
-    run("sfdisk", "-q", disk.path, input="label: gpt\nsize=8MiB\nsize=16MiB\n")
+    run("sfdisk", "-q", "--no-reread", disk.path, input="label: gpt\nsize=8MiB\nsize=16MiB\n")
     api.delete("data")
     disk = _disk(api.create(loop_spec("data", path)))
     wait_until(

@@ -146,7 +146,7 @@ _MISSING = {
     "sandbox_leave_user": ("SandboxIncomplete", True),
     "sandbox_drop_capabilities": ("SandboxIncomplete", False),
     "sandbox_hide_memory": ("SandboxIncomplete", True),
-    "log_close": ("SandboxIncomplete", True),
+    "log_close_shared": ("SandboxIncomplete", True),
     "call_filter_install": ("SandboxIncomplete", True),
 }
 

@@ -35,7 +35,7 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
 ]
 BELOW_RECONCILE = (
     COMMON + PROTO
-    + rooms("ublkd", "offload model plan driver disks disk_users paths runtime store host records workers")
+    + rooms("ublkd", "offload cgroups model plan driver disks disk_users partitions paths runtime store host records workers")
 )
 WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
 
@@ -49,6 +49,7 @@ QUOTED = [
     ("ublkd/kernel/*", VALUES),
     ("ublkd/proto/*", COMMON),
     ("ublkd/offload/*", BASE),
+    ("ublkd/cgroups/*", BASE + rooms("ublkd", "offload")),
     ("ublkd/model/*", COMMON + PROTO + ["targets/target_desc.h"]),
     ("ublkd/plan/plan.[ch]", ["!", "ublkd/plan/plan.h"]),
     ("ublkd/plan/backoff.[ch]", ["!", "ublkd/plan/backoff.h"]),
@@ -57,6 +58,7 @@ QUOTED = [
     ("ublkd/plan/*", BASE + PROTO),
     ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "kernel offload")),
     ("ublkd/disks/*", BASE + rooms("ublkd", "offload")),
+    ("ublkd/partitions/*", BASE + rooms("ublkd", "kernel offload")),
     ("ublkd/disk_users/*", VALUES + rooms("ublkd", "kernel disks offload")),
     ("ublkd/paths/path_process.[ch]", BASE + rooms("ublkd", "offload")),
     ("ublkd/paths/*", BASE + rooms("ublkd", "kernel")),
@@ -64,8 +66,8 @@ QUOTED = [
     ("ublkd/store/*", COMMON + rooms("ublkd", "model")),
     ("ublkd/host/*", BASE + rooms("ublkd", "kernel offload model driver store")),
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
-    ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload plan runtime")),
-    ("ublkd/reconcile/view/*", COMMON + PROTO + rooms("ublkd", "model plan driver paths store workers")),
+    ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload cgroups plan runtime")),
+    ("ublkd/reconcile/view/*", COMMON + PROTO + rooms("ublkd", "cgroups model plan driver paths store workers")),
     # the struct that is made of all parts
     ("ublkd/reconcile/parts/managed_device.h", BELOW_RECONCILE + rooms("ublkd/reconcile", "view disk backing worker")),
     ("ublkd/reconcile/parts/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view")),
@@ -105,22 +107,25 @@ QUOTED = [
 ]
 
 # Headers without which there is no I/O.
-PURE = ["ublkd/plan/plan.[ch]", "ublkd/plan/backoff.[ch]", "ublkd/plan/attempt.[ch]", "ublkd/plan/claims.[ch]", "ublkd/plan/worker_growth.[ch]", "ublkd/plan/worker_messages.[ch]"]
+PURE = ["ublkd/partitions/partition_check.[ch]", "ublkd/partitions/partition_steps.[ch]", "ublkd/plan/plan.[ch]", "ublkd/plan/backoff.[ch]", "ublkd/plan/attempt.[ch]", "ublkd/plan/claims.[ch]", "ublkd/plan/progress.[ch]", "ublkd/plan/worker_growth.[ch]", "ublkd/plan/worker_messages.[ch]"]
 PURE_SYSTEM = ["errno.h", "limits.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"]
 
 UAPI = ["ublkd/kernel/ublk_uapi.h", "linux/ublk_cmd.h"]
 UAPI_USERS = ["ublkd/driver/ublk_ctl*", "targets/worker/*", "targets/worker/*/*", "ublkd/kernel/ublk_uapi.h"]
 
-# Failures are logged where they end: by the mains, the reconciler (and its steps), the server's own life.
+# Failures are logged where they end: by the mains, the reconciler (and its steps), the server's own life. A worker's
+# log is written to that of ublkd.
 LOGGERS = [
     "ublkd/base/log.[ch]",
     "ublkd/main.c",
     "ublkd/manager.c",
+    "ublkd/optional_parts.c",
     "ublkd/runtime_guard.c",
     "ublkd/reconcile/reconciler.c",
     "ublkd/reconcile/device_turn.c",
     "ublkd/reconcile/event_journal.c",
     "api/http/http_server.c",
+    "ublkd/workers/worker_log.c",
     "targets/worker/main.c",
     "targets/worker/report.c",
 ]
@@ -273,9 +278,13 @@ def asks_no_name_service(path, text):
 PROC_USERS = [
     "ublkd/main.c",  # before the loop: its own program
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
+    "ublkd/optional_parts.c",  # its own group and namespace, which hang behind nothing
+    "ublkd/workers/worker_proc_end.c",  # the state of threads, behind which nothing hangs
     "ublkd/disk_users/disk_users.c",  # in that process
     "ublkd/disk_users/aside.c",  # its own thread, in that process
     "ublkd/host/foreign_scan.c",  # where it looks, in a process apart
+    "ublkd/cgroups/group_tree.c",  # in a thread, and nothing of a memory map
+    "ublkd/partitions/partition_scan.c",  # its own program, in a process apart
     "ublkd/driver/ublk_ctl.c",  # the program that the helper is executed from
     "ublkd/driver/ublk_ctl_check.c",  # in the helper
     "ublkd/paths/path_process.c",  # the program that the path watcher is executed from
@@ -345,10 +354,12 @@ def decides_by_no_text(path, text):
 PRIVATE_PARTS = {
     "claim": [],
     "faults": [],
+    "group": [],
     "first": ["device_publish.c", "device_turn.c", "reconciler.c"],
     "handled": ["device_turn.c", "reconciler.c"],
     "node": [],
     "openers": [],
+    "partitions": [],
     "path": [],
     "preflight": [],
     "progress": [],
@@ -383,8 +394,10 @@ def leaves_parts_to_their_files(path, text):
 
 # Rooms where X.c defines what X.h declares, and a caller includes X.h. A room joins when it has been put in order.
 LAYERED_ROOMS = [
+    "ublkd/cgroups",
     "ublkd/disks",
     "ublkd/offload",
+    "ublkd/partitions",
     "ublkd/paths",
     "ublkd/plan",
     "ublkd/reconcile",

@@ -36,7 +36,8 @@ def test_the_order_of_a_boot_has_no_cycle(tmp_path):
     service = (ROOT / "units/ublkd.service.in").read_text()
     service = "\n".join("ExecStart=/bin/true" if line.startswith("ExecStart=") else line for line in service.split("\n"))
     (tmp_path / "ublkd.service").write_text(service)
-    shutil.copy(ROOT / "units/ublkd.socket", tmp_path)
+    for unit in ("ublkd.socket", "ublkd-workers.service", "ublkd.slice"):
+        shutil.copy(ROOT / "units" / unit, tmp_path)
     (tmp_path / "var.mount").write_text(MOUNT.format(where="/var", after=""))
     (tmp_path / "data.mount").write_text(MOUNT.format(where="/data", after="ublkd.service"))
     _want(tmp_path, "multi-user.target", "ublkd.service")
@@ -51,8 +52,40 @@ def test_the_order_of_a_boot_has_no_cycle(tmp_path):
     assert "cycle" not in run.stderr, run.stderr
 
 
+def _setting(unit, name):
+    (found,) = re.findall(rf"^{name}=.*$", (ROOT / "units" / unit).read_text(), re.MULTILINE)
+    return found
+
+
 @pytest.mark.parametrize("setting", ["TasksMax=infinity", "LimitMEMLOCK=infinity", "KillMode=process"])
 def test_a_dead_worker_can_be_replaced(setting):
-    service = (ROOT / "units/ublkd.service.in").read_text()
-    (found,) = re.findall(rf"^{setting.partition('=')[0]}=.*$", service, re.MULTILINE)
-    assert found == setting
+    assert _setting("ublkd.service.in", setting.partition("=")[0]) == setting
+
+
+@pytest.mark.parametrize(
+    "unit, setting",
+    [
+        ("ublkd.slice", "DefaultDependencies=no"),
+        ("ublkd-workers.service", "DefaultDependencies=no"),
+        ("ublkd-workers.service", "KillMode=process"),
+        ("ublkd-workers.service", "OOMPolicy=continue"),
+        ("ublkd-workers.service", "TasksMax=infinity"),
+    ],
+)
+def test_systemd_ends_no_worker(unit, setting):
+    """Neither at shutdown, nor when the unit of their control groups stops, nor when one of them runs out of memory."""
+    assert _setting(unit, setting.partition("=")[0]) == setting
+
+
+def test_the_groups_of_workers_do_not_fail_a_unit():
+    """Where a worker has a group, systemd cannot start a process beside it."""
+    place = (ROOT / "ublkd/cgroups/group_place.c").read_text()
+    (delegated,) = re.findall(r'^#define DELEGATED "(.*)"$', place, re.MULTILINE)
+    wanted = f"ConditionPathExistsGlob=!/sys/fs/cgroup/{delegated}/worker-*"
+    assert _setting("ublkd-workers.service", "ConditionPathExistsGlob") == wanted
+
+
+def test_nothing_but_the_workers_is_where_controllers_are_passed_on():
+    """systemd could not start the next ublkd in a group that passes controllers on."""
+    assert "Delegate" not in (ROOT / "units/ublkd.service.in").read_text()
+    assert _setting("ublkd-workers.service", "Slice") == "Slice=ublkd.slice"

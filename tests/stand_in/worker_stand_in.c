@@ -87,7 +87,13 @@ int worker_mark_write(
         return 0;
 }
 
-int worker_mark_find(struct runtime_dir *dir _unused_, const char *uid, pid_t *ret_pid)
+struct worker_groups *worker_start_groups(const struct worker_start *start _unused_)
+{
+        return NULL;
+}
+
+int worker_mark_find(struct runtime_dir *dir _unused_, const struct worker_groups *groups _unused_,
+        const char *uid, pid_t *ret_pid)
 {
         int index, r = on_worker_marked(uid, &index);
 
@@ -191,6 +197,14 @@ void stand_in_leaves(int index)
 }
 
 /* ---- the end ---- */
+
+bool stand_in_stays;
+
+int __wrap_worker_process_exiting(const char *proc, pid_t pid);
+int __wrap_worker_process_exiting(const char *proc _unused_, pid_t pid _unused_)
+{
+        return !stand_in_stays;
+}
 
 void stand_in_dies(int index)
 {

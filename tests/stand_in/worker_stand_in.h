@@ -40,6 +40,9 @@ void on_worker_freed(int index);
 /* How it ended; false: unknown. */
 bool on_worker_waited(int index, siginfo_t *ret);
 
+/* Set by a test: a process that has closed its channel does not exit. Else all exit, in their time. */
+extern bool stand_in_stays;
+
 /* ---- by the process ---- */
 
 /* Send a message, and `fd` beside it, which is taken over, or -1. */

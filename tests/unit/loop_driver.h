@@ -17,24 +17,34 @@ static inline bool io_uring_is_there(void)
         return r != -ENOSYS && r != -EPERM && r != -EACCES;
 }
 
+/* Wait for completions, and take them. 0, or the -errno that broke the ring. */
+static inline int loop_turn(struct io_loop *loop)
+{
+        struct io_uring_cqe *cqe;
+        unsigned head, count = 0;
+        int r = io_loop_submit(loop, true);
+
+        if (r < 0)
+                return r;
+        io_uring_for_each_cqe(&loop->ring, head, cqe)
+        {
+                if (user_data_kind(cqe->user_data) == USER_DATA_AWAIT)
+                        io_loop_wake(loop, cqe->user_data, cqe->res);
+                else if (cqe->user_data == USER_DATA_NUDGE)
+                        io_loop_nudged(loop);
+                count++;
+        }
+        io_uring_cq_advance(&loop->ring, count);
+        io_loop_run_ready(loop);
+        return 0;
+}
+
 /* Until every coroutine has ended. 0, or the -errno that broke the ring. */
 static inline int loop_drive(struct io_loop *loop)
 {
-        while (loop->coroutines.busy > 0) {
-                struct io_uring_cqe *cqe;
-                unsigned head, count = 0;
-                int r = io_loop_submit(loop, true);
+        int r = 0;
 
-                if (r < 0)
-                        return r;
-                io_uring_for_each_cqe(&loop->ring, head, cqe)
-                {
-                        if (user_data_kind(cqe->user_data) == USER_DATA_AWAIT)
-                                io_loop_wake(loop, cqe->user_data, cqe->res);
-                        count++;
-                }
-                io_uring_cq_advance(&loop->ring, count);
-                io_loop_run_ready(loop);
-        }
-        return 0;
+        while (r >= 0 && loop->coroutines.busy > 0)
+                r = loop_turn(loop);
+        return r;
 }

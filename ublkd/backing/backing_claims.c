@@ -2,6 +2,7 @@
 /* Where the bytes of a disk lie. */
 #include "ublkd/backing/backing_claims.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool is_same(const struct backing_claim *one, const struct backing_claim *other)
@@ -92,6 +93,22 @@ bool backing_claims_collide(const struct backing_claims *one, const struct backi
                         if (collide(&one->items[i], &other->items[k]))
                                 return true;
         return false;
+}
+
+/* A file system without a block device has major number 0. */
+bool backing_key_device(const char *key, unsigned *ret_major, unsigned *ret_minor)
+{
+        unsigned major, minor;
+        int end = 0;
+
+        if (sscanf(key, "disk:%u:%u", &major, &minor) != 2
+                && (sscanf(key, "file:%u:%u:%n", &major, &minor, &end) != 2 || end == 0))
+                return false;
+        if (major == 0)
+                return false;
+        *ret_major = major;
+        *ret_minor = minor;
+        return true;
 }
 
 void backing_claims_resize(struct backing_claims *claims, uint64_t size)

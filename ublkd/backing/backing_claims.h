@@ -41,6 +41,8 @@ bool backing_claims_equal(const struct backing_claims *one, const struct backing
  * Where both are mapped they do not collide: two volumes of one volume group share their disks, and their
  * mapper keeps them apart. */
 bool backing_claims_collide(const struct backing_claims *one, const struct backing_claims *other);
+/* Return whether the key names a block device, or the file system of a file that lies on one, and its number. */
+bool backing_key_device(const char *key, unsigned *ret_major, unsigned *ret_minor);
 /* Move the end of each range that is not mapped: the disk has `size` bytes now. */
 void backing_claims_resize(struct backing_claims *claims, uint64_t size);
 /* Free the items and empty the list. */

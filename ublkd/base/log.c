@@ -2,13 +2,15 @@
 /* One logging layer.
  *
  * The journal's own protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL) is a datagram of NAME=value lines. It is
- * spoken here because a worker has no library and, later, no file system to speak it with. */
+ * spoken here because the library for it would be one more in each program. */
 #include "ublkd/base/log.h"
 
 #include "ublkd/base/printable.h"
 
 #include <endian.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,8 +23,9 @@ enum { LINE_MAX_BYTES = 2048, RECORD_MAX_BYTES = 8 * 1024 };
 
 static int log_max_level = LOG_INFO;
 static int log_journal = -1; /* a connected socket */
-static pid_t log_worker;
+static bool log_is_relayed;
 static bool log_closed;
+static atomic_uint log_lost; /* lines, since the last one that was written */
 
 void log_set_level(int level)
 {
@@ -40,13 +43,12 @@ static bool is_journal_stream(void)
                && info.st_dev == device && info.st_ino == inode;
 }
 
-void log_open(pid_t worker)
+void log_open(void)
 {
         const char *path = getenv("UBLKD_JOURNAL_SOCKET"); /* for tests */
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         int fd;
 
-        log_worker = worker;
         if (!path)
                 path = "/run/systemd/journal/socket";
         if (log_journal >= 0 || !is_journal_stream() || strlen(path) >= sizeof(address.sun_path))
@@ -58,9 +60,26 @@ void log_open(pid_t worker)
         log_journal = fd;
 }
 
-/* stdin is /dev/null, for reading only: what is written to it fails. */
-int log_close(void)
+int log_open_relay(int fd)
 {
+        struct stat info;
+
+        if (fstat(fd, &info) < 0)
+                return -errno;
+        if (!S_ISFIFO(info.st_mode))
+                return -ENOTTY;
+        if (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+                return -errno;
+        close_fd(fd);
+        log_is_relayed = true;
+        return 0;
+}
+
+/* stdin is /dev/null, for reading only: what is written to it fails. */
+int log_close_shared(void)
+{
+        if (log_is_relayed)
+                return 0;
         log_journal = close_fd(log_journal);
         log_closed = true;
         if (dup2(STDIN_FILENO, STDOUT_FILENO) < 0 || dup2(STDIN_FILENO, STDERR_FILENO) < 0)
@@ -105,7 +124,6 @@ static void add_number(struct record *record, const char *name, int value)
 
 static bool write_journal(int level, const struct log_fields *fields, const char *line)
 {
-        pid_t worker = fields->worker > 0 ? fields->worker : log_worker;
         struct record record = {};
 
         if (log_journal < 0)
@@ -114,8 +132,8 @@ static bool write_journal(int level, const struct log_fields *fields, const char
         add_field(&record, "SYSLOG_IDENTIFIER", program_invocation_short_name);
         if (fields->device)
                 add_field(&record, "DEVICE", fields->device);
-        if (worker > 0)
-                add_number(&record, "WORKER", (int)worker);
+        if (fields->worker > 0)
+                add_number(&record, "WORKER", (int)fields->worker);
         if (fields->reason)
                 add_field(&record, "REASON", fields->reason);
         if (fields->error < 0)
@@ -124,15 +142,54 @@ static bool write_journal(int level, const struct log_fields *fields, const char
         return send(log_journal, record.text, record.size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
+/* The program that reads the stream may have stopped (the journal, if its disk hangs): ublkd must not wait for it. */
+static bool takes_a_line(void)
+{
+        struct pollfd stream = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+        return poll(&stream, 1, 0) == 1;
+}
+
+/* One write: several processes share the stream, and of a relay's pipe it takes all of a line or nothing. */
+static void write_whole_line(int level, const char *text)
+{
+        char line[LINE_MAX_BYTES + 8];
+        int size = log_is_relayed || is_journal_stream()
+                           ? snprintf(line, sizeof(line), "<%d>%s\n", level, text)
+                           : snprintf(line, sizeof(line), "%s\n", text);
+
+        if (size > 0 && (size_t)size < sizeof(line))
+                (void)!write(STDERR_FILENO, line, (size_t)size);
+}
+
+/* What the stream does not take is lost, and the next line that it takes says how many were. */
+static void write_line(int level, const char *text)
+{
+        char words[96];
+        unsigned lost;
+
+        if (!takes_a_line()) {
+                atomic_fetch_add(&log_lost, 1);
+                return;
+        }
+        lost = atomic_exchange(&log_lost, 0);
+        if (lost > 0) {
+                snprintf(
+                        words, sizeof(words), "%u lines of the log were lost, because nothing read it", lost);
+                write_whole_line(LOG_WARNING, words);
+        }
+        write_whole_line(level, text);
+}
+
 void log_record(int level, const struct log_fields *fields, const char *format, ...)
 {
-        char line[LINE_MAX_BYTES], prefix[8] = "";
+        char line[LINE_MAX_BYTES];
         int used = 0;
         va_list arguments;
 
         if (log_closed || level > log_max_level)
                 return;
-        if (fields->device)
+        if (fields->device && !log_is_relayed)
                 used = snprintf(line, sizeof(line), "%s: ", fields->device);
         if (used < 0 || (size_t)used >= sizeof(line))
                 used = 0;
@@ -140,9 +197,6 @@ void log_record(int level, const struct log_fields *fields, const char *format, 
         (void)vsnprintf(line + used, sizeof(line) - (size_t)used, format, arguments);
         va_end(arguments);
         make_printable(line); /* names of processes and messages of workers are in it */
-        if (write_journal(level, fields, line))
-                return;
-        if (is_journal_stream())
-                snprintf(prefix, sizeof(prefix), "<%d>", level); /* sd-daemon(3) */
-        dprintf(STDERR_FILENO, "%s%s\n", prefix, line); /* one write: several processes share the stream */
+        if (!write_journal(level, fields, line))
+                write_line(level, line);
 }

@@ -11,13 +11,17 @@
 /* Set the level above which nothing is written: LOG_ERR, LOG_WARNING, LOG_INFO (the default) or LOG_DEBUG. */
 void log_set_level(int level);
 
-/* Connect to the journal if stderr is; before that, and when it fails, lines go to stderr. worker: all
- * records are about this worker (0: not so). Call before the process leaves the file system. */
-void log_open(pid_t worker);
+/* Connect to the journal if stderr is; before that, and when it fails, lines go to stderr. */
+void log_open(void);
 
-/* From here on nothing is written, by whatever part of the program: neither to the journal nor to stdout and
- * stderr. 0 or -errno. */
-int log_close(void);
+/* Make a pipe stdout and stderr, and close fd. The process at its other end adds the device to each line, and keeps its
+ * level. A line that the pipe does not take at once is lost. Return 0; -EBADF, -ENOTTY: fd is not a pipe; other
+ * -errno. */
+int log_open_relay(int fd);
+
+/* Unless the log is relayed: write nothing any more, from whatever part of the program, to stdout and stderr. Return 0
+ * or -errno. */
+int log_close_shared(void);
 
 /* What a record is about, beside its text. In the journal: DEVICE, WORKER, REASON and ERRNO. */
 struct log_fields {

@@ -3,7 +3,8 @@
  * open a disk by rights of their own.
  *
  * So no process keeps the search from the others. Of one without such rights only so much is read as there is time for,
- * and the search is complete without the rest: else every user could keep a disk from being removed. */
+ * and the search is complete without the rest: else every user could keep a disk from being removed. Their users take
+ * turns. */
 #include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/base/clock.h"
@@ -28,7 +29,8 @@ int late_add(struct look *look, struct late_list *list, const struct process *pr
                 list->items = grown;
                 list->allocated = allocated;
         }
-        list->items[list->count] = (struct late){.has_rights = disk_rights_has(look, process)};
+        list->items[list->count] = (struct late){.place = list->count};
+        list->items[list->count].has_rights = disk_rights_has(look, process, &list->items[list->count].uid);
         snprintf(list->items[list->count].pid, sizeof(list->items->pid), "%s", process->pid);
         snprintf(list->items[list->count].tid, sizeof(list->items->tid), "%s", process->tid);
         list->count++;
@@ -65,15 +67,47 @@ static int read_one(struct look *look, int proc, const struct late *late, uint64
         return r < 0;
 }
 
-/* Read those with rights, or those without. Return as late_finish(). */
-static int read_all(struct look *look, int proc, const struct late_list *list, bool rights, uint64_t until,
-        late_read read, const char *what)
+#define COMPARE(one, other) (((one) > (other)) - ((one) < (other)))
+
+static int compare_by_user(const void *one, const void *other)
+{
+        const struct late *left = one, *right = other;
+        int r = COMPARE(left->uid, right->uid);
+
+        return r ? r : COMPARE(left->place, right->place);
+}
+
+static int compare_by_turn(const void *one, const void *other)
+{
+        const struct late *left = one, *right = other;
+        int r = COMPARE(right->has_rights, left->has_rights);
+
+        r = r ? r : COMPARE(left->turn, right->turn);
+        return r ? r : COMPARE(left->place, right->place);
+}
+
+/* Put those with rights first, and the others in turns of their users, so that a crowd of one user takes time only from
+ * that user. */
+static void arrange(struct late_list *list)
+{
+        if (list->count == 0)
+                return;
+        qsort(list->items, list->count, sizeof(list->items[0]), compare_by_user);
+        for (size_t i = 1; i < list->count; i++)
+                if (list->items[i].uid == list->items[i - 1].uid)
+                        list->items[i].turn = list->items[i - 1].turn + 1;
+        qsort(list->items, list->count, sizeof(list->items[0]), compare_by_turn);
+}
+
+/* Return as late_finish(). */
+static int read_all(struct look *look, int proc, const struct late_list *list, uint64_t until, late_read read,
+        const char *what)
 {
         int r = 0, left_out = 0;
 
         for (size_t i = 0; r >= 0 && i < list->count; i++) {
-                if (list->items[i].has_rights != rights)
-                        continue;
+                bool rights = list->items[i].has_rights;
+
                 if (rights || monotonic_now() < until)
                         r = read_one(look, proc, &list->items[i],
                                 rights ? until : end_of_share(until, list->count - i), read, what);
@@ -88,13 +122,13 @@ int late_finish(struct look *look, struct late_list *list, uint64_t until, late_
 {
         _cleanup_close_ int proc =
                 list->count > 0 ? open(look->roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-        int first = list->count > 0 && proc < 0 ? -errno : 0, then = 0;
+        uint64_t least = monotonic_now() + look->reserve_usec;
+        int r = list->count > 0 && proc < 0 ? -errno : 0;
 
-        if (first >= 0)
-                first = read_all(look, proc, list, true, until, read, what);
-        if (first >= 0)
-                then = read_all(look, proc, list, false, until, read, what);
+        arrange(list);
+        if (r >= 0)
+                r = read_all(look, proc, list, until > least ? until : least, read, what);
         free(list->items);
         *list = (struct late_list){};
-        return first < 0 ? first : then < 0 ? then : first || then;
+        return r;
 }

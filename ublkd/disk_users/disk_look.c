@@ -2,12 +2,15 @@
 /* One search for the users of disks: what its parts share. */
 #include "ublkd/disk_users/disk_look.h"
 
+#include "ublkd/base/clock.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/disks/disk_name.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+
+enum { BRIEF_SHARE = 64 };
 
 int disk_users_compare(const void *one, const void *other)
 {
@@ -72,6 +75,11 @@ void look_note_gap(struct look *look, const struct process *process, const char 
                         process->pid, process->comm, strerror(-error));
         else
                 snprintf(gap->text, sizeof(gap->text), "%s: %s", what, strerror(-error));
+}
+
+size_t look_first_share(const struct look *look, size_t most)
+{
+        return monotonic_now() < look->brief_from ? most : most / BRIEF_SHARE;
 }
 
 void look_read_comm(struct process *process)

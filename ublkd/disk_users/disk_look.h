@@ -29,6 +29,9 @@ enum { KNOWN_PROGRAMS_MAX = 8 };
 struct late {
         char pid[16], tid[16];
         bool has_rights; /* disk_rights_has() */
+        unsigned uid;    /* its real user */
+        size_t place;    /* in which it was found */
+        size_t turn;     /* how many of that user were found before it */
 };
 
 struct late_list {
@@ -54,10 +57,11 @@ struct look {
         struct late_list late_mounts, late_openers, late_mappers;
         struct seen_set late_namespaces; /* as `namespaces`: in late_mounts */
         bool has_unread_mounts;          /* of processes without rights: an exclusive open must find them */
-        uint64_t mounts_until, openers_until,
-                mappers_until; /* for processes that are read late: monotonic_now() */
-        struct aside *aside;   /* for calls that may hang; NULL: none so far */
-        unsigned hanging;      /* calls that hang */
+        uint64_t brief_from; /* in a pass over all processes, as monotonic_now(); look_first_share() */
+        uint64_t mounts_until, openers_until, mappers_until; /* for processes that are read late, likewise */
+        uint64_t reserve_usec;                               /* they get at least that much */
+        struct aside *aside;                                 /* for calls that may hang; NULL: none so far */
+        unsigned hanging;                                    /* calls that hang */
 };
 
 /* A process of /proc, or a thread of one. */
@@ -93,6 +97,10 @@ ssize_t look_read_link(int directory, const char *name, char *text, size_t size)
 FILE *look_open_file(int directory, const char *name);
 DIR *look_open_directory(int directory, const char *name);
 
+/* Return how much of a process is read before the others have been read: `most`, or little of it after the pass has
+ * taken its time, so that not even many processes that have much each keep the search from the others. */
+size_t look_first_share(const struct look *look, size_t most);
+
 /* disk_mounts.c: add the mounts that a process (or thread) sees, once for every mount namespace. Each …_add()
  * returns 0 or -errno. */
 int disk_mounts_add(struct look *look, const struct process *process);
@@ -115,16 +123,17 @@ int disk_process_add(const struct look *look, struct disk_users *disk, const str
 int disk_mappers_add(struct look *look, const struct process *process);
 int disk_mappers_finish(struct look *look);
 
-/* disk_rights.c: return whether the process could open one of the disks by itself; true also where that is not known. */
-bool disk_rights_has(const struct look *look, const struct process *process);
+/* disk_rights.c: return whether the process could open one of the disks by itself; true also where that is not known.
+ * ret_uid: its real user. */
+bool disk_rights_has(const struct look *look, const struct process *process, unsigned *ret_uid);
 
 /* Read a process (or thread) to the end. Return -ETIME if that is not possible until then (monotonic_now()). */
 typedef int (*late_read)(struct look *look, const struct process *process, uint64_t until);
 /* disk_late.c: remember a process. Return 0 or -ENOMEM. */
 int late_add(struct look *look, struct late_list *list, const struct process *process);
-/* disk_late.c: read all in the list, and free it. `what` of a process with rights that cannot be read is a gap; what
- * there is no time for of one without rights is not. Return 1 if a process was left out for that, or has exited; 0; or
- * -errno. */
+/* disk_late.c: read all in the list until then, or for reserve_usec if that is later, and free it. `what` of a process
+ * with rights that cannot be read is a gap; what there is no time for of one without rights is not. Those of a user wait
+ * for one of each other user. Return 1 if a process was left out for that, or has exited; 0; or -errno. */
 int late_finish(struct look *look, struct late_list *list, uint64_t until, late_read read, const char *what);
 
 /* disk_exclusive.c: open the disk exclusively, and add a user if the kernel refuses. */

@@ -15,7 +15,7 @@
 
 enum {
         CHUNK_SIZE = 64 * 1024,  /* longer than any line */
-        FIRST_SIZE = 256 * 1024, /* bytes of a process, before the others have been read */
+        FIRST_SIZE = 256 * 1024, /* bytes of a process, for look_first_share() */
         FIRST_USEC = 20 * 1000,  /* the same for one call */
         HANGING_MANY = 32,       /* when so many hang, others get */
         HANGING_USEC = 1000,     /* so much for a call */
@@ -248,7 +248,8 @@ static int add_mappers(struct look *look, struct reading *reading)
 
 int disk_mappers_add(struct look *look, const struct process *process)
 {
-        struct reading reading = {.process = process, .size_max = FIRST_SIZE, .first = true};
+        struct reading reading = {
+                .process = process, .size_max = look_first_share(look, FIRST_SIZE), .first = true};
         int r = add_mappers(look, &reading);
 
         if (r == -ETIME)

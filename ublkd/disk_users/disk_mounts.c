@@ -79,7 +79,7 @@ static int add_mount(const struct look *look, char *line)
 }
 
 enum {
-        FIRST_COUNT = 1024, /* mounts of a namespace, before the others have been read */
+        FIRST_COUNT = 1024, /* mounts of a namespace, for look_first_share() */
         CLOCK_EVERY = 256,
 };
 
@@ -146,7 +146,7 @@ static int add_namespace(struct look *look, const struct process *process)
         if (seen_set_has(&look->namespaces, all) || seen_set_has(&look->namespaces, view)
                 || seen_set_has(&look->late_namespaces, view))
                 return 0;
-        r = read_mounts(look, process->directory, FIRST_COUNT, UINT64_MAX);
+        r = read_mounts(look, process->directory, look_first_share(look, FIRST_COUNT), UINT64_MAX);
         if (r == -ETIME) {
                 r = seen_set_add(&look->late_namespaces, view);
                 return r < 0 ? r : late_add(look, &look->late_mounts, process);

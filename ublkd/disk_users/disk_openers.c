@@ -22,7 +22,7 @@
 #include <sys/sysmacros.h>
 
 enum {
-        FIRST_COUNT = 4096, /* descriptors of a process, before the others have been read */
+        FIRST_COUNT = 4096, /* descriptors of a process, for look_first_share() */
         CLOCK_EVERY = 256,
 };
 
@@ -147,7 +147,7 @@ static int add_openers(
 
 int disk_openers_add(struct look *look, const struct process *process)
 {
-        int r = add_openers(look, process, FIRST_COUNT, UINT64_MAX);
+        int r = add_openers(look, process, look_first_share(look, FIRST_COUNT), UINT64_MAX);
 
         if (r == -ETIME)
                 return late_add(look, &look->late_openers, process);

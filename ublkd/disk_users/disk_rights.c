@@ -2,19 +2,34 @@
 /* Which processes could open the disks by rights of their own, as the nodes in /dev have them.
  *
  * Only what a process without any can hide behind thousands of other files is not looked for to the end: it can have
- * such a file only if another process passed it on. Whatever is not known counts as a right. */
+ * such a file only if another process passed it on. Whatever is not known counts as a right.
+ *
+ * A program that is set-uid root counts as the user who started it: else any user could start many of them, each with
+ * thousands of descriptors from himself, and the search would have to read them all. For the same reason a capability
+ * counts only if a process can get at a node of /dev with it. */
 #include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 enum { STATUS_SIZE = 64 * 1024 };
+
+#define CAPABILITY(number) (UINT64_C(1) << (number))
+
+/* Those that lead to a node, at once or by what they allow (capabilities(7)). Programs that every user may start have
+ * others: CAP_NET_RAW, CAP_SYS_NICE. */
+static const uint64_t leading_to_nodes =
+        CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_DAC_READ_SEARCH)
+        | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_SETUID)
+        | CAPABILITY(CAP_SYS_MODULE) | CAPABILITY(CAP_SYS_RAWIO) | CAPABILITY(CAP_SYS_PTRACE)
+        | CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_MKNOD) | CAPABILITY(CAP_SETFCAP) | CAPABILITY(CAP_BPF);
 
 /* Return the text behind "\nFIELD:" in a file of /proc, up to the end of the line; NULL if there is none, or its end is
  * cut off. */
@@ -45,17 +60,23 @@ static bool has_number(const char *line, unsigned number)
 }
 
 struct rights {
-        const char *uids, *gids, *groups;
+        const char *uids, *gids, *groups; /* the first two begin with the real one */
+        bool is_set_uid_root;             /* only the real ones count */
         bool capable;
 };
 
+static bool has_id(const struct rights *rights, const char *ids, unsigned number)
+{
+        return rights->is_set_uid_root ? strtoul(ids, NULL, 10) == number : has_number(ids, number);
+}
+
 static bool is_allowed(const struct rights *rights, const struct stat *node)
 {
-        if (rights->capable || has_number(rights->uids, 0) || (node->st_mode & 06)
-                || has_number(rights->uids, node->st_uid))
+        if (rights->capable || (node->st_mode & 06) || has_id(rights, rights->uids, 0)
+                || has_id(rights, rights->uids, node->st_uid))
                 return true;
         return (node->st_mode & 060)
-               && (has_number(rights->gids, node->st_gid) || has_number(rights->groups, node->st_gid));
+               && (has_id(rights, rights->gids, node->st_gid) || has_number(rights->groups, node->st_gid));
 }
 
 /* Capabilities count in the user namespace of this process only: any user has all of them in one of its own. */
@@ -66,7 +87,7 @@ static bool is_capable(const struct look *look, const struct process *process, c
 
         if (sscanf(permitted, "%llx", &bits) != 1)
                 return true;
-        return bits != 0
+        return (bits & leading_to_nodes) != 0
                && (!look->user_namespace[0]
                        || look_read_link(process->directory, "ns/user", namespace, sizeof(namespace)) <= 0
                        || strcmp(namespace, look->user_namespace) == 0);
@@ -81,7 +102,8 @@ static bool has_rights(const struct look *look, const struct process *process, c
 
         if (!rights.uids || !rights.gids || !rights.groups || !permitted || look->device_count == 0)
                 return true;
-        rights.capable = is_capable(look, process, permitted);
+        rights.is_set_uid_root = strtoul(rights.uids, NULL, 10) != 0 && has_number(rights.uids, 0);
+        rights.capable = !rights.is_set_uid_root && is_capable(look, process, permitted);
         for (size_t i = 0; i < look->device_count; i++) {
                 dev_t device = look->devices[i].device;
                 struct stat node;
@@ -95,10 +117,15 @@ static bool has_rights(const struct look *look, const struct process *process, c
         return false;
 }
 
-bool disk_rights_has(const struct look *look, const struct process *process)
+bool disk_rights_has(const struct look *look, const struct process *process, unsigned *ret_uid)
 {
         _cleanup_free_ char *status = malloc(STATUS_SIZE);
+        const char *uids;
 
-        return !status || read_text_at(process->directory, "status", status, STATUS_SIZE) <= 0
-               || has_rights(look, process, status);
+        *ret_uid = 0;
+        if (!status || read_text_at(process->directory, "status", status, STATUS_SIZE) <= 0)
+                return true;
+        uids = find_field(status, "\nUid:");
+        *ret_uid = uids ? (unsigned)strtoul(uids, NULL, 10) : 0;
+        return has_rights(look, process, status);
 }

@@ -4,7 +4,8 @@
  * The answer is complete, or an error: if something could not be read, a disk without found users may have some.
  * Every thread is read, for it may have descriptors and a mount namespace of its own. Mappings take the longest
  * to read: they come last, and only while a disk without a found user is left. A process that has too much to be read at
- * once, or that hangs, does not keep the others from being read (disk_late.c). */
+ * once, or that hangs, does not keep the others from being read (disk_late.c), nor do many that have much
+ * (look_first_share()). */
 #include "ublkd/disk_users/disk_users.h"
 
 #include "ublkd/disk_users/disk_look.h"
@@ -60,9 +61,13 @@ static bool shares_files(const struct look *look, const char *pid, const char *t
                                          : syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0;
 }
 
+/* A thread that exits has no program any more, and for a moment still its descriptors (do_exit(), kernel/exit.c): it does
+ * not use them, and could not be told from a bystander. */
 static int look_at_descriptors(struct look *look, const struct process *process)
 {
-        return disk_bystander_is(look, process) ? 0 : disk_openers_add(look, process);
+        bool uses_none = disk_bystander_is(look, process) || !has_program(process->directory);
+
+        return uses_none ? 0 : disk_openers_add(look, process);
 }
 
 static int look_at_leader(struct look *look, const struct process *process)
@@ -85,7 +90,8 @@ static int look_at_thread(struct look *look, int proc, const struct process *pro
         }
         memcpy(thread.comm, process->comm, sizeof(thread.comm));
         r = disk_mounts_add(look, &thread);
-        if (r < 0 || shares_files(look, process->pid, tid))
+        /* A first thread that has a program still had one when its descriptors were read. */
+        if (r < 0 || (shares_files(look, process->pid, tid) && has_program(process->directory)))
                 return r;
         return look_at_descriptors(look, &thread);
 }
@@ -319,6 +325,7 @@ static int look_everywhere(struct look *look)
         if (r >= 0)
                 r = go_on(look, disk_stack_find_file_systems(look->roots->sys, add_file_system, look),
                         "/sys/fs cannot be read");
+        look->brief_from = look->mappers_until - (look->mappers_until - look->openers_until) / 2;
         if (r >= 0 && !has_every_disk_a_user(look))
                 r = go_on(look, visit_all(look, look_at_memory), "/proc cannot be read");
         if (r >= 0)
@@ -336,9 +343,11 @@ int disk_users_find(const struct disk_users_roots *roots, struct disk_users *dis
         struct look look = {.roots = roots,
                 .disks = disks,
                 .disk_count = count,
+                .brief_from = now + time / 8,
                 .mounts_until = now + time / 4,
                 .openers_until = now + time / 2,
-                .mappers_until = now + time};
+                .mappers_until = now + time,
+                .reserve_usec = time / 8};
         int r;
 
         qsort(disks, count, sizeof(*disks), disk_users_compare);

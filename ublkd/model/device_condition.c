@@ -18,7 +18,9 @@ static const char *const type_names[] = {
         [CONDITION_BACKING_WHOLE] = "BackingWhole",
         [CONDITION_SPACE] = "Space",
         [CONDITION_PROGRESS] = "Progress",
+        [CONDITION_RESOURCES] = "Resources",
         [CONDITION_STABLE_PATH] = "StablePath",
+        [CONDITION_PARTITIONS] = "Partitions",
 };
 static_assert(ARRAY_SIZE(type_names) == _CONDITION_MAX, "every condition has a name");
 

@@ -18,7 +18,9 @@ enum condition_type {
         CONDITION_BACKING_WHOLE,       /* device_faults.c */
         CONDITION_SPACE,               /* device_space.c */
         CONDITION_PROGRESS,            /* device_progress.c */
+        CONDITION_RESOURCES,           /* device_group.c */
         CONDITION_STABLE_PATH,         /* stable_path.c */
+        CONDITION_PARTITIONS,          /* device_partitions.c */
         _CONDITION_MAX
 };
 

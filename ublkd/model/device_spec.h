@@ -29,6 +29,12 @@ struct io_limits {
         uint64_t bytes_per_sec, bytes_per_sec_burst;
 };
 
+/* Of the worker on the backing disk, per second. 0: no limit. */
+struct io_max {
+        int64_t iops;
+        uint64_t bytes_per_sec;
+};
+
 /* Filled from the generated table device_spec_table by dispatch(); field names are the schema's in snake
  * case. */
 struct device_options {
@@ -56,8 +62,17 @@ struct device_options {
         struct {
                 struct io_limits read, write;
         } limits;
+        struct {
+                int64_t cpu_weight;  /* 0: none */
+                uint64_t memory_max; /* bytes; 0: none */
+                struct {
+                        struct io_max read, write;
+                } io_max;
+                int64_t pids_max; /* 0: none */
+        } resources;
         int64_t busy_poll_us;
-        int on_full;   /* enum on_full */
+        int on_full; /* enum on_full */
+        bool partitions;
         cJSON *labels; /* or NULL */
         bool enabled;
 };
@@ -101,8 +116,9 @@ struct disk_change {
 /* Return whether both specs name the same target with the same options. */
 bool device_spec_targets_equal(const struct device_spec *one, const struct device_spec *other);
 /* Return whether the change from `from` to `to` needs a new disk. Every field does but labels, owner, enabled,
- * limits, busyPollUs, onFull, recovery.trigger, recovery.giveUpAfter, recovery.hangAfter, a size that the disk can
- * grow to, and an id that is the number of the disk. ret may be NULL; it is set only if the change needs a new disk. */
+ * limits, resources, busyPollUs, onFull, partitions, recovery.trigger, recovery.giveUpAfter, recovery.hangAfter, a size
+ * that the disk can grow to, and an id that is the number of the disk. ret may be NULL; it is set only if the change
+ * needs a new disk. */
 bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to,
         const struct disk_now *now, struct disk_change *ret);
 

@@ -102,6 +102,11 @@ const struct reason_info reason_table[] = {
                 .meaning = "The worker exited by itself, or another process killed it.",
                 .advice = "Read the log of ublkd-worker for this device; ublkd starts another "
                           "worker." },
+        [REASON_WORKER_OUT_OF_MEMORY] = { "WorkerOutOfMemory", .transient = true,
+                .meaning = "The kernel's OOM killer killed the worker: the machine had no memory left, or the worker "
+                           "used more than resources.memoryMax.",
+                .advice = "Free memory, raise resources.memoryMax, or use fewer or shorter queues; ublkd starts another "
+                          "worker." },
         [REASON_WORKER_BROKE_PROTOCOL] = { "WorkerBrokeProtocol", .transient = true,
                 .meaning = "The worker sent what no worker sends, or too much of it, or closed its socket and lived on; "
                            "ublkd killed it. It may have been taken over.",
@@ -139,6 +144,16 @@ const struct reason_info reason_table[] = {
         [REASON_OUT_OF_RESOURCES] = { "OutOfResources",
                 .meaning = "The worker lacks memory or descriptors for its queues.",
                 .advice = "Free memory, raise the limits of the service, or use fewer or shorter queues." },
+        [REASON_RESOURCES_IN_FORCE] = { "ResourcesInForce",
+                .meaning = "All limits in resources are in force.",
+                .advice = "Nothing." },
+        [REASON_RESOURCES_NOT_IN_FORCE] = { "ResourcesNotInForce",
+                .meaning = "The disk is served, but not all limits in resources are in force.",
+                .advice = "Read the message; under systemd, check that ublkd-workers.service is active." },
+        [REASON_RESOURCES_PENDING] = { "ResourcesPending",
+                .meaning = "The limits in resources are not in force yet: the disk is not served, or was not a moment "
+                           "ago.",
+                .advice = "Nothing; wait until the disk is Live." },
         [REASON_CPUS_INVALID] = { "CpusInvalid",
                 .meaning = "The worker cannot read \"cpus\" of the spec.",
                 .advice = "Correct \"cpus\"." },
@@ -223,6 +238,21 @@ const struct reason_info reason_table[] = {
         [REASON_LINK_NOT_REMOVED] = { "LinkNotRemoved",
                 .meaning = "The link of a removed disk cannot be removed from /dev/ublk/by-name.",
                 .advice = "Remove the link by hand." },
+        [REASON_PARTITIONS_UNKNOWN] = { "PartitionsUnknown",
+                .meaning = "The partition table of the disk could not be read, or its partitions could not be "
+                           "changed; the disk is served nevertheless, with the partitions that it had, or "
+                           "with some of them.",
+                .advice = "Find out why the disk does not answer; ublkd tries again, every 5 minutes at last." },
+        [REASON_PARTITION_INVALID] = { "PartitionInvalid",
+                .meaning = "An entry of the partition table is not shown: it lies beyond the end of the disk, "
+                           "overlaps another one, or does not fit its blocks.",
+                .advice = "Look at the table ('sfdisk --verify') and correct it, or make the disk as large as "
+                          "it was." },
+        [REASON_PARTITION_IN_USE] = { "PartitionInUse",
+                .meaning = "The partition table has changed, or \"partitions\" is false now, and the kernel "
+                           "keeps a partition as it was because it is in use.",
+                .advice = "Unmount or close the partition; ublkd tries again, every 5 minutes at last, or run "
+                          "'partx --update' at once." },
         [REASON_LIMITS_NOT_SET] = { "LimitsNotSet",
                 .meaning = "New limits cannot be passed to the worker.",
                 .advice = "Make room in the runtime directory; the next change of the device tries "

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
@@ -162,6 +161,8 @@ static int on_death(sd_event_source *source _unused_, int fd, uint32_t events _u
         if (apart->current == looker)
                 apart->current = NULL;
         looker_free(looker);
+        if (!apart->lookers && apart->options.gone)
+                apart->options.gone(apart->options.userdata);
         return 0;
 }
 
@@ -228,13 +229,18 @@ static size_t count_stuck(const struct apart *apart)
         return count;
 }
 
+static size_t stuck_max(const struct apart *apart)
+{
+        return apart->options.stuck_max ? apart->options.stuck_max : APART_STUCK_MAX;
+}
+
 int apart_begin(struct apart *apart)
 {
         int r;
 
         if (apart->pipe >= 0)
                 return -EBUSY;
-        if (count_stuck(apart) >= APART_STUCK_MAX)
+        if (count_stuck(apart) >= stuck_max(apart))
                 return -EDEADLK;
         r = start_process(apart);
         if (r < 0)
@@ -249,6 +255,11 @@ void apart_cancel(struct apart *apart)
         free(apart->received);
         apart->received = NULL;
         apart->received_size = 0;
+}
+
+bool apart_has_process(const struct apart *apart)
+{
+        return apart->lookers;
 }
 
 /* ---- the whole ---- */

@@ -7,6 +7,7 @@
  * them is gone. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <systemd/sd-event.h>
@@ -23,6 +24,10 @@ struct apart_options {
          * during the call. `error`: 0: that was all; -ETIMEDOUT: it took too long; other -errno. It may begin
          * again. */
         void (*done)(void *userdata, int error, const void *answer, size_t size);
+        /* From the loop, when the last process of this apart has exited. NULL: nothing waits for that. */
+        void (*gone)(void *userdata);
+        unsigned
+                stuck_max; /* processes that may be stuck before there are no more looks; 0: APART_STUCK_MAX */
         void *userdata;
 };
 
@@ -38,3 +43,5 @@ struct apart *apart_free(struct apart *apart);
 int apart_begin(struct apart *apart);
 /* Kill a look under way; `done` is not called for it. */
 void apart_cancel(struct apart *apart);
+/* Return whether a process of this apart has not exited yet, also one that was killed. */
+bool apart_has_process(const struct apart *apart);

@@ -170,15 +170,23 @@ enum progress progress_judge(
         return believed ? result : PROGRESS_UNSURE;
 }
 
-uint64_t progress_next(enum progress progress, uint64_t now, uint64_t patience)
+static uint64_t pause_of(uint64_t patience)
 {
         uint64_t pause = patience / 2;
 
-        if (progress == PROGRESS_UNSURE)
-                return now + SAMPLE_USEC;
         if (pause > LOOK_USEC_MAX)
-                pause = LOOK_USEC_MAX;
-        return now + (pause < LOOK_USEC_MIN ? LOOK_USEC_MIN : pause);
+                return LOOK_USEC_MAX;
+        return pause < LOOK_USEC_MIN ? LOOK_USEC_MIN : pause;
+}
+
+uint64_t progress_first(uint32_t spread, uint64_t now, uint64_t patience)
+{
+        return now + (pause_of(patience) * spread >> 32);
+}
+
+uint64_t progress_next(enum progress progress, uint64_t now, uint64_t patience)
+{
+        return now + (progress == PROGRESS_UNSURE ? SAMPLE_USEC : pause_of(patience));
 }
 
 bool progress_calls_for_kill(enum progress progress)
@@ -195,9 +203,17 @@ static bool requests_wait(const struct progress_memory *memory)
         return wait;
 }
 
+static bool is_accepted(const struct progress_price *price)
+{
+        return price->automatic && !price->disk_goes && !price->fails_writes;
+}
+
 bool progress_kill_is_worth(const struct progress_price *price, const struct progress_memory *memory)
 {
-        if (!price->automatic || price->disk_goes || price->fails_writes)
-                return false;
-        return price->replayed || requests_wait(memory);
+        return is_accepted(price) && (price->replayed || requests_wait(memory));
+}
+
+bool progress_kill_is_free(const struct progress_price *price)
+{
+        return is_accepted(price) && price->replayed;
 }

@@ -76,6 +76,9 @@ bool progress_needs_threads(
 enum progress progress_judge(
         struct progress_memory *memory, const struct progress_look *look, uint64_t patience);
 
+/* Return when to look for the first time: within the time until the second look, at a place of it that `spread` chooses
+ * (any number). So devices that begin to serve together are not looked at together. */
+uint64_t progress_first(uint32_t spread, uint64_t now, uint64_t patience);
 /* Return when to look again: often enough that a standstill is found within one and a half times `patience`, and two
  * seconds. */
 uint64_t progress_next(enum progress progress, uint64_t now, uint64_t patience);
@@ -93,3 +96,5 @@ struct progress_price {
 /* Return whether a worker that hangs is to be killed: if that costs nothing, or no more than the user has accepted for
  * a death, and requests wait. */
 bool progress_kill_is_worth(const struct progress_price *price, const struct progress_memory *memory);
+/* Return whether the death of a worker costs nothing. */
+bool progress_kill_is_free(const struct progress_price *price);

@@ -4,7 +4,8 @@
  * A rate is a token bucket in one number: the time until which all messages that came are paid for. It lies above
  * what a worker can send that keeps the protocol:
  *  - NEWS: an episode without room lasts 20 ms at least (targets/worker/queue/room.c), and has a NEWS at each end.
- *    While the supervisor does not run, its socket keeps about 700 of them.
+ *    While the supervisor does not run, its socket keeps about 700 of them, or more on a machine whose sockets are
+ *    larger by default.
  *  - NOTICE: a worker has two things to report, each once. */
 #include "ublkd/plan/worker_messages.h"
 
@@ -48,14 +49,20 @@ static const struct rule rules[_WORKER_MSG_MAX] = {
 };
 /* clang-format on */
 
-static bool is_paid(uint64_t *paid_until, const struct rate *rate, uint64_t now)
+static bool is_paid(uint64_t *paid_until, const struct rate *rate, unsigned burst, uint64_t now)
 {
         uint64_t from = *paid_until > now ? *paid_until : now;
 
-        if (from - now + rate->interval > rate->interval * rate->burst)
+        if (from - now + rate->interval > rate->interval * burst)
                 return false;
         *paid_until = from + rate->interval;
         return true;
+}
+
+static unsigned burst_of(
+        const struct worker_messages *messages, enum worker_msg_type type, const struct rate *rate)
+{
+        return type == WORKER_MSG_NEWS && messages->kept > rate->burst ? messages->kept : rate->burst;
 }
 
 static bool is_too_often(
@@ -65,7 +72,8 @@ static bool is_too_often(
         case ONCE:
                 return messages->seen & SET(type);
         case RATED:
-                return !is_paid(&messages->paid_until[type], &rule->rate, now);
+                return !is_paid(
+                        &messages->paid_until[type], &rule->rate, burst_of(messages, type, &rule->rate), now);
         default:
                 return false;
         }

@@ -12,6 +12,9 @@
 struct worker_messages {
         unsigned seen;                        /* a set of enum worker_msg_type */
         uint64_t paid_until[_WORKER_MSG_MAX]; /* CLOCK_MONOTONIC, microseconds: of a message with a rate */
+        /* How many short messages the socket of the worker keeps while ublkd does not read: so many NEWS may come at
+         * once. 0: fewer than any rule allows. */
+        unsigned kept;
 };
 
 /* Return why the worker must not send a message of this type now, as a clause for worker_death ("it ..."), or NULL:

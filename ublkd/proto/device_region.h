@@ -150,8 +150,8 @@ struct queue_stats {
                 held; /* requests that wait for the limits of the device: of those in flight, the store does not
                           know these. 0 where an older worker counts */
         uint64_t
-                nudges; /* io_loop_nudge(): how often no sync or allocation had ended for a second. 0 where an older
-                            worker counts */
+                nudges; /* io_loop_nudge(): how often requests of a kind were under way and none had ended for a
+                            second. 0 where an older worker counts */
 };
 
 /* What a region must fit, to be used again. */

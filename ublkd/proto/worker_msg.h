@@ -31,7 +31,9 @@ enum {
         WORKER_MSG_SIZE_MAX = 128 * 1024,   /* bytes, of CONFIG: a spec */
         WORKER_REPORT_SIZE_MAX = 64 * 1024, /* bytes, of what a worker sends: claims and problems */
         WORKER_SHORT_SIZE_MAX = 4 * 1024,   /* bytes, of those of its messages that have neither */
-        WORKER_CHANNEL_FD = 3, /* the only descriptor that a worker is started with, beside stdio */
+        /* The descriptors that a worker is started with, beside stdio. */
+        WORKER_CHANNEL_FD = 3,
+        WORKER_LOG_FD = 4, /* a pipe, which becomes its stdout and stderr; an older ublkd gives none */
         WORKER_VERSION_SIZE = 129
 };
 

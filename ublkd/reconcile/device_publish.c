@@ -4,12 +4,14 @@
 #include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/view/device_report.h"
 #include "ublkd/base/clock.h"
@@ -44,7 +46,9 @@ static int (*const writers[_CONDITION_MAX])(const struct managed_device *device,
         [CONDITION_BACKING_WHOLE] = device_faults_whole,
         [CONDITION_SPACE] = device_space_condition,
         [CONDITION_PROGRESS] = device_progress_condition,
+        [CONDITION_RESOURCES] = device_group_condition,
         [CONDITION_STABLE_PATH] = stable_path,
+        [CONDITION_PARTITIONS] = device_partitions_condition,
 };
 
 static int fill_conditions(const struct managed_device *device, const struct device_record *record,

@@ -8,6 +8,7 @@
 #include "ublkd/reconcile/disk/device_cpus.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/disk/device_node.h"
+#include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/backing/device_shared.h"
@@ -253,8 +254,9 @@ static int stop_unless_used(struct managed_device *device, const struct device_r
         return ublk_ctl_stop_unheld(ctl, record->number, on_stop_unheld, device, &device->step.call);
 }
 
-static void step_stop_dev(struct managed_device *device, const struct device_record *record)
+static void stop_dev(struct managed_device *device)
 {
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         int r;
 
         if (may_refuse(device, record)) {
@@ -266,6 +268,12 @@ static void step_stop_dev(struct managed_device *device, const struct device_rec
                         device->env->ctl, record->number, device_on_command_done, device, &device->step.call);
         }
         device_command_sent(device, r, device_on_command_done);
+}
+
+/* A scan of partitions has the disk open, and the driver would take it for a user. */
+static void step_stop_dev(struct managed_device *device, const struct device_record *record _unused_)
+{
+        device_partitions_leave(device, stop_dev);
 }
 
 /* DEL_DEV_ASYNC only begins the deletion: the number is free when the last reference is dropped. */

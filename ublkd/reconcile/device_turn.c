@@ -8,8 +8,10 @@
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/disk/device_node.h"
+#include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_path.h"
+#include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/backing/device_shared.h"
@@ -136,6 +138,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
         if (is_served(device)) {
                 device_recovered(device);
                 device_progress_watch(device, record);
+                device_group_follow(device, record);
                 if (device->view.facts.want == WANT_PRESENT
                         || device->attempt.tries == 0) /* nothing has failed since */
                         device_note_clear(device);
@@ -229,9 +232,19 @@ static struct plan_wish wish_of(
                 now);
 }
 
+/* Return when the device needs another turn for its partitions; UINT64_MAX: none. */
+static uint64_t follow_partitions(struct managed_device *device, const struct device_record *record)
+{
+        if (is_served(device))
+                return device_partitions_follow(device, record);
+        if (device->view.facts.kernel == KERNEL_ABSENT || device->view.facts.kernel == KERNEL_ADDED)
+                device_partitions_reset(device);
+        return UINT64_MAX;
+}
+
 static void device_decide(struct managed_device *device, const struct device_record *record)
 {
-        uint64_t now = monotonic_now(), due;
+        uint64_t now = monotonic_now(), due, scan_due;
         struct plan_wish wish;
         bool waits;
 
@@ -249,6 +262,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
         if ((device->step.action == ACTION_NOTHING || is_served(device))
                 && !device_settle(device, record, due))
                 return;
+        scan_due = follow_partitions(device, record);
         if (record->deleting && device->step.action == ACTION_NOTHING) /* the record could not be erased */
                 due = min_u64(due, now + ERASE_RETRY_USEC);
         waits = device->step.action == ACTION_NOTHING || device->step.action == ACTION_WAIT;
@@ -257,6 +271,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
 
                 if (now >= hello_deadline)
                         report(device, record, waits ? UINT64_MAX : due); /* a deadline is not a next try */
+                due = min_u64(due, scan_due);
                 device_rest(device, now < hello_deadline ? min_u64(due, hello_deadline) : due);
                 return;
         }

@@ -7,9 +7,11 @@
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/backing/device_claim_lost.h"
 #include "ublkd/reconcile/disk/device_cpus.h"
+#include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/backing/device_path.h"
+#include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/backing/device_shared.h"
@@ -58,8 +60,10 @@ static struct managed_device *device_free(struct managed_device *device)
         device_path_forget(device);
         device_preflight_forget(device);
         device_progress_forget(device);
+        device_group_forget(device);
         device_spec_preflight_forget(device);
         device_openers_forget(&device->openers);
+        device_partitions_forget(device);
         free(device->id.name);
         free(device);
         return NULL;

@@ -17,6 +17,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 enum {
@@ -26,7 +27,10 @@ enum {
         READ_INTERVAL_USEC = 100 * 1000,
         READ_BURST = 30,
         NEWS_PAUSE_USEC = 100 * 1000,
-        LAST_MESSAGES_MAX = 256, /* of a dead worker: FAILED comes last */
+        /* That a socket keeps, whatever its buffer: of a dead worker all are read, because FAILED comes last. */
+        MESSAGES_KEPT_MAX = 4096,
+        MESSAGE_COST = 768, /* bytes, of the buffer of a socket, for the shortest message (SKB_TRUESIZE()) */
+        MESSAGES_MARGIN = 10, /* percent */
 };
 
 DEFINE_CLEANUP(struct worker_proc, worker_proc_free);
@@ -102,8 +106,7 @@ static int on_message(
 
         if (r < 0) {
                 close_channel(worker);
-                if (worker->stage != WORKER_STAGE_SERVING) /* a serving worker needs no further messages */
-                        worker_proc_expect_exit(worker);
+                worker_proc_lost_channel(worker);
         }
         if (r > 0 ? is_reported(worker, was_greeted, before) : worker->stage != before)
                 worker->changed(worker->userdata, worker); /* may free it */
@@ -114,13 +117,15 @@ static int on_death(sd_event_source *source, int fd _unused_, uint32_t events _u
 {
         struct worker_proc *worker = userdata;
 
-        for (unsigned i = 0; i < LAST_MESSAGES_MAX; i++)
+        for (unsigned i = 0; i < MESSAGES_KEPT_MAX; i++)
                 if (worker->channel < 0 || worker_proc_receive(worker) <= 0)
                         break;
         note_death(worker);
         close_channel(worker);
+        worker->log = worker_log_free(worker->log);
         (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
         worker->grace_source = sd_event_source_disable_unref(worker->grace_source);
+        worker->closed_source = sd_event_source_disable_unref(worker->closed_source);
         worker->news_source = sd_event_source_disable_unref(worker->news_source);
         (void)runtime_dir_remove_worker(worker->dir, worker->uid); /* a stale file only costs a connect() */
         worker->changed(worker->userdata, worker);                 /* may free it */
@@ -160,12 +165,25 @@ static int new_worker(sd_event *event, struct runtime_dir *dir, struct worker_st
         return 0;
 }
 
+/* The kernel gives both ends of a connection the same buffer, and so does worker_start.c. */
+static unsigned messages_kept(int channel)
+{
+        int size = 0;
+        unsigned count;
+
+        if (getsockopt(channel, SOL_SOCKET, SO_SNDBUF, &size, &(socklen_t){sizeof(size)}) < 0 || size < 0)
+                return 0;
+        count = (unsigned)size / MESSAGE_COST * (100 + MESSAGES_MARGIN) / 100;
+        return count < MESSAGES_KEPT_MAX ? count : MESSAGES_KEPT_MAX;
+}
+
 static int watch_channel(struct worker_proc *worker)
 {
         int r;
 
         if (worker->channel < 0) /* it is unreachable */
                 return 0;
+        worker->messages.kept = messages_kept(worker->channel);
         r = sd_event_add_io(
                 worker->event, &worker->channel_source, worker->channel, EPOLLIN, on_message, worker);
         if (r >= 0)
@@ -212,6 +230,7 @@ static int start(struct worker_proc *worker, const struct worker_msg *config, in
         worker->pid = process.pid;
         worker->pidfd = process.pidfd;
         worker->channel = process.channel;
+        worker->log = process.log;
         (void)worker_mark_write(
                 worker->dir, worker->uid, worker->pid, worker->pidfd); /* as in find_by_socket() */
         return 0;
@@ -257,9 +276,10 @@ static int find_by_socket(struct worker_proc *worker)
 static int find_by_mark(struct worker_proc *worker)
 {
         worker->channel = close_fd(worker->channel);
-        worker->pidfd = worker_mark_find(worker->dir, worker->uid, &worker->pid);
+        worker->pidfd = worker_mark_find(
+                worker->dir, worker_start_groups(worker->starter), worker->uid, &worker->pid);
         worker->unreachable = worker->pidfd >= 0;
-        if (worker->pidfd != -ENOENT && worker->pidfd != -EOPNOTSUPP)
+        if (worker->pidfd != -ENOENT)
                 return worker->pidfd;
         (void)runtime_dir_remove_worker(worker->dir, worker->uid); /* it died while no ublkd ran */
         return -ENOENT;
@@ -302,12 +322,14 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         if (!worker)
                 return NULL;
         sd_event_source_disable_unref(worker->grace_source);
+        sd_event_source_disable_unref(worker->closed_source);
         sd_event_source_disable_unref(worker->news_source);
         sd_event_source_disable_unref(worker->channel_source);
         sd_event_source_disable_unref(worker->pidfd_source);
         if (worker->pidfd >= 0 && !worker->died_at)
                 (void)waitid(P_PIDFD, (id_t)worker->pidfd, &(siginfo_t){},
                         WEXITED | WNOHANG); /* if it just died */
+        worker_log_free(worker->log);
         close_fd(worker->channel);
         close_fd(worker->pidfd);
         worker_start_count(worker->starter, -1);

@@ -38,6 +38,8 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_st
 struct worker_proc *worker_proc_free(struct worker_proc *worker);
 
 pid_t worker_proc_pid(const struct worker_proc *worker);
+/* Return the pidfd, which stays the worker's. */
+int worker_proc_pidfd(const struct worker_proc *worker);
 bool worker_proc_adopted(const struct worker_proc *worker);
 bool worker_proc_is_unreachable(const struct worker_proc *worker);
 enum worker_stage worker_proc_stage(const struct worker_proc *worker);
@@ -82,5 +84,8 @@ void worker_proc_forget_refusal(struct worker_proc *worker);
 void worker_proc_kill(struct worker_proc *worker);
 /* Expect it to exit by itself, and kill it if it has not after some seconds. The stage is WORKER_STAGE_LEAVING. */
 void worker_proc_expect_exit(struct worker_proc *worker);
+/* Return whether it serves, has closed its channel and lives on: it has broken the protocol, would not grow, and would
+ * not report its faults. The caller decides what that is worth. */
+bool worker_proc_left_channel(const struct worker_proc *worker);
 /* Kill it as worker_proc_kill(), for a reason that its death shows: a clause, "it …". */
 void worker_proc_refuse(struct worker_proc *worker, const char *fault);

@@ -9,6 +9,11 @@ pid_t worker_proc_pid(const struct worker_proc *worker)
         return worker->pid;
 }
 
+int worker_proc_pidfd(const struct worker_proc *worker)
+{
+        return worker->pidfd;
+}
+
 bool worker_proc_adopted(const struct worker_proc *worker)
 {
         return worker->adopted;

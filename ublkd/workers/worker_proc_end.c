@@ -2,13 +2,20 @@
 /* How the supervisor ends a worker. */
 #include "ublkd/workers/worker_proc_internal.h"
 
+#include "ublkd/workers/worker_threads.h"
+
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/pidfd.h>
 
-/* How long a worker may take to exit after it has reported a failure, or closed its channel. */
-enum { LEAVE_GRACE_USEC = 5 * 1000 * 1000 };
+enum {
+        /* How long a worker may take to exit after it has reported a failure, or has closed its channel before it
+         * serves. */
+        LEAVE_GRACE_USEC = 5 * 1000 * 1000,
+        /* How long a worker that serves may live on without its channel. */
+        CLOSED_GRACE_USEC = 2 * 1000 * 1000,
+};
 
 void worker_proc_kill(struct worker_proc *worker)
 {
@@ -53,4 +60,52 @@ void worker_proc_expect_exit(struct worker_proc *worker)
                            LEAVE_GRACE_USEC, 0, on_grace_over, worker)
                            < 0)
                 worker_proc_kill(worker);
+}
+
+static int await_exit(struct worker_proc *worker);
+
+/* A worker that exits closes its channel with its last descriptors, and may still wait for its store. Only one that
+ * runs on has closed it on purpose. */
+static int on_closed_grace_over(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct worker_proc *worker = userdata;
+
+        if (worker->stage == WORKER_STAGE_LEAVING)
+                return 0;
+        if (worker_process_exiting("/proc", worker->pid) == 0)
+                worker->left_channel = true;
+        else if (await_exit(worker) >= 0)
+                return 0;
+        worker->changed(worker->userdata, worker); /* may free it */
+        return 0;
+}
+
+/* Return 0; -errno: it was killed instead. */
+static int await_exit(struct worker_proc *worker)
+{
+        int r;
+
+        if (!worker->closed_source)
+                r = sd_event_add_time_relative(worker->event, &worker->closed_source, CLOCK_MONOTONIC,
+                        CLOSED_GRACE_USEC, 0, on_closed_grace_over, worker);
+        else
+                r = sd_event_source_set_time_relative(worker->closed_source, CLOSED_GRACE_USEC);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(worker->closed_source, SD_EVENT_ONESHOT);
+        if (r < 0)
+                worker_proc_kill(worker);
+        return r;
+}
+
+bool worker_proc_left_channel(const struct worker_proc *worker)
+{
+        return worker->left_channel && worker->stage == WORKER_STAGE_SERVING && !worker->died_at;
+}
+
+void worker_proc_lost_channel(struct worker_proc *worker)
+{
+        if (worker->stage == WORKER_STAGE_SERVING)
+                (void)await_exit(worker);
+        else
+                worker_proc_expect_exit(worker);
 }

@@ -4,6 +4,7 @@
 
 #include "ublkd/plan/worker_growth.h"
 #include "ublkd/plan/worker_messages.h"
+#include "ublkd/workers/worker_log.h"
 #include "ublkd/workers/worker_proc.h"
 
 struct worker_proc {
@@ -17,9 +18,11 @@ struct worker_proc {
         int pidfd;
         int channel;                     /* -1: closed by the worker, or no longer listened to */
         struct worker_messages messages; /* of this connection */
-        sd_event_source *channel_source, *pidfd_source, *grace_source, *news_source;
+        struct worker_log *log;          /* NULL: of an adopted worker */
+        sd_event_source *channel_source, *pidfd_source, *grace_source, *closed_source, *news_source;
         bool adopted;
         bool unreachable;          /* it lives, and does not listen: there is no channel */
+        bool left_channel;         /* it serves, and has closed its channel */
         bool greeted;              /* HELLO came */
         enum worker_stage stage;   /* what is reported to others */
         enum worker_stage claimed; /* from HELLO: `stage` follows once the parameters are known, too */
@@ -44,6 +47,9 @@ struct worker_proc {
 /* Kill the worker for a reason that its death shows: a clause, "it ...". The first reason counts. */
 void worker_proc_kill_for(struct worker_proc *worker, enum worker_fault fault, const char *format, ...)
         _printf_(3, 4);
+/* Its channel was closed, or is broken: expect it to exit. One that serves stays in that stage; if it lives on, see
+ * worker_proc_left_channel(). */
+void worker_proc_lost_channel(struct worker_proc *worker);
 /* The stage only rises; it rises past OPENING only once the parameters are known. */
 void worker_proc_raise_stage(struct worker_proc *worker, enum worker_stage stage);
 /* Receive and handle one message. Return 1: there may be more; 0: none for now; -errno: the channel is

@@ -11,8 +11,10 @@
  * on, so never in the middle of a recovery, and when many workers die at once only for the first of them. */
 #include "ublkd/workers/worker_start.h"
 
+#include "ublkd/cgroups/worker_groups.h"
 #include "ublkd/plan/backoff.h"
 #include "ublkd/offload/proc_spawn.h"
+#include "ublkd/workers/worker_log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +38,7 @@ struct worker_start {
         sd_event *event;
         const char *program;
         struct worker_confinement confinement;
+        struct worker_groups *groups; /* NULL: no control groups */
         unsigned workers;
         sd_event_source *timer;
         enum spare_state state;
@@ -45,6 +48,7 @@ struct worker_start {
         unsigned failures;      /* to keep one, in a row */
 };
 
+DEFINE_CLEANUP(struct worker_log, worker_log_free);
 DEFINE_CLEANUP(struct worker_start, worker_start_free);
 
 /* ---- processes ---- */
@@ -67,7 +71,8 @@ static int make_channel(int ret[2])
 static int start_process(const struct worker_start *start, const char *name, const struct worker_msg *config,
         const int *fds, struct worker_process *ret)
 {
-        _cleanup_close_ int ours = -1, theirs = -1;
+        _cleanup_close_ int ours = -1, theirs = -1, log_end = -1;
+        _cleanup_(worker_log_free_pointer) struct worker_log *log = NULL;
         struct worker_process process;
         int pair[2];
         int r = make_channel(pair);
@@ -76,7 +81,8 @@ static int start_process(const struct worker_start *start, const char *name, con
                 return r;
         ours = pair[0];
         theirs = pair[1];
-        if (config)
+        r = worker_log_new(start->event, &log, &log_end);
+        if (r >= 0 && config)
                 r = worker_msg_send_fds(ours, config, fds);
         if (r >= 0)
                 r = proc_spawn(
@@ -84,13 +90,17 @@ static int start_process(const struct worker_start *start, const char *name, con
                                 .program = start->program,
                                 .argv = (const char *[]){"ublkd-worker", name,
                                                          start->confinement.best_effort ? WORKER_BEST_EFFORT : NULL, NULL},
-                                .fds = {theirs},
-                                .fd_count = 1,
+                                .fds = {theirs, log_end},
+                                .fd_count = 2,
                 },
                         &process.pid, &process.pidfd);
         if (r < 0)
                 return r;
+        worker_log_set_pid(log, process.pid);
+        if (config)
+                worker_log_set_device(log, name);
         process.channel = TAKE_FD(ours);
+        process.log = TAKE_PTR(log);
         *ret = process;
         return 0;
 }
@@ -123,6 +133,7 @@ static void forget_spare(struct worker_start *start)
         start->spare_death = sd_event_source_disable_unref(start->spare_death);
         start->spare.channel = close_fd(start->spare.channel);
         start->spare.pidfd = close_fd(start->spare.pidfd);
+        start->spare.log = worker_log_free(start->spare.log);
 }
 
 static void let_go(struct worker_start *start)
@@ -138,6 +149,8 @@ static int on_spare_death(sd_event_source *source _unused_, int fd, uint32_t eve
         (void)waitid(P_PIDFD, (id_t)fd, &(siginfo_t){}, WEXITED | WNOHANG);
         if (start->state == SPARE_WAITS)
                 start->failures++; /* not worth a word: the next worker is started without it */
+        if (start->groups)
+                worker_groups_end(start->groups, start->spare.pid);
         forget_spare(start);
         plan_spare(start);
         return 0;
@@ -155,6 +168,8 @@ static int start_spare(struct worker_start *start)
         if (r < 0)
                 return r;
         start->state = SPARE_WAITS;
+        if (start->groups)
+                worker_groups_prepare(start->groups, start->spare.pid, start->spare.pidfd);
         r = sd_event_add_io(
                 start->event, &start->spare_death, start->spare.pidfd, EPOLLIN, on_spare_death, start);
         if (r >= 0)
@@ -191,6 +206,7 @@ static int take_spare(struct worker_start *start, const struct worker_msg *confi
         if (r < 0)
                 return r;
         start->failures = 0;
+        worker_log_set_device(start->spare.log, config->config.name);
         *ret = start->spare;
         start->spare = (struct worker_process){.pidfd = -1, .channel = -1};
         forget_spare(start);
@@ -206,6 +222,8 @@ int worker_start_run(struct worker_start *start, const struct worker_msg *config
         bool preflight = config->config.lock == WORKER_LOCK_NEVER;
         int r = preflight ? -EPIPE : take_spare(start, config, fds, ret);
 
+        if (start->groups)
+                worker_groups_postpone(start->groups);
         plan_spare(start);
         return r == -EPIPE ? start_process(start, config->config.name, config, fds, ret) : r;
 }
@@ -214,6 +232,16 @@ void worker_start_count(struct worker_start *start, int change)
 {
         start->workers += (unsigned)change;
         plan_spare(start);
+}
+
+void worker_start_use_groups(struct worker_start *start, struct worker_groups *groups)
+{
+        start->groups = groups;
+}
+
+struct worker_groups *worker_start_groups(const struct worker_start *start)
+{
+        return start->groups;
 }
 
 int worker_start_user(const struct worker_start *start, int number, uint32_t *ret)

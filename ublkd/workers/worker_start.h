@@ -9,13 +9,16 @@
 
 #include <systemd/sd-event.h>
 
+struct worker_groups;
+struct worker_log;
 struct worker_start;
 
-/* A worker's process, and our end of its channel. */
+/* A worker's process, and our ends of its channel and of its log. */
 struct worker_process {
         pid_t pid;
         int pidfd;
         int channel; /* CONFIG is on its way */
+        struct worker_log *log;
 };
 
 /* What a worker gives up: targets/worker/walls.h. */
@@ -30,6 +33,10 @@ struct worker_confinement {
  * Return 0 or -errno. */
 int worker_start_new(sd_event *event, const char *program, const struct worker_confinement *confinement,
         struct worker_start **ret);
+/* Give each spare a control group of its own from now on, ahead of need. groups: outlives `start`. */
+void worker_start_use_groups(struct worker_start *start, struct worker_groups *groups);
+/* Return the control groups of workers; NULL: there are none. */
+struct worker_groups *worker_start_groups(const struct worker_start *start);
 /* Return 0 and the uid for the worker of that disk (0: its own), or -ERANGE. */
 int worker_start_user(const struct worker_start *start, int number, uint32_t *ret);
 /* Free the starter; the spare exits. NULL is fine. Return NULL. */

@@ -16,8 +16,11 @@
 struct thread {
         const char *name; /* within the text */
         enum progress_thread state;
+        bool exits;
         uint64_t cpu_usec;
 };
+
+enum { PF_EXITING = 0x4 }; /* include/linux/sched.h: a thread that has begun to exit */
 
 static enum progress_thread state_of(char letter)
 {
@@ -41,17 +44,20 @@ static int parse(char *text, struct thread *ret)
 {
         char *name = strchr(text, '('), *end = strrchr(text, ')');
         unsigned long long user, system;
+        unsigned flags;
         char letter;
 
         if (!name || !end || end < name)
                 return -EBADMSG;
         *end = '\0';
-        if (sscanf(end + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &letter, &user, &system)
-                < 3)
+        if (sscanf(end + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu", &letter, &flags, &user,
+                    &system)
+                < 4)
                 return -EBADMSG;
         *ret = (struct thread){
                 .name = name + 1,
                 .state = state_of(letter),
+                .exits = flags & PF_EXITING,
                 .cpu_usec = (user + system) * (1000000 / (uint64_t)sysconf(_SC_CLK_TCK)),
         };
         return 0;
@@ -88,24 +94,53 @@ static void take_thread(const struct thread *thread, struct progress_queue *queu
         queues[queue].cpu_usec = thread->cpu_usec;
 }
 
-int worker_threads_look(const char *proc, pid_t pid, struct progress_queue *queues, unsigned count)
+static int open_tasks(const char *proc, pid_t pid, DIR **ret)
 {
-        _cleanup_closedir_ DIR *tasks = NULL;
-        const struct dirent *entry;
-        char path[256], text[512];
+        char path[256];
 
         if (snprintf(path, sizeof(path), "%s/%d/task", proc, (int)pid) >= (int)sizeof(path))
                 return -ENAMETOOLONG;
-        tasks = opendir(path);
-        if (!tasks)
-                return -errno;
-        while ((entry = readdir(tasks))) {
-                struct thread thread;
+        *ret = opendir(path);
+        return *ret ? 0 : -errno;
+}
 
+/* Return whether there was another thread. ret->name: within `text`. */
+static bool next_thread(DIR *tasks, char *text, size_t size, struct thread *ret)
+{
+        const struct dirent *entry;
+        char path[32];
+
+        while ((entry = readdir(tasks)))
                 if (snprintf(path, sizeof(path), "%.20s/stat", entry->d_name) < (int)sizeof(path)
-                        && entry->d_name[0] != '.'
-                        && read_thread(dirfd(tasks), path, text, sizeof(text), &thread) >= 0)
-                        take_thread(&thread, queues, count);
-        }
-        return 0;
+                        && entry->d_name[0] != '.' && read_thread(dirfd(tasks), path, text, size, ret) >= 0)
+                        return true;
+        return false;
+}
+
+int worker_threads_look(const char *proc, pid_t pid, struct progress_queue *queues, unsigned count)
+{
+        _cleanup_closedir_ DIR *tasks = NULL;
+        struct thread thread;
+        char text[512];
+        int r = open_tasks(proc, pid, &tasks);
+
+        while (r >= 0 && next_thread(tasks, text, sizeof(text), &thread))
+                take_thread(&thread, queues, count);
+        return r;
+}
+
+int worker_process_exiting(const char *proc, pid_t pid)
+{
+        _cleanup_closedir_ DIR *tasks = NULL;
+        struct thread thread;
+        char text[512];
+        unsigned count = 0;
+        int r = open_tasks(proc, pid, &tasks);
+
+        if (r < 0)
+                return r;
+        for (; next_thread(tasks, text, sizeof(text), &thread); count++)
+                if (!thread.exits)
+                        return 0;
+        return count > 0 ? 1 : -ESRCH;
 }

@@ -86,19 +86,6 @@ static inline int await_on_file(
         return await_operation(loop, sqe);
 }
 
-/* One that the kernel performs on a thread of its own. */
-static int await_punted(
-        struct io_loop *loop, struct io_uring_sqe *sqe, unsigned file, const struct retry *retry)
-{
-        int r;
-
-        loop->punted.under_way++;
-        r = await_on_file(loop, sqe, file, retry);
-        loop->punted.under_way--;
-        loop->punted.ended++;
-        return r;
-}
-
 /* What a short transfer, and the lack of one, mean. */
 static inline int after_transfer(const struct transfer *transfer, uint32_t done, int result)
 {
@@ -225,7 +212,7 @@ int await_fdatasync(struct target_io *io, unsigned file)
                 struct io_uring_sqe *sqe = await_sqe(loop);
 
                 io_uring_prep_fsync(sqe, -1, IORING_FSYNC_DATASYNC);
-                r = await_punted(loop, sqe, number, &retry);
+                r = await_on_file(loop, sqe, number, &retry);
         } while (retry_wanted(loop, &retry, r));
         return r;
 }
@@ -241,7 +228,7 @@ int await_fallocate(struct target_io *io, unsigned file, int mode, uint64_t offs
                 struct io_uring_sqe *sqe = await_sqe(loop);
 
                 io_uring_prep_fallocate(sqe, -1, mode, (off_t)offset, (off_t)length);
-                r = await_punted(loop, sqe, number, &retry);
+                r = await_on_file(loop, sqe, number, &retry);
         } while (retry_wanted(loop, &retry, r));
         return r;
 }

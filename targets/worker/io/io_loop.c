@@ -6,6 +6,8 @@
 
 #include <time.h>
 
+enum { NUDGES_MAX = 16 };
+
 static int take_files(struct io_loop *loop, int command_fd, enum io_loop_holder holder)
 {
         const struct target_device *device = loop->queue.device;
@@ -132,17 +134,14 @@ void io_loop_run_ready(struct io_loop *loop)
 
 bool io_loop_nudge(struct io_loop *loop)
 {
-        struct punted *punted = &loop->punted;
-        bool late = punted->were_under_way && punted->ended == punted->had_ended;
-        struct io_uring_sqe *sqe = late ? io_loop_sqe(loop) : NULL;
+        struct io_uring_sqe *sqe = loop->nudges < NUDGES_MAX ? io_loop_sqe(loop) : NULL;
 
-        punted->were_under_way = punted->under_way > 0;
-        punted->had_ended = punted->ended;
         if (!sqe)
                 return false;
         io_uring_prep_nop(sqe);
         io_loop_set_file(loop, sqe, IO_LOOP_FIRST_FILE); /* the ring may take no entry without a file */
         sqe->flags |= IOSQE_ASYNC;
         io_uring_sqe_set_data64(sqe, USER_DATA_NUDGE);
+        loop->nudges++;
         return true;
 }

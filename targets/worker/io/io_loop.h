@@ -24,15 +24,6 @@ enum io_loop_holder {
         IO_LOOP_HELD_BY_PROCESS, /* their opener keeps them open until the loop is destroyed */
 };
 
-/* The operations that the kernel performs on threads of its own, whatever they find: syncs and allocations. */
-struct punted {
-        unsigned under_way;
-        uint64_t ended;
-        /* At the last io_loop_nudge(): */
-        bool were_under_way;
-        uint64_t had_ended;
-};
-
 struct io_loop {
         struct target_queue queue; /* as targets see it; io_loop_of() leads back */
         struct io_uring ring;
@@ -40,7 +31,7 @@ struct io_loop {
         uint8_t file_flags;       /* of all entries: IOSQE_FIXED_FILE, or 0 */
         int files[IO_LOOP_FILES]; /* by number: what an entry calls them */
         struct co_pool coroutines;
-        struct punted punted;
+        unsigned nudges;        /* under way */
         unsigned inline_cqes;   /* entries since the last submission whose completion comes with it */
         struct co_list ready;   /* resumed by io_loop_run_ready() */
         struct co_list starved; /* found the submission queue full; ready again after the next submission */
@@ -78,11 +69,17 @@ static inline void io_loop_set_file(const struct io_loop *loop, struct io_uring_
         sqe->flags |= loop->file_flags;
 }
 
-/* Wake the kernel's threads of this loop, if punted operations were under way at the last call and none has ended
- * since. The completion is a USER_DATA_NUDGE. Call it once in a while: in Linux 7.0 to 7.2 a punted operation that comes
- * as the last thread goes idle can wait until another one comes (io_wq_dec_running(), io_uring/io-wq.c). Return whether
- * one was sent. */
+/* Wake the kernel's threads of this loop with an operation that does nothing. Call it once in a while as long as
+ * operations are late: in Linux 7.0 to 7.2 an operation that the kernel leaves to such a thread, and that comes as the
+ * last thread goes idle, can wait until another one comes (io_wq_dec_running(), io_uring/io-wq.c). The completion is a
+ * USER_DATA_NUDGE, for io_loop_nudged(). Return whether one was sent: not if all threads wait, so that many nudges wait
+ * behind them. */
 bool io_loop_nudge(struct io_loop *loop);
+
+static inline void io_loop_nudged(struct io_loop *loop)
+{
+        loop->nudges -= loop->nudges > 0;
+}
 
 /* Run every coroutine that is ready, and those that become ready meanwhile. */
 void io_loop_run_ready(struct io_loop *loop);

@@ -45,15 +45,19 @@ static struct ruleset ruleset_of(int version)
         return ruleset;
 }
 
+enum { CONNECT_TCP = 1 << 1 }; /* of `network` */
+
 /* An older kernel takes a longer structure as long as it ends with zeroes. */
-int landlock_close(void)
+int landlock_close(bool connects)
 {
         int version = kernel_walls_read().landlock;
-        const struct ruleset ruleset = ruleset_of(version);
+        struct ruleset ruleset = ruleset_of(version);
         _cleanup_close_ int fd = -1;
 
         if (version == 0)
                 return 0;
+        if (connects)
+                ruleset.network &= ~(uint64_t)CONNECT_TCP;
         fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
         if (fd < 0)
                 return -errno;

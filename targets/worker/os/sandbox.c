@@ -12,14 +12,49 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-int sandbox_begin(void)
+static int first_error(int one, int other)
 {
-        return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+        return one < 0 ? one : other;
 }
 
-int sandbox_leave_host(void)
+static int drop_bounding_set(void)
 {
+        for (unsigned long capability = 0;; capability++)
+                if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
+                        return errno == EINVAL && capability > 0 ? 0 : -errno; /* there are no more */
+}
+
+static int lock_secure_bits(void)
+{
+        /* Those that every kernel knows; that which keeps capabilities is off. Each is locked as it is. */
+        static const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP
+                                          | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED
+                                          | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+
+        return prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int sandbox_begin(void)
+{
+        int r = drop_bounding_set();
+
+        r = first_error(r, lock_secure_bits());
+        return first_error(r, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0);
+}
+
+int sandbox_leave_host(int *ret_network)
+{
+        int network = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+        *ret_network = network < 0 ? -errno : network;
         return unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0 ? -errno : 0;
+}
+
+int sandbox_keep_network(int network)
+{
+        if (network < 0)
+                return network;
+        return setns(network, CLONE_NEWNET) < 0 ? -errno : 0;
 }
 
 int sandbox_leave_files(void)
@@ -68,23 +103,6 @@ static int set_capabilities(const struct capabilities *capabilities)
         return syscall(SYS_capset, &header, capabilities->data) < 0 ? -errno : 0;
 }
 
-static int drop_bounding_set(void)
-{
-        for (unsigned long capability = 0;; capability++)
-                if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
-                        return errno == EINVAL && capability > 0 ? 0 : -errno; /* there are no more */
-}
-
-static int lock_secure_bits(void)
-{
-        /* Those that every kernel knows; that which keeps capabilities is off. Each is locked as it is. */
-        static const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP
-                                          | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED
-                                          | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-
-        return prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 ? -errno : 0;
-}
-
 /* The C library's setgroups() would change all threads, and each does this for itself. The same below. */
 static int leave_groups(void)
 {
@@ -100,17 +118,10 @@ static int become(uint32_t user)
         return 0;
 }
 
-static int first_error(int one, int other)
-{
-        return one < 0 ? one : other;
-}
-
 int sandbox_leave_user(uint32_t user)
 {
-        int r = drop_bounding_set();
+        int r = leave_groups();
 
-        r = first_error(r, lock_secure_bits());
-        r = first_error(r, leave_groups());
         return first_error(r, become(user));
 }
 

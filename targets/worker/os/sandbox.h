@@ -5,28 +5,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Keep everything that this process executes from gaining privileges. Call at the very start. Return 0 or
- * -errno. */
+/* Keep this process and everything that it executes from gaining privileges: no new ones, an empty bounding set,
+ * nothing for being root, no change of capabilities with the user. Try each of these, also after one has failed. Call
+ * at the very start: all threads inherit it, and it takes the kernel half a millisecond. Return 0 or the first -errno. */
 int sandbox_begin(void);
 
 /* Enter namespaces for networks, System V IPC, the host name and control groups, with nothing in them. Call at
- * the very start, before there is anything to do for a device: it takes the kernel a millisecond or so. Return 0
- * or -errno. */
-int sandbox_leave_host(void);
+ * the very start, before there is anything to do for a device: it takes the kernel a millisecond or so.
+ * *ret_network: the way back for sandbox_keep_network(), which the caller owns, or -errno. Return 0 or -errno. */
+int sandbox_leave_host(int *ret_network);
+
+/* Go back to the network that the process was started in. Call while there is one thread, which has its capabilities.
+ * Return 0 or -errno. */
+int sandbox_keep_network(int network);
 
 /* Enter an empty mount namespace. Then this process keeps no file system mounted but those of its open files,
  * and cannot reach one that lies on its own disk. Call once the backing store is open, while there is one
  * thread. Return 0, or -errno: then it can reach more than that. */
 int sandbox_leave_files(void);
 
-/* Drop the bounding set, what root gets by being root, and supplementary groups of the calling thread, for good;
- * become `user` and the group of the same number (0: keep both). Try each of these, also after one has failed.
- * Return 0 or the first -errno. */
+/* Drop the supplementary groups of the calling thread, for good, and become `user` and the group of the same number
+ * (0: keep both). Its capabilities stay. Try both, also after one has failed. Return 0 or the first -errno. */
 int sandbox_leave_user(uint32_t user);
 
-/* Drop all capabilities of the calling thread, for good. Every thread must, and a queue's only after it has
- * FETCHed: the kernel looks for partitions only on disks whose queues had CAP_SYS_ADMIN then. Return 0 or -errno,
- * which must be fatal. */
+/* Drop all capabilities of the calling thread, for good. Every thread must; a queue's before it FETCHes, so that the
+ * kernel reads no partition table of its disk. Return 0 or -errno, which must be fatal. */
 int sandbox_drop_capabilities(void);
 
 /* Keep the memory of the process out of core dumps and of the sight of its own user, and let it lock none. Call

@@ -353,10 +353,13 @@ _shaped_ static void take_completion(
                 command_completed(queue, cqe, shape);
                 break;
         case USER_DATA_TICK:
-                if (cqe->user_data == USER_DATA_NUDGE)
+                if (cqe->user_data == USER_DATA_NUDGE) {
+                        io_loop_nudged(&queue->loop);
                         break;
+                }
                 queue->ticking = false;
-                queue->nudge_due = true;
+                queue->watched = queue->shape.direct;
+                queue->look_due = true;
                 queue->ticked = true;
                 break;
         case USER_DATA_PLAIN:

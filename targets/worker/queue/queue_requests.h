@@ -6,6 +6,7 @@
 #include "targets/worker/queue/durability.h"
 #include "targets/worker/io/io_data.h"
 #include "targets/worker/io/io_loop.h"
+#include "targets/worker/queue/late.h"
 #include "targets/worker/queue/plain.h"
 #include "targets/worker/queue/queue_control.h"
 #include "targets/worker/queue/queue_meter.h"
@@ -51,6 +52,7 @@ struct ublk_queue {
         struct durability durability;
         struct room room;
         struct store_end store_end;
+        struct late late;
         struct moved_at_once *moved; /* in this round, and not answered yet; one place for each tag */
         unsigned moved_count;
         uint64_t busy_poll;                        /* nanoseconds */
@@ -67,7 +69,8 @@ struct ublk_queue {
         void (*take_completions)(struct ublk_queue *queue); /* all that are there; for that shape */
         bool ticking;                                       /* a tick is under way */
         bool ticked;                                        /* and has come */
-        bool nudge_due;                                     /* the same, for operations that are late */
+        bool look_due;                                      /* the same, to look for requests that are late */
+        bool watched; /* such a tick is under way, or no request can be late: nothing of them waits */
         bool target_started;
         atomic_bool *served;
 };

@@ -17,11 +17,11 @@ enum { THREAD_STACK_SIZE = 256 * 1024 };
 /* The phases of one thread's life, in words for a sentence. */
 static const char *const phases[] = {
         "set up its queue",
-        "offer its requests to the driver",
         "give up its privileges",
+        "offer its requests to the driver",
         "serve its queue",
 };
-enum phase { PHASE_OPEN, PHASE_FETCH, PHASE_DROP, PHASE_RUN, _PHASE_MAX };
+enum phase { PHASE_OPEN, PHASE_DROP, PHASE_FETCH, PHASE_RUN, _PHASE_MAX };
 _Static_assert(ARRAY_SIZE(phases) == _PHASE_MAX, "every phase has words");
 
 struct queue_thread {
@@ -98,11 +98,11 @@ static int serve(struct queue_thread *self)
         r = ublk_queue_open(&setup, &queue);
         if (r < 0)
                 return r;
-        self->phase = PHASE_FETCH;
-        r = ublk_queue_fetch(queue);
+        self->phase = PHASE_DROP;
+        r = drop_privileges(&all->shared);
         if (r >= 0) {
-                self->phase = PHASE_DROP;
-                r = drop_privileges(&all->shared);
+                self->phase = PHASE_FETCH;
+                r = ublk_queue_fetch(queue);
         }
         if (r >= 0) {
                 atomic_fetch_add(&all->fetched, 1);

@@ -60,17 +60,30 @@ static void give_back(struct ublk_queue *queue)
                 send_tick(queue);
 }
 
-/* ---- operations that are late ---- */
+/* ---- requests that are late ---- */
 
-static void nudge(struct ublk_queue *queue)
+/* A tick has come. Return whether requests are under way. */
+static bool look_for_late(struct ublk_queue *queue)
 {
-        if (__builtin_expect(queue->nudge_due, 0)) {
-                queue->nudge_due = false;
-                if (io_loop_nudge(&queue->loop))
-                        queue_meter_nudged(&queue->meter);
-        }
-        if (__builtin_expect(queue->loop.punted.under_way > 0, 0) && !queue->ticking)
+        const struct queue_stats *stats = queue->meter.stats;
+
+        queue->look_due = false;
+        if (!stats) /* this program keeps none */
+                return false;
+        if (late_look(&queue->late, stats) && io_loop_nudge(&queue->loop))
+                queue_meter_nudged(&queue->meter);
+        return late_is_under_way(&queue->late);
+}
+
+/* Each round without a tick under way: a request has come, or the tick has. A queue without requests has no tick. Not
+ * inlined: most rounds do without. */
+__attribute__((noinline)) static void watch(struct ublk_queue *queue)
+{
+        bool wanted = !queue->look_due || look_for_late(queue);
+
+        if (wanted && !queue->ticking)
                 send_tick(queue);
+        queue->watched = queue->ticking;
 }
 
 /* ---- the loop ---- */
@@ -144,7 +157,8 @@ int ublk_queue_run(struct ublk_queue *queue)
                 give_back(queue);
                 io_loop_run_ready(&queue->loop);
                 queue_requests_begin_waiting(queue);
-                nudge(queue);
+                if (__builtin_expect(!queue->watched, 0))
+                        watch(queue);
                 if (__builtin_expect(queue->port.failure < 0, 0))
                         return queue->port.failure;
         }
@@ -271,6 +285,7 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
         queue_meter_open(&queue->meter, setup->shared, setup->index);
         queue->shape.direct = (setup->device->target->desc->flags & TARGET_NEVER_WAITS)
                               && setup->route.path == DATA_PATH_COPY;
+        queue->watched = queue->shape.direct;
         r = queue_open(queue, setup);
         if (r < 0)
                 return r;

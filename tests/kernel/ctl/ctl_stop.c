@@ -4,9 +4,7 @@
 #include "ublkd/kernel/kernel_feature.h"
 
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -17,12 +15,51 @@ static void check_not_stopped(struct test *test, int result)
         check_device(test, KERNEL_STATE_LIVE);
 }
 
-/* While its partition table is read the disk cannot be opened, and here that lasts as long as the worker
- * stands still. A process that waits for it is returned. */
-static pid_t read_partitions_for_ever(struct test *test, const char *path)
+/* Wait until the driver has a read of the disk. Before, a reader that is killed leaves nothing behind. */
+static void await_read(void)
 {
-        char stat[64], text[512];
-        const char *state = NULL;
+        char path[64], text[64];
+        bool found = false;
+
+        snprintf(path, sizeof(path), "/sys/block/ublkb%d/inflight", NUMBER);
+        for (uint64_t start = now_usec(); !found && now_usec() < start + PATIENCE_USEC;) {
+                FILE *file = fopen(path, "re");
+                size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+                text[n] = '\0';
+                found = strtoull(text, NULL, 10) > 0;
+                if (file)
+                        fclose(file);
+                nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+        }
+        CHECK(found);
+}
+
+/* Wait until a process stands still in a function of the kernel. */
+static void await_stack(pid_t pid, const char *function)
+{
+        char path[64], text[1024];
+        bool found = false;
+
+        snprintf(path, sizeof(path), "/proc/%d/stack", (int)pid);
+        for (uint64_t start = now_usec(); !found && now_usec() < start + PATIENCE_USEC;) {
+                FILE *file = fopen(path, "re");
+                size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+                text[n] = '\0';
+                found = strstr(text, function);
+                if (file)
+                        fclose(file);
+                nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+        }
+        CHECK(found);
+}
+
+/* The exit of the last process that has the disk open waits for what it has read, with the disk's open_mutex held
+ * (bdev_release(), block/bdev.c), and here that lasts as long as the worker stands still. The process is returned. */
+static pid_t hold_open_mutex(struct test *test, const char *path)
+{
+        char byte;
         pid_t pid;
 
         CHECK_INT(kill(worker_proc_pid(test->worker), SIGSTOP), 0);
@@ -30,28 +67,18 @@ static pid_t read_partitions_for_ever(struct test *test, const char *path)
         if (pid == 0) {
                 int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-                (void)ioctl(fd, BLKRRPART);
-                _exit(0);
+                _exit(pread(fd, &byte, 1, 0) == 1);
         }
-        snprintf(stat, sizeof(stat), "/proc/%d/stack", (int)pid);
-        for (uint64_t start = now_usec(); !state && now_usec() < start + PATIENCE_USEC;) {
-                FILE *file = fopen(stat, "re");
-                size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-
-                text[n] = '\0';
-                state = strstr(text, "disk_scan_partitions") ? "reads" : NULL;
-                if (file)
-                        fclose(file);
-                nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
-        }
-        CHECK(state);
+        await_read();
+        CHECK_INT(kill(pid, SIGKILL), 0);
+        await_stack(pid, "truncate_inode_pages_range");
         return pid;
 }
 
 /* The helper is not lost with an open that does not come back, and the disk can be stopped without that. */
 static void check_open_that_hangs(struct test *test, const char *path)
 {
-        pid_t reader = read_partitions_for_ever(test, path);
+        pid_t reader = hold_open_mutex(test, path);
         uint64_t start = now_usec();
 
         check_not_stopped(test, -ETIME);

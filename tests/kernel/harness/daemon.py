@@ -155,8 +155,9 @@ def workers():
 
 
 def supervisors():
-    """The pids of all supervisors, and of the helpers that issue their control commands or watch paths."""
-    return _processes(lambda name: name in ("ublkd", "ublkd-mortal", "ublkd-paths"))
+    """The pids of all supervisors, and of those that issue their control commands, watch paths or show
+    partitions."""
+    return _processes(lambda name: name in ("ublkd", "ublkd-mortal", "ublkd-paths", "ublkd-partition"))
 
 
 def path_watchers():

@@ -16,7 +16,7 @@ from .wait import wait_until
 _VICTIMS = struct.Struct("=iiii")  # struct page of tests/kernel/hostile/hostile.c
 _STATE = struct.Struct("=IIII")
 _DEED = struct.Struct("=I")
-_DEEDS = ("none", "ready", "news", "largest", "grown", "close")  # enum deed of hostile.h
+_DEEDS = ("none", "ready", "news", "largest", "grown", "close", "close-channel", "notice", "spin")  # enum deed of hostile.h
 _SIZE = _VICTIMS.size + _STATE.size + _DEED.size + 32 * 1024
 _SHM_KEY = 0x75626C6B
 _IPC_CREAT, _IPC_RMID = 0o1000, 0

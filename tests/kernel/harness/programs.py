@@ -52,6 +52,16 @@ def worker_spinning():
     return str(build() / "ublkd-worker-spinning")
 
 
+def worker_talkative():
+    """A worker that writes to its log after SIGRTMAX-1 to -3: tests/kernel/talkative."""
+    return str(build() / "ublkd-worker-talkative")
+
+
+def worker_probing(network):
+    """A worker whose null target tries sockets: tests/kernel/probing. `network`: it declares that it needs them."""
+    return str(build() / f"ublkd-worker-probing{'-network' if network else ''}")
+
+
 def ublkctl():
     """The command line client."""
     return str(build() / "ublkctl")

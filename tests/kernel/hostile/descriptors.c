@@ -32,18 +32,6 @@ static int page_frames(const struct victims *victims)
         return -EPERM;
 }
 
-static int standard_error(const struct victims *victims)
-{
-        (void)victims;
-        return outcome(write(STDERR_FILENO, "forged\n", 7));
-}
-
-static int standard_output(const struct victims *victims)
-{
-        (void)victims;
-        return outcome(write(STDOUT_FILENO, "forged\n", 7));
-}
-
 /* The journal takes datagrams. */
 static int journal(const struct victims *victims)
 {
@@ -115,8 +103,6 @@ static int mode_of_files(const struct victims *victims)
 
 const struct named_attack descriptor_attacks[] = {
         {"where pages lie in memory", page_frames},
-        {"a line on stderr", standard_error},
-        {"a line on stdout", standard_output},
         {"a record of the journal", journal},
         {"ioctl", control_of_a_file},
         {"a signal by way of a descriptor", owner_of_a_file},

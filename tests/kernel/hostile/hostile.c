@@ -30,6 +30,7 @@ struct page {
 static struct page *page;
 static struct io_uring *rings[64];
 static atomic_uint ring_count;
+static atomic_bool one_spins;
 
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
 int __real_io_uring_queue_mmap(int fd, struct io_uring_params *params, struct io_uring *ring);
@@ -129,6 +130,11 @@ static void attack_from_queue(struct io_uring *ring)
         atomic_store(&page->ring_done, atomic_load(&page->ordered));
 }
 
+void hostile_spin_one(void)
+{
+        atomic_store(&one_spins, true);
+}
+
 int __wrap_io_uring_enter2(
         unsigned fd, unsigned submit, unsigned complete, unsigned flags, sigset_t *signals, size_t size)
 {
@@ -138,5 +144,8 @@ int __wrap_io_uring_enter2(
         /* The test reads from the disk, so that the thread comes by here. */
         if (page && ring && complete > 0 && atomic_load(&page->ordered) != atomic_load(&page->ring_done))
                 attack_from_queue(ring);
+        if (ring && complete > 0 && r >= 0 && atomic_exchange(&one_spins, false))
+                for (;;)
+                        continue;
         return r;
 }

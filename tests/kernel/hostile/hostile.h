@@ -39,8 +39,21 @@ int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack);
 enum { HOSTILE_FDS = 128 }; /* that are looked at */
 
 /* What the main thread does instead of its work; tests/kernel/harness/hostile.py has the same numbers. */
-enum deed { DEED_NONE, DEED_READY, DEED_NEWS, DEED_LARGEST, DEED_GROWN, DEED_CLOSE_LISTENER, _DEED_MAX };
+enum deed {
+        DEED_NONE,
+        DEED_READY,
+        DEED_NEWS,
+        DEED_LARGEST,
+        DEED_GROWN,
+        DEED_CLOSE_LISTENER,
+        DEED_CLOSE_CHANNEL,
+        DEED_NOTICE,
+        DEED_SPIN,
+        _DEED_MAX
+};
 /* Does it; does not return if it is a flood. */
 void hostile_deed_do(uint32_t deed);
+/* The next thread of a queue that takes completions spins from then on; the others serve on. */
+void hostile_spin_one(void);
 
 int __real_poll(struct pollfd *fds, nfds_t count, int timeout);

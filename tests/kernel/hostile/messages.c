@@ -56,6 +56,13 @@ static void flood_with_news(void)
         flood_with("{\"type\":\"news\"}");
 }
 
+/* Each is one that it may send. */
+static void flood_with_notices(void)
+{
+        flood_with("{\"type\":\"notice\",\"problems\":[{\"error\":16,\"pointer\":\"/target\","
+                   "\"reason\":\"BackingRead\",\"detail\":\"Look here\"}]}");
+}
+
 /* Beyond what a worker may send, and within what its socket takes. */
 static void flood_with_the_largest(void)
 {
@@ -87,6 +94,12 @@ static void close_listener(void)
         }
 }
 
+static void close_channel(void)
+{
+        send_text("{\"type\":\"news\"}", sizeof("{\"type\":\"news\"}") - 1); /* finds it */
+        (void)close(channel);
+}
+
 void hostile_deed_do(uint32_t deed)
 {
         static void (*const deeds[])(void) = {
@@ -95,6 +108,9 @@ void hostile_deed_do(uint32_t deed)
                 [DEED_LARGEST] = flood_with_the_largest,
                 [DEED_GROWN] = grow_unasked,
                 [DEED_CLOSE_LISTENER] = close_listener,
+                [DEED_CLOSE_CHANNEL] = close_channel,
+                [DEED_NOTICE] = flood_with_notices,
+                [DEED_SPIN] = hostile_spin_one,
         };
 
         if (deed < _DEED_MAX && deeds[deed])

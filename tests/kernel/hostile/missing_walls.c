@@ -25,23 +25,23 @@ static bool is_missing(const char *function)
         }
 
 WALL(sandbox_begin, (void), ())
-WALL(sandbox_leave_host, (void), ())
+WALL(sandbox_leave_host, (int *ret_network), (ret_network))
 WALL(sandbox_leave_files, (void), ())
 WALL(sandbox_leave_user, (uint32_t user), (user))
 WALL(sandbox_drop_capabilities, (void), ())
 WALL(sandbox_hide_memory, (void), ())
-WALL(landlock_close, (void), ())
-WALL(log_close, (void), ())
+WALL(landlock_close, (bool connects), (connects))
+WALL(log_close_shared, (void), ())
 WALL(io_ring_start, (struct io_uring *ring, bool fixed_files), (ring, fixed_files))
 /* clang-format on */
 
-int __real_call_filter_install(void);
-int __wrap_call_filter_install(void);
+int __real_call_filter_install(bool connects);
+int __wrap_call_filter_install(bool connects);
 
 /* What the filter refuses, the other walls shall refuse as well where they can: without it they are seen. */
-int __wrap_call_filter_install(void)
+int __wrap_call_filter_install(bool connects)
 {
         if (is_missing("call_filter_install"))
                 return -EPERM;
-        return getenv("UBLKD_HOSTILE_WITHOUT_FILTER") ? 0 : __real_call_filter_install();
+        return getenv("UBLKD_HOSTILE_WITHOUT_FILTER") ? 0 : __real_call_filter_install(connects);
 }

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """ublkd as a service: what systemd keeps for it while it is away."""
 
+import json
 import os
 import pathlib
 import signal
 
 import pytest
 
-from harness import programs
-from harness.api import Api, loop_spec
+from harness import groups, programs
+from harness.api import Api, condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.kernel_disks import loop_disk
 from harness.shell import output, run
@@ -24,7 +25,8 @@ def _install():
     lines = [line if not line.startswith("ExecStart=") else f"ExecStart={programs.ublkd()} --worker {programs.worker()}"
              for line in service.splitlines()]
     (_UNITS / "ublkd.service").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (_UNITS / "ublkd.socket").write_text((_SOURCE / "ublkd.socket").read_text(encoding="utf-8"), encoding="utf-8")
+    for unit in ("ublkd.socket", "ublkd-workers.service", "ublkd.slice"):
+        (_UNITS / unit).write_text((_SOURCE / unit).read_text(encoding="utf-8"), encoding="utf-8")
     run("systemctl", "daemon-reload")
 
 
@@ -36,6 +38,8 @@ def service():
     api = Api("/run/ublkd/ublkd.sock")
     wait_until(api.is_ready, "ublkd ready")
     yield api
+    for name in api.names():  # a test that failed has left them
+        api.delete(name, force=True)
     run("systemctl", "stop", "ublkd.service", "ublkd.socket")
 
 
@@ -100,3 +104,97 @@ def test_a_stop_and_a_start_keep_the_store(service, ext4, file_of):
     api.wait_other_worker("data", worker)
     assert disk.read(0, 4096) == block("a")
     api.delete("data")
+
+
+def test_workers_have_groups_of_their_own_unit(service, file_of):
+    """They outlive the service, which starts again beside them."""
+    api = service
+    api.create(loop_spec("data", file_of(), resources={"cpuWeight": 50, "memoryMax": "256MiB", "pidsMax": 200}))
+    worker = api.get("data")["status"]["worker"]["pid"]
+    group = groups.own_group(worker)
+    assert group.parent == groups.ROOT / "ublkd.slice" / "ublkd-workers.service"
+    api.wait_for("data", lambda device: condition_of(device, "Resources")["status"] == "True", "with limits in force")
+    assert groups.read(group, "memory.max") == str(256 << 20)
+    run("systemctl", "restart", "ublkd.service")
+    wait_until(api.is_ready, "the next ublkd")
+    assert api.get("data")["status"]["worker"]["pid"] == worker
+    assert groups.group_of(worker) == group
+    api.wait_for("data", lambda device: condition_of(device, "Resources")["status"] == "True", "with limits in force")
+    api.delete("data")
+    wait_until(lambda: not group.exists(), "the group of a worker that is gone")
+
+
+def _has_event(name, reason):
+    events = output(programs.ublkctl(), "events", "-o", "json", name).splitlines()
+    return any(json.loads(event)["reason"] == reason for event in events)
+
+
+def _unit_state():
+    return output("systemctl", "show", "-p", "ActiveState", "--value", "ublkd-workers.service")
+
+
+def _log_of_systemd():
+    return [line for line in output("dmesg").splitlines() if "systemd[1]: ublkd" in line]
+
+
+def _wait_resources(api, status):
+    def is_there(device):
+        condition = condition_of(device, "Resources")
+        return condition and condition["status"] == status
+
+    return api.wait_for("data", is_there, f"the condition Resources {status}")
+
+
+def test_no_stop_of_a_unit_ends_a_worker(service, file_of):
+    """Neither does a start, and the groups stay: a worker that comes later has one as well."""
+    api, spec = service, loop_spec("data", file_of(), resources={"pidsMax": 200})
+    disk = Disk(api.create(spec)["status"]["id"])
+    worker = api.get("data")["status"]["worker"]["pid"]
+    group = groups.own_group(worker)
+    _wait_resources(api, "True")
+    wait_until(lambda: len(list(group.parent.glob("worker-*"))) > 1, "the group of a spare")
+    assert run("systemctl", "stop", "ublkd-workers.service", check=False).returncode != 0  # refused
+    assert _unit_state() == "active"
+    run("systemctl", "stop", "ublkd.slice")
+    assert _unit_state() == "inactive"
+    disk.write(0, block("a"))
+    os.kill(worker, signal.SIGKILL)
+    api.wait_other_worker("data", worker)
+    worker = api.get("data")["status"]["worker"]["pid"]
+    group = groups.own_group(worker)
+    wait_until(lambda: groups.read(group, "pids.max") == "200", "the limit of the next worker")
+    run("systemctl", "restart", "ublkd.service")
+    wait_until(api.is_ready, "the next ublkd")
+    assert api.get("data")["status"]["worker"]["pid"] == worker and groups.group_of(worker) == group
+    assert groups.read(group, "pids.max") == "200"
+    assert disk.read(0, 4096) == block("a")
+    assert _unit_state() == "inactive"
+    for line in _log_of_systemd():
+        assert "ublkd-workers" not in line, line
+    api.delete("data")
+    wait_until(lambda: not group.parent.exists(), "no group of a worker")
+    api.create(spec)
+    _wait_resources(api, "False")
+    run("systemctl", "start", "ublkd-workers.service")
+    _wait_resources(api, "True")
+    api.delete("data")
+
+
+def test_a_worker_that_runs_out_of_memory_dies_alone(service):
+    """Neither the OOM killer nor systemd, which sees it, ends other workers."""
+    api = service
+    disk = Disk(api.create(null_spec("data", **groups.HUNGRY))["status"]["id"])
+    api.create(null_spec("other"))
+    other, first = (api.get(name)["status"]["worker"]["pid"] for name in ("other", "data"))
+    groups.own_group(other)
+    api.wait_for("data", lambda device: condition_of(device, "Resources")["status"] == "True", "with limits in force")
+    writes = groups.write_more_than_fits(disk)
+    api.wait_other_worker("data", first)
+    assert _has_event("data", "WorkerOutOfMemory")
+    api.put(null_spec("data", **groups.SATISFIED))
+    for write in writes:
+        assert write.result() is None
+    assert api.get("other")["status"]["worker"]["pid"] == other
+    assert _unit_state() == "active"
+    for name in ("data", "other"):
+        api.delete(name)

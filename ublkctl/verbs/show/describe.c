@@ -282,10 +282,11 @@ static void print_next_try(const cJSON *device)
         print_field("Next attempt", text);
 }
 
-/* Print what the users of a disk in service must know of its store. */
+/* Print what the users of a disk in service must know of its store, its worker and its partitions. */
 static void print_store_faults(const cJSON *device)
 {
-        static const char *const types[] = {"BackingWhole", "Durable", "Space", "Progress"};
+        static const char *const types[] = {
+                "BackingWhole", "Durable", "Space", "Progress", "Resources", "Partitions"};
 
         for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
                 const cJSON *condition = json_condition(device, types[i]);

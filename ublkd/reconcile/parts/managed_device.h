@@ -14,11 +14,13 @@
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
+#include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
+#include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
@@ -41,6 +43,7 @@ struct managed_device {
 
         struct device_process process;
         struct device_progress progress;
+        struct device_group group;
         struct restart_preflight preflight;
         struct spec_preflight *spec_preflight; /* NULL: none is under way; see spec_preflight.h */
 
@@ -53,6 +56,7 @@ struct managed_device {
         struct device_cpus cpus;
         struct device_openers openers;
         struct device_node node;
+        struct device_partitions partitions;
 };
 
 struct reconciler {

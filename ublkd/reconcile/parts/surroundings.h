@@ -2,10 +2,12 @@
 /* What all devices share: the store, the host, the kernel. */
 #pragma once
 
+#include "ublkd/cgroups/worker_groups.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disks/disk_timeout.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/host/host.h"
+#include "ublkd/partitions/partition_scan.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime/fd_store.h"
@@ -25,12 +27,14 @@ struct reconciler_config {
         struct record_keeper *record_keeper; /* NULL: no copies of records beside the database */
         const struct host *host;
         struct worker_start *worker_start;
-        struct disk_search *disk_search;   /* openers of disks; NULL: they cannot be searched */
-        struct disk_timeout *disk_timeout; /* NULL: the kernel's default stays */
-        struct path_watches *path_watches; /* where paths lead; NULL: not watched */
-        struct fd_store *fd_store;         /* what the service manager keeps; NULL: no service manager */
+        struct disk_search *disk_search;             /* openers of disks; NULL: they cannot be searched */
+        struct disk_timeout *disk_timeout;           /* NULL: the kernel's default stays */
+        struct partition_scanner *partition_scanner; /* NULL: ublkd leaves partitions alone */
+        struct path_watches *path_watches;           /* where paths lead; NULL: not watched */
+        struct fd_store *fd_store; /* what the service manager keeps; NULL: no service manager */
         /* Where to look whether workers make progress; NULL: they are not looked at. */
         const struct progress_places *progress_places;
+        struct worker_groups *worker_groups; /* NULL: workers have no control groups */
         /* Called once, when every device in the store at the start has had its first pass. */
         void (*boot_pass_done)(void *userdata);
         void *userdata;

@@ -5,7 +5,7 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/progress_condition.h"
-#include "ublkd/reconcile/worker/device_preflight.h"
+#include "ublkd/reconcile/worker/device_price.h"
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/disks/disk_stat.h"
@@ -146,12 +146,7 @@ static bool is_unaware_again(const struct managed_device *device, enum progress 
 
 static bool is_worth_a_kill(const struct managed_device *device, const struct device_record *record)
 {
-        const struct progress_price price = {
-                .automatic = record->spec->options.recovery.trigger == TRIGGER_AUTO,
-                .replayed = device_spec_on_crash(record->spec) == ON_CRASH_REISSUE,
-                .disk_goes = device_spec_on_crash(record->spec) == ON_CRASH_NONE,
-                .fails_writes = device_preflight_fails_writes(device, record),
-        };
+        const struct progress_price price = device_price_of_death(device, record);
 
         return progress_kill_is_worth(&price, &device->progress.memory);
 }
@@ -171,6 +166,16 @@ static void act(struct managed_device *device, const struct device_record *recor
 }
 
 /* ---- when ---- */
+
+/* The same for a device each time: FNV-1a. */
+static uint32_t spread_of(const char *uid)
+{
+        uint32_t hash = 2166136261;
+
+        for (; *uid; uid++)
+                hash = (hash ^ (unsigned char)*uid) * 16777619;
+        return hash;
+}
 
 static bool set_timer(struct managed_device *device, uint64_t at)
 {
@@ -223,7 +228,7 @@ void device_progress_watch(struct managed_device *device, const struct device_re
         if (!device->progress.timer)
                 r = sd_event_add_time(device->env->config.event, &device->progress.timer, CLOCK_MONOTONIC, 0,
                         0, on_timer, device);
-        if (r >= 0 && set_timer(device, progress_next(PROGRESS_MADE, monotonic_now(), patience)))
+        if (r >= 0 && set_timer(device, progress_first(spread_of(device->id.uid), monotonic_now(), patience)))
                 device->progress.watched = true; /* else the next turn tries again */
 }
 

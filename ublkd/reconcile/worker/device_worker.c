@@ -5,9 +5,11 @@
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/worker/device_found.h"
+#include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
+#include "ublkd/reconcile/worker/device_price.h"
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
@@ -17,6 +19,7 @@
 
 #include "ublkd/base/sentence.h"
 
+#include <signal.h>
 #include <string.h>
 
 enum {
@@ -136,8 +139,18 @@ static bool broke_protocol(const struct managed_device *device)
         return worker_proc_death(device->process.worker)->fault == WORKER_FAULT_PROTOCOL;
 }
 
+/* Return whether the worker died by the OOM killer, and not by ublkd. How an adopted one ended is unknown. */
+static bool ran_out_of_memory(const struct managed_device *device)
+{
+        const struct worker_death *death = worker_proc_death(device->process.worker);
+        bool killed = death->by_signal ? death->code == SIGKILL : death->code < 0;
+
+        return killed && death->fault == WORKER_FAULT_NONE && device->process.state != WORKER_KILLED
+               && device_group_oom_killed(device);
+}
+
 /* Note the reason that the worker gave, or else how it exited. */
-static void note_death(struct managed_device *device, bool served)
+static void note_death(struct managed_device *device, bool served, bool out_of_memory)
 {
         const struct worker_death *death = worker_proc_death(device->process.worker);
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
@@ -149,19 +162,24 @@ static void note_death(struct managed_device *device, bool served)
                 device_note(device, reason_from_string(problems->items[0].reason), "%s%s",
                         problems->items[0].detail, full_stop(problems->items[0].detail));
                 device_claim_name_holder(device, worker_proc_holder(device->process.worker));
-        } else if (device->process.state != WORKER_KILLED)
+        } else if (out_of_memory)
+                device_note(device, REASON_WORKER_OUT_OF_MEMORY,
+                        "The worker (pid %d) was killed by the kernel's OOM killer%s.",
+                        (int)worker_proc_pid(device->process.worker), served ? "" : " before it could serve");
+        else if (device->process.state != WORKER_KILLED)
                 device_note(device, REASON_WORKER_DIED, "The worker (pid %d) %s%s.",
                         (int)worker_proc_pid(device->process.worker), death->sentence,
                         served ? "" : " before it could serve");
 }
 
 /* Report a death. For a worker that said why it cannot serve, report its reason instead. */
-static void report_death(const struct managed_device *device, bool served)
+static void report_death(const struct managed_device *device, bool served, bool out_of_memory)
 {
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
         bool broke = broke_protocol(device);
         enum condition_reason reason = broke                 ? REASON_WORKER_BROKE_PROTOCOL
                                        : problems->count > 0 ? reason_from_string(problems->items[0].reason)
+                                       : out_of_memory       ? REASON_WORKER_OUT_OF_MEMORY
                                                              : REASON_WORKER_DIED;
 
         device_emit(device, EVENT_WARNING, reason, "%s %s.",
@@ -195,11 +213,11 @@ static bool is_wanted(const struct device_record *record)
 static void explain_death(struct managed_device *device, bool served)
 {
         _cleanup_free_ char *before = device->note.sentence ? strdup(device->note.sentence) : NULL;
-        bool broke = broke_protocol(device);
+        bool broke = broke_protocol(device), out_of_memory = ran_out_of_memory(device);
 
-        note_death(device, served);
+        note_death(device, served, out_of_memory);
         if (broke || (device->process.state != WORKER_KILLED && (served || is_news(device, before))))
-                report_death(device, served);
+                report_death(device, served, out_of_memory);
         if (served || (broke && device->view.facts.kernel != KERNEL_ABSENT)) /* a recovery begins */
                 device->process.died_at = worker_proc_died_at(device->process.worker);
 }
@@ -225,6 +243,7 @@ void device_take_death(struct managed_device *device)
                 attempt_worker_died(&device->attempt, monotonic_now());
         if (stale && device->process.request.generation > 0)
                 attempt_reset(&device->attempt); /* a later request of the user was not tried yet */
+        device_group_end(device);
         device->process.worker = worker_proc_free(device->process.worker);
         device->process.state = silent ? WORKER_NONE : WORKER_DEAD;
         (void)runtime_dir_remove_worker(
@@ -278,10 +297,40 @@ static void report_notices(struct managed_device *device, struct worker_proc *wo
         problem_list_clear(notices);
 }
 
+static bool is_free(const struct managed_device *device, const struct device_record *record)
+{
+        const struct progress_price price = device_price_of_death(device, record);
+
+        return progress_kill_is_free(&price);
+}
+
+/* What it would cost to replace it is for the user to judge, unless it costs nothing. */
+static void end_without_channel(struct managed_device *device, struct worker_proc *worker)
+{
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
+
+        if (!record || !record->spec || is_free(device, record)) {
+                worker_proc_refuse(worker, "it closed its channel, and did not exit");
+                return;
+        }
+        if (device->process.reported_channel)
+                return;
+        device->process.reported_channel = true;
+        device_emit(device, EVENT_WARNING, REASON_WORKER_BROKE_PROTOCOL,
+                "The worker (pid %d) closed its channel and serves on: the disk does not grow, and its "
+                "faults are not "
+                "reported. ublkd does not replace the worker, because requests would fail; restart the "
+                "device when "
+                "its disk is not in use.",
+                (int)worker_proc_pid(worker));
+}
+
 static void on_worker_changed(void *userdata, struct worker_proc *worker)
 {
         if (worker_proc_death(worker))
                 device_preflight_give_up(userdata);
+        if (worker_proc_left_channel(worker))
+                end_without_channel(userdata, worker);
         device_judge_found(userdata);
         device_claim_note_worker(userdata);
         report_notices(userdata, worker);
@@ -322,7 +371,7 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
                 return r;
         device->process.request = user_request_of(record);
         device->process.size = record->spec->options.size;
-        device->process.kill_reported = device->process.hung = false;
+        device->process.kill_reported = device->process.hung = device->process.reported_channel = false;
         if (device->process.state == WORKER_DEAD || was_lost_unseen(device))
                 count_restart(device);
         device->process.state = WORKER_HELD;
@@ -371,7 +420,7 @@ void device_adopt(struct managed_device *device)
                 device, &device->process.worker);
 
         device->process.request = (struct user_request){};
-        device->process.kill_reported = device->process.hung = false;
+        device->process.kill_reported = device->process.hung = device->process.reported_channel = false;
         device->process.state = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NONE : WORKER_UNKNOWN;
         if (device->process.state == WORKER_UNKNOWN)
                 device_note(device, REASON_WORKER_UNREACHABLE,

@@ -37,6 +37,7 @@ struct device_process {
         struct user_request request; /* that it was started for; all 0 for one that was found */
         uint64_t size;               /* options.size of that spec */
         bool kill_reported;          /* the kill and its cause are reported already */
+        bool reported_channel;       /* that it closed its channel and serves on */
         bool hung;           /* it served, hung and was killed for that: its death begins a recovery */
         uint64_t lost_since; /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
         uint64_t died_at;    /* CLOCK_MONOTONIC: ublkd saw the last serving worker dead; 0: recovered since */

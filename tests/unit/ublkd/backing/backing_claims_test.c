@@ -81,9 +81,23 @@ static void test_resize(void)
         CHECK(claims.items[0].end == UINT64_MAX);
 }
 
+static void test_device_of_a_key(void)
+{
+        unsigned major = 1, minor = 1;
+
+        CHECK(backing_key_device("disk:8:16", &major, &minor) && major == 8 && minor == 16);
+        CHECK(backing_key_device("file:259:3:4711", &major, &minor) && major == 259 && minor == 3);
+        CHECK(!backing_key_device("file:0:45:257", &major, &minor)); /* tmpfs, btrfs, a network */
+        CHECK(!backing_key_device("file:8:1", &major, &minor));
+        CHECK(!backing_key_device("disk:8", &major, &minor));
+        CHECK(!backing_key_device("rbd:8:16", &major, &minor));
+        CHECK(major == 259 && minor == 3);
+}
+
 int main(void)
 {
         test_add();
+        test_device_of_a_key();
         test_invalid_keys();
         test_limit();
         test_resize();

@@ -5,6 +5,8 @@
 #include "tests/unit/check.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -51,13 +53,65 @@ static void check_read(int fd, const char *wanted, size_t size)
 
 #define CHECK_READ(fd, text) check_read(fd, text, sizeof(text) - 1)
 
+/* A service must not stop because what reads its log has stopped. */
+static void test_a_stream_that_nothing_reads(void)
+{
+        static char page[4096];
+        int ends[2];
+        ssize_t n;
+
+        CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
+        CHECK_INT(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+        CHECK_INT(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+        close(ends[1]);
+        while (poll(&(struct pollfd){.fd = STDERR_FILENO, .events = POLLOUT}, 1, 0) == 1)
+                CHECK_INT(write(STDERR_FILENO, page, sizeof(page)), sizeof(page));
+        alarm(60); /* instead of waiting for ever */
+        log_info(NULL, "First");
+        log_info(NULL, "Second");
+        alarm(0);
+        do
+                n = read(ends[0], page, sizeof(page));
+        while (n > 0);
+        log_info(NULL, "Third");
+        CHECK_READ(ends[0], "2 lines of the log were lost, because nothing read it\nThird\n");
+        close(ends[0]);
+}
+
+/* As a worker: a pipe that never blocks it, whatever becomes of its reader. Last, since it is for good. */
+static void test_relay(void)
+{
+        static const char page[4096];
+        int ends[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        CHECK_INT(signal(SIGPIPE, SIG_IGN) == SIG_ERR, false);
+        CHECK_INT(log_open_relay(null), -ENOTTY);
+        CHECK_INT(log_open_relay(999), -EBADF);
+        CHECK_INT(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+        CHECK_INT(log_open_relay(ends[1]), 0);
+        CHECK_INT(fcntl(ends[1], F_GETFD), -1);
+        log_warning("data", "It %s.", "happened");
+        CHECK_READ(ends[0], "<4>It happened.\n");
+        CHECK_INT(write(STDOUT_FILENO, "words", 5), 5);
+        CHECK_READ(ends[0], "words");
+        CHECK_INT(log_close_shared(), 0);
+        log_error("data", "Still there\n<3>not this");
+        CHECK_READ(ends[0], "<3>Still there?<3>not this\n");
+        while (write(STDERR_FILENO, page, sizeof(page)) > 0)
+                continue;
+        log_error(NULL, "There is no room");
+        close(ends[0]);
+        log_error(NULL, "There is no reader");
+}
+
 int main(void)
 {
-        int saved = dup(STDERR_FILENO), journal = open_journal(), stream = open_stream(false);
+        int saved = dup(STDERR_FILENO), saved_output = dup(STDOUT_FILENO), journal = open_journal(),
+            stream = open_stream(false);
 
         /* Stderr is something else than JOURNAL_STREAM says, as on a terminal of a user's session: no prefix.
          */
-        log_open(0);
+        log_open();
         log_warning("data", "It %s.", "happened");
         CHECK_READ(stream, "data: It happened.\n");
         /* A worker's text cannot forge a line, nor the name of a process act on a terminal. */
@@ -66,7 +120,7 @@ int main(void)
         close(stream);
 
         stream = open_stream(true);
-        log_open(0);
+        log_open();
         log_record(LOG_WARNING,
                 &(const struct log_fields){
                         .device = "data", .worker = 42, .reason = "WorkerDied", .error = -5},
@@ -79,15 +133,14 @@ int main(void)
                             "MESSAGE=Two?lines\n");
         log_debug(NULL, "Not asked for");
         CHECK_INT(read(journal, (char[1]){0}, 1), -1);
-        log_open(4711);
-        log_error("data", "It failed.");
-        CHECK_READ(journal, "PRIORITY=3\nSYSLOG_IDENTIFIER=log_test\nDEVICE=data\nWORKER=4711\nMESSAGE=data: "
-                            "It failed.\n");
 
         close(journal); /* the journal went away: nothing is lost */
         log_info(NULL, "Still there");
         CHECK_READ(stream, "<6>Still there\n");
         CHECK_INT(unlink(journal_path), 0);
+        test_a_stream_that_nothing_reads();
+        test_relay();
         CHECK_INT(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+        CHECK_INT(dup2(saved_output, STDOUT_FILENO), STDOUT_FILENO);
         return check_report();
 }

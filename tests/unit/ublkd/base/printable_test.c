@@ -25,6 +25,12 @@ int main(void)
         check_printable("\x9b"
                         "2J",
                 "?2J");
+        /* What comes after it is shown before it; a line break that is not one of ASCII. */
+        check_printable("\xe2\x80\xae"
+                        "dab\xe2\x80\xa8\xe2\x81\xa6",
+                "???dab??????");
+        check_printable("\xe2\x80\x94\xe2\x81\xba", "\xe2\x80\x94\xe2\x81\xba");
+        check_printable("\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c\xd8\x9d", "????????\xd8\x9d");
         check_printable("cut off \xe4\xb8", "cut off ??");
         check_printable("\xc0\x8a\xff", "???");
         return check_report();

@@ -11,20 +11,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STRANGER = 54321, TIME_USEC = 300 * 1000, LARGE_COUNT = 20000, DESCRIPTORS = 5000 };
+enum {
+        STRANGER = 54321,
+        TIME_USEC = 300 * 1000,
+        LARGE_COUNT = 20000,
+        DESCRIPTORS = 5000,
+        CROWD = 8,
+        CROWD_DESCRIPTORS = 600,
+};
 
 #define CAPABLE "CapPrm:\t000001ffffffffff\n"
+#define CAN_PING "CapPrm:\t0000000000002000\n" /* CAP_NET_RAW, from the file of the program */
+#define CAN_READ "CapPrm:\t0000000000000004\n" /* CAP_DAC_READ_SEARCH, as a backup has it */
 #define INCAPABLE "CapPrm:\t0000000000000000\n"
 
-static void set_status(const char *pid, unsigned uid, unsigned gid, const char *groups, const char *capable)
+/* `uid`: the real one; `as`: the effective, saved and file system ones. */
+static void set_status_as(
+        const char *pid, unsigned uid, unsigned as, unsigned gid, const char *groups, const char *capable)
 {
         char path[64], text[512];
 
         snprintf(path, sizeof(path), "proc/%s/status", pid);
         snprintf(text, sizeof(text),
-                "Name:\tx\nPPid:\t1\nUid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\nGroups:\t%s \n%s", uid, uid,
-                uid, uid, gid, gid, gid, gid, groups, capable);
+                "Name:\tx\nPPid:\t1\nUid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\nGroups:\t%s \n%s", uid, as,
+                as, as, gid, gid, gid, gid, groups, capable);
         fake_change_file(path, text);
+}
+
+static void set_status(const char *pid, unsigned uid, unsigned gid, const char *groups, const char *capable)
+{
+        set_status_as(pid, uid, uid, gid, groups, capable);
 }
 
 /* A pipe without a writer: to open it hangs. */
@@ -57,22 +73,31 @@ static void test_who_can_make_the_answer_unknown(void)
         const unsigned uid = getuid(), gid = getgid();
         char group[32];
         const struct {
-                unsigned uid, gid;
+                unsigned uid, as, gid;
                 const char *groups, *capable, *namespace;
                 mode_t mode;
                 bool unknown;
         } rows[] = {
-                {STRANGER, STRANGER, "1 2", INCAPABLE, "user:[1]", 0660, false},
-                {STRANGER, STRANGER, "",    INCAPABLE, "user:[1]", 0660, false},
-                {STRANGER, STRANGER, "1",   CAPABLE,   "user:[2]", 0660, false}, /* of its own namespace */
-                {STRANGER, gid,      "1",   INCAPABLE, "user:[1]", 0600, false},
-                {0,        STRANGER, "1",   INCAPABLE, "user:[1]", 0660, true },
-                {uid,      STRANGER, "1",   INCAPABLE, "user:[1]", 0660, true },
-                {STRANGER, gid,      "1",   INCAPABLE, "user:[1]", 0660, true },
-                {STRANGER, STRANGER, group, INCAPABLE, "user:[1]", 0660, true },
-                {STRANGER, STRANGER, "1",   CAPABLE,   "user:[1]", 0660, true },
-                {STRANGER, STRANGER, "1",   INCAPABLE, "user:[1]", 0664, true },
-                {STRANGER, STRANGER, "1",   "",        "user:[1]", 0660, true },
+                {STRANGER, STRANGER, STRANGER, "1 2", INCAPABLE, "user:[1]", 0660, false},
+                {STRANGER, STRANGER, STRANGER, "",    INCAPABLE, "user:[1]", 0660, false},
+                {STRANGER, STRANGER, STRANGER, "1",   CAPABLE,   "user:[2]", 0660,
+                 false                                                                  }, /* of its own namespace */
+                {STRANGER, STRANGER, gid,      "1",   INCAPABLE, "user:[1]", 0600, false},
+                {0,        0,        STRANGER, "1",   INCAPABLE, "user:[1]", 0660, true },
+                {uid,      uid,      STRANGER, "1",   INCAPABLE, "user:[1]", 0660, true },
+                {STRANGER, STRANGER, gid,      "1",   INCAPABLE, "user:[1]", 0660, true },
+                {STRANGER, STRANGER, STRANGER, group, INCAPABLE, "user:[1]", 0660, true },
+                {STRANGER, STRANGER, STRANGER, "1",   CAPABLE,   "user:[1]", 0660, true },
+                {STRANGER, STRANGER, STRANGER, "1",   INCAPABLE, "user:[1]", 0664, true },
+                {STRANGER, STRANGER, STRANGER, "1",   "",        "user:[1]", 0660, true },
+                {STRANGER, 0,        STRANGER, "1",   CAPABLE,   "user:[1]", 0660, false}, /* set-uid root */
+                {STRANGER, 0,        gid,      "1",   CAPABLE,   "user:[1]", 0660, true },
+                {STRANGER, 0,        STRANGER, group, CAPABLE,   "user:[1]", 0660, true },
+                {uid,      0,        STRANGER, "1",   CAPABLE,   "user:[1]", 0660, true },
+                {0,        STRANGER, STRANGER, "1",   INCAPABLE, "user:[1]", 0660,
+                 true                                                                   }, /* root, for a while as a user */
+                {STRANGER, STRANGER, STRANGER, "1",   CAN_PING,  "user:[1]", 0660, false},
+                {STRANGER, STRANGER, STRANGER, "1",   CAN_READ,  "user:[1]", 0660, true },
         };
 
         snprintf(group, sizeof(group), "1 %u 3", gid);
@@ -81,7 +106,7 @@ static void test_who_can_make_the_answer_unknown(void)
                 struct disk_users users = {.number = 9};
                 char gap[192];
 
-                set_status("200", rows[i].uid, rows[i].gid, rows[i].groups, rows[i].capable);
+                set_status_as("200", rows[i].uid, rows[i].as, rows[i].gid, rows[i].groups, rows[i].capable);
                 fake_change_link("proc/200/ns/user", rows[i].namespace);
                 set_node(rows[i].mode);
                 if (!CHECK_INT(fake_look(&users, 1, gap), rows[i].unknown ? -ETIME : 0))
@@ -118,24 +143,65 @@ static void test_processes_that_hang_hide_no_other(void)
         }
 }
 
-/* The disk is the last of many mappings: it is found if there is time. */
-static void test_many_mappings(void)
+/* The disk is the last of many mappings. */
+static void make_large(const char *pid, unsigned uid)
 {
-        struct disk_users users = {.number = 9};
-        char gap[192];
+        char path[64];
         FILE *maps;
 
-        fake_process("500", "large", "mnt:[1]");
-        fake_link("proc/500/map_files/7f00-7f01", "/dev/ublkb9");
-        set_status("500", STRANGER, STRANGER, "", INCAPABLE);
-        maps = fopen(fake_path("proc/500/maps"), "we");
+        fake_process(pid, "large", "mnt:[1]");
+        snprintf(path, sizeof(path), "proc/%s/map_files/7f00-7f01", pid);
+        fake_link(path, "/dev/ublkb9");
+        set_status(pid, uid, STRANGER, "", INCAPABLE);
+        snprintf(path, sizeof(path), "proc/%s/maps", pid);
+        maps = fopen(fake_path(path), "we");
         if (!CHECK(maps))
                 return;
         for (int i = 0; i < LARGE_COUNT; i++)
                 fprintf(maps, "%x000-%x800 rw-s 00000000 00:01 1234      /dev/zero\n", 0x10 + i, 0x10 + i);
         fputs("7f00-7f01 rw-s 00000000 00:05 99                         /dev/ublkb9\n", maps);
         fclose(maps);
-        fake_link("proc/500/map_files/10000-10800", fake_path("programs/program"));
+        snprintf(path, sizeof(path), "proc/%s/map_files/10000-10800", pid);
+        fake_link(path, fake_path("programs/program"));
+}
+
+/* First root, then one of each user, then the second one of each. */
+static void test_users_take_turns(void)
+{
+        const unsigned uids[] = {STRANGER, STRANGER, STRANGER, STRANGER + 1, STRANGER + 1, 0};
+        struct disk_users users = {.number = 9};
+        size_t last = 0;
+        char gap[192], pid[16];
+
+        for (size_t i = 0; i < ARRAY_SIZE(uids); i++) {
+                snprintf(pid, sizeof(pid), "%zu", 510 + i);
+                make_large(pid, uids[i]);
+        }
+        fake_time = 20 * 1000 * 1000;
+        CHECK_INT(fake_look(&users, 1, gap), 0);
+        if (CHECK_INT(users.count, ARRAY_SIZE(uids))) {
+                CHECK_STR(users.items[0], "process 515 (large)");
+                /* The directory decides which one of a user is its first. */
+                for (size_t i = 1; i <= 2; i++)
+                        last += strncmp(users.items[i], "process 513", 11) == 0
+                                || strncmp(users.items[i], "process 514", 11) == 0;
+                CHECK_INT(last, 1);
+        }
+        disk_users_clear(&users);
+        fake_time = TIME_USEC;
+        for (size_t i = 0; i < ARRAY_SIZE(uids); i++) {
+                snprintf(pid, sizeof(pid), "%zu", 510 + i);
+                remove_process(pid);
+        }
+}
+
+/* It is found if there is time. */
+static void test_many_mappings(void)
+{
+        struct disk_users users = {.number = 9};
+        char gap[192];
+
+        make_large("500", STRANGER);
         fake_time = 20 * 1000 * 1000;
         fake_check_users(9, "process 500 (large)", NULL);
         fake_time = 1;
@@ -172,6 +238,48 @@ static void test_many_descriptors(void)
         fake_check_users(9, "process 600 (many)", NULL);
         fake_time = TIME_USEC;
         remove_process("600");
+}
+
+static void make_descriptors(const char *pid, int count, const char *last)
+{
+        char path[64];
+
+        for (int i = 1; i <= count; i++) {
+                snprintf(path, sizeof(path), "proc/%s/fd/%d", pid, i);
+                fake_link(path, i == count ? last : "/tmp/file");
+        }
+}
+
+/* Each process of the crowd has fewer descriptors than are read of one at first, and together they have more than there
+ * is time for. */
+static void test_a_crowd_hides_no_other(void)
+{
+        char pid[16];
+
+        for (int i = 0; i < CROWD; i++) {
+                snprintf(pid, sizeof(pid), "%d", 2000 + i);
+                fake_process(pid, "crowd", "mnt:[1]");
+                set_status_as(pid, STRANGER, i % 2 ? 0 : STRANGER, STRANGER, "", i % 2 ? CAPABLE : INCAPABLE);
+                make_descriptors(pid, CROWD_DESCRIPTORS, "/tmp/file");
+        }
+        fake_process("9998", "ordinary", "mnt:[1]");
+        make_descriptors("9998", 20, "/dev/ublkb9");
+        fake_process("9999", "root", "mnt:[1]");
+        set_status("9999", 0, 0, "", CAPABLE);
+        make_descriptors("9999", 300, "/dev/ublkb9");
+        fake_time = 0;
+        fake_check_users(9, "process 9998 (ordinary)", "process 9999 (root)", NULL);
+        remove_process("9999");
+        fake_asked = 0;
+        fake_time = 1;
+        fake_check_users(9, "process 9998 (ordinary)", NULL);
+        CHECK(fake_asked < CROWD * CROWD_DESCRIPTORS / 4);
+        fake_time = TIME_USEC;
+        remove_process("9998");
+        for (int i = 0; i < CROWD; i++) {
+                snprintf(pid, sizeof(pid), "%d", 2000 + i);
+                remove_process(pid);
+        }
 }
 
 /* A mount that is not read is found by the exclusive open; without one the answer is unknown. */
@@ -225,7 +333,9 @@ int main(void)
         test_who_can_make_the_answer_unknown();
         test_processes_that_hang_hide_no_other();
         test_many_mappings();
+        test_users_take_turns();
         test_many_descriptors();
+        test_a_crowd_hides_no_other();
         test_many_mounts();
         fake_remove();
         return check_report();

@@ -223,10 +223,13 @@ static void test_threads(void)
         CHECK_INT(rename(fake_path("proc/92"), fake_path("proc/092")), 0);
         fake_check_users(1, "mounted at /thread", NULL);
         CHECK_INT(rename(fake_path("proc/092"), fake_path("proc/92")), 0);
-        CHECK_INT(unlink(fake_path("proc/90/exe")), 0); /* the first one has ended */
+        CHECK_INT(unlink(fake_path("proc/90/exe")), 0);  /* the first one has ended */
+        fake_change_link("proc/90/fd/0", "/dev/ublkb9"); /* it is about to close that */
         fake_check_users(1, "mounted at /thread", NULL);
-        fake_change_file("proc/93/mountinfo", "");
         fake_change_link("proc/93/fd/3", "/dev/null");
+        fake_check_users(9, NULL);
+        fake_change_link("proc/90/fd/0", "/dev/null");
+        fake_change_file("proc/93/mountinfo", "");
         fake_link("proc/90/exe", fake_path("programs/program"));
 }
 

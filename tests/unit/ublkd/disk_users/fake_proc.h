@@ -16,6 +16,9 @@ extern int fake_hold;
 /* The time for processes that are large or hang, in microseconds; 0: as usual. Nodes are below "nodes". */
 extern uint64_t fake_time;
 
+/* How many links a search has asked about; a test sets it to 0. */
+extern size_t fake_asked;
+
 /* Makes the directory, with process 1 and programs/{program,udevadm,ublkd}. */
 void fake_make(void);
 void fake_remove(void);

@@ -148,6 +148,11 @@ static void test_rules(void)
         check_faults(
                 NAMED(LOOP ",\"limits\":{\"read\":{\"iopsBurst\":5},\"write\":{\"bytesPerSecBurst\":4096}}"),
                 "/limits/read/iopsBurst BurstWithoutLimit /limits/write/bytesPerSecBurst BurstWithoutLimit");
+        check_faults(NAMED(LOOP ",\"resources\":{\"cpuWeight\":0,\"memoryMax\":\"1MiB\",\"pidsMax\":63,"
+                                "\"ioMax\":{\"write\":{\"iops\":0}},\"swapMax\":1}"),
+                "/resources/cpuWeight OutOfRange /resources/memoryMax OutOfRange /resources/pidsMax "
+                "OutOfRange "
+                "/resources/ioMax/write/iops OutOfRange /resources/swapMax UnknownField");
         check_faults(NAMED(LOOP ",\"limits\":{\"read\":{\"iops\":0,\"iopsBurst\":5}},\"busyPollUs\":10001"),
                 "/limits/read/iops OutOfRange /busyPollUs OutOfRange");
         check_faults(NAMED(LOOP ",\"cpus\":\"4096\""), "/cpus BadCpuList");
@@ -271,11 +276,16 @@ static void test_comparison(void)
         CHANGE(",\"owner\":{\"uid\":1}", "live");
         CHANGE(",\"enabled\":false", "live");
         CHANGE(",\"limits\":{\"read\":{\"iops\":1000}}", "live");
+        CHANGE(",\"resources\":{\"cpuWeight\":50,\"memoryMax\":\"64MiB\",\"pidsMax\":100}", "live");
+        CHANGE(",\"resources\":{\"ioMax\":{\"write\":{\"bytesPerSec\":\"1MiB\"}}}", "live");
+        CHANGE(",\"resources\":{\"ioMax\":{\"read\":{}}}", "same");
         CHANGE(",\"limits\":{\"write\":{\"bytesPerSec\":\"1MiB\",\"bytesPerSecBurst\":\"2MiB\"}}", "live");
         CHANGE(",\"limits\":{\"read\":{},\"write\":{}},\"busyPollUs\":0", "same");
         CHANGE(",\"busyPollUs\":50", "live");
         CHANGE(",\"onFull\":\"error\"", "same");
         CHANGE(",\"onFull\":\"wait\"", "live");
+        CHANGE(",\"partitions\":true", "same");
+        CHANGE(",\"partitions\":false", "live");
         CHANGE(",\"recovery\":{\"trigger\":\"manual\"}", "live");
         CHANGE(",\"recovery\":{\"giveUpAfter\":\"1s\"}", "live");
         CHANGE(",\"recovery\":{\"onCrash\":\"queue\"}", "recovery.onCrash");

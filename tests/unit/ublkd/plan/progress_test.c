@@ -316,12 +316,13 @@ static void test_what_a_kill_is_worth(void)
         static const struct {
                 struct progress_price price;
                 bool idle, waits; /* whether it is worth it */
+                bool free;
         } rows[] = {
-                {{.automatic = true, .replayed = true},                       true,  true },
-                {{.automatic = true},                                         false, true },
-                {{.automatic = true, .disk_goes = true},                      false, false},
-                {{.automatic = true, .replayed = true, .fails_writes = true}, false, false},
-                {{.replayed = true},                                          false, false},
+                {{.automatic = true, .replayed = true},                       true,  true,  true },
+                {{.automatic = true},                                         false, true,  false},
+                {{.automatic = true, .disk_goes = true},                      false, false, false},
+                {{.automatic = true, .replayed = true, .fails_writes = true}, false, false, false},
+                {{.replayed = true},                                          false, false, false},
         };
         const struct progress_memory idle = {}, waits = {.disk_since = 1};
         struct progress_seen seen = {.since = 1};
@@ -331,6 +332,7 @@ static void test_what_a_kill_is_worth(void)
                 CHECK_INT(progress_kill_is_worth(&rows[i].price, &idle), rows[i].idle);
                 CHECK_INT(progress_kill_is_worth(&rows[i].price, &waits), rows[i].waits);
                 CHECK_INT(progress_kill_is_worth(&rows[i].price, &queue_waits), rows[i].waits);
+                CHECK_INT(progress_kill_is_free(&rows[i].price), rows[i].free);
         }
 }
 
@@ -374,8 +376,42 @@ static void test_when_to_look(void)
         CHECK_INT(progress_next(PROGRESS_UNSURE, 5, PATIENCE), 5 + SECONDS);
 }
 
+/* Return how long a standstill lasts until it is found that begins `late` after the device. */
+static uint64_t found_after(uint32_t spread, uint64_t late)
+{
+        uint64_t begun = 1000 * SECONDS, broken = begun + late;
+        enum progress progress = PROGRESS_MADE;
+        struct story story;
+
+        begin(&story);
+        story.look.at = progress_first(spread, begun, PATIENCE);
+        do {
+                if (story.look.at >= broken && story.look.disk_in_flight == 0)
+                        issue(&story, 0);
+                progress = look(&story);
+                if (progress == PROGRESS_SLOW)
+                        return story.look.at - broken;
+                story.look.at = progress_next(progress, story.look.at, PATIENCE);
+        } while (story.look.at < broken + 3 * PATIENCE);
+        return UINT64_MAX;
+}
+
+static void test_first_looks_are_spread(void)
+{
+        CHECK_INT(progress_first(0, 5, PATIENCE), 5);
+        CHECK_INT(progress_first(1U << 31, 5, PATIENCE), 5 + PATIENCE / 4);
+        CHECK(progress_first(UINT32_MAX, 5, PATIENCE) < 5 + PATIENCE / 2);
+        CHECK(progress_first(UINT32_MAX, 5, PATIENCE) > 5 + PATIENCE / 2 - SECONDS);
+        CHECK(progress_first(UINT32_MAX, 5, 1000 * PATIENCE) < 5 + 15 * SECONDS);
+        for (unsigned i = 0; i < 16; i++)
+                for (uint64_t late = 0; late < PATIENCE; late += SECONDS / 2)
+                        CHECK(found_after(UINT32_MAX / 15 * i, late)
+                                <= PATIENCE + PATIENCE / 2 + 2 * SECONDS);
+}
+
 int main(void)
 {
+        test_first_looks_are_spread();
         test_idle();
         test_requests_end();
         test_slow_store();

@@ -123,6 +123,21 @@ static void test_news_that_have_waited_pass(void)
                 CHECK(!worker_messages_fault(&messages, NEWS, WORKER_STAGE_SERVING, now += 10 * MS));
 }
 
+/* By default, the sockets of that machine are as large as another's for a data base. */
+static void test_news_that_a_large_socket_has_kept_pass(void)
+{
+        struct worker_messages messages;
+
+        begin(&messages);
+        messages.kept = 20000;
+        for (unsigned i = 0; i < 20000; i++)
+                CHECK(!worker_messages_fault(&messages, NEWS, WORKER_STAGE_SERVING, 100 * SECONDS));
+        CHECK(worker_messages_fault(&messages, NEWS, WORKER_STAGE_SERVING, 100 * SECONDS));
+        for (unsigned i = 0; i < 16; i++) /* a NOTICE says something: none is sent again and again */
+                CHECK(!worker_messages_fault(&messages, NOTICE, WORKER_STAGE_SERVING, 100 * SECONDS));
+        CHECK(worker_messages_fault(&messages, NOTICE, WORKER_STAGE_SERVING, 100 * SECONDS));
+}
+
 static void test_a_flood_ends(void)
 {
         CHECK(passes(NEWS, 0, 100000) < 1000);
@@ -150,6 +165,7 @@ int main(void)
         test_what_has_no_place();
         test_news_of_a_store_that_flaps_pass_for_ever();
         test_news_that_have_waited_pass();
+        test_news_that_a_large_socket_has_kept_pass();
         test_a_flood_ends();
         test_times();
         return check_report();

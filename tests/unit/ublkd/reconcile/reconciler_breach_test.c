@@ -6,17 +6,18 @@
 
 #include <errno.h>
 
-static unsigned count_events(const struct world *world, enum condition_reason reason)
+/* Check that the log has one event of the breach, a warning. The status adds to its count. */
+static void check_breach(const struct world *world)
 {
         const struct event_log *log = device_store_events(world->store);
-        unsigned count = 0;
+        unsigned found = 0;
 
         for (size_t i = 0; i < event_log_count(log); i++)
-                if (event_log_at(log, i)->reason == reason) {
+                if (event_log_at(log, i)->reason == REASON_WORKER_BROKE_PROTOCOL) {
                         CHECK_INT(event_log_at(log, i)->type, EVENT_WARNING);
-                        count++;
+                        found++;
                 }
-        return count;
+        CHECK_INT(found, 1);
 }
 
 static void say_ready(struct fake_worker *worker)
@@ -68,8 +69,8 @@ static void the_next_worker_waits(void)
 
         world_new_live(&world);
         CHECK(break_protocol(&world) >= 100 * MS);
-        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
-        CHECK_INT(count_events(&world, REASON_WORKER_DIED), 0);
+        check_breach(&world);
+        CHECK_INT(world_count_events(&world, REASON_WORKER_DIED), 0);
         world_bring_up(&world, "data", "file:1");
         CHECK(break_protocol(&world) >= 200 * MS);
         world_bring_up(&world, "data", "file:1");
@@ -98,7 +99,7 @@ static void a_worker_that_is_found_and_claims_too_much_leaves_an_event(void)
         CHECK_INT(fake_kills, 1);
         fake_worker_die(worker);
         world_settle(&world, 20);
-        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
+        check_breach(&world);
         world_free(&world);
 }
 
@@ -114,7 +115,7 @@ static void a_worker_that_is_found_and_talks_nonsense_leaves_an_event(void)
         CHECK_INT(fake_kills, 1);
         fake_worker_die(worker);
         world_settle(&world, 20);
-        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
+        check_breach(&world);
         world_free(&world);
 }
 
@@ -162,7 +163,7 @@ static void a_worker_that_closed_its_socket_is_killed(void)
         CHECK(fake_worker("data") == worker); /* ublkd waits for its death */
         fake_worker_die(worker);
         world_settle(&world, 20);
-        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
+        check_breach(&world);
         check_recovered(&world);
 }
 
@@ -174,7 +175,7 @@ static void a_process_that_does_not_serve_the_disk_is_not_killed(void)
         CHECK_INT(fake_kills, 0);
         CHECK(fake_worker("data")
                 && fake_worker("data")->epoch != 0); /* the next one, which has its CONFIG, tries */
-        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
+        CHECK_INT(world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
         world_free(&world);
 }
 
@@ -189,7 +190,7 @@ static void a_worker_that_is_exiting_is_waited_for(void)
         CHECK(fake_worker("data") == worker);
         fake_worker_die(worker);
         world_settle(&world, 20);
-        CHECK_INT(count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
+        CHECK_INT(world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
         check_recovered(&world);
 }
 
@@ -203,8 +204,84 @@ static void a_worker_without_a_note_is_not_looked_for(void)
         check_recovered(&world);
 }
 
+/* It would serve on without growing, and without its faults being reported. */
+static void a_worker_that_closes_its_channel_and_stays_is_killed(void)
+{
+        struct fake_worker *worker;
+        struct world world;
+        uint64_t closed, death;
+
+        world_new_live(&world);
+        worker = fake_worker("data");
+        stand_in_stays = true;
+        closed = monotonic_now();
+        fake_worker_leave(worker);
+        for (unsigned ms = 0; ms < PATIENCE_MS && fake_kills == 0; ms += 5)
+                world_settle(&world, 5);
+        stand_in_stays = false;
+        CHECK_INT(fake_kills, 1);
+        CHECK(monotonic_now() - closed >= 1000 * MS); /* one that exits has time */
+        CHECK_INT(world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
+        death = monotonic_now();
+        fake_worker_die(worker);
+        CHECK(wait_for_next_worker(&world, death) >= 100 * MS);
+        check_breach(&world);
+        check_recovered(&world);
+}
+
+/* By their specs a death would fail requests, cost the disk, or the disk would wait for a recover. */
+static void one_whose_death_costs_something_stays_without_its_channel(void)
+{
+        static const char *const specs[] = {
+                "\"onCrash\":\"none\"", "\"onCrash\":\"queue\"", "\"trigger\":\"manual\""};
+
+        for (size_t i = 0; i < ARRAY_SIZE(specs); i++) {
+                struct world world;
+                char more[64];
+
+                world_new(&world);
+                snprintf(more, sizeof(more), ",\"recovery\":{%s}", specs[i]);
+                world_put_loop(&world, "data", more);
+                world_bring_up(&world, "data", "file:1");
+                stand_in_stays = true;
+                fake_worker_leave(fake_worker("data"));
+                for (unsigned ms = 0;
+                        ms < PATIENCE_MS && world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL) == 0;
+                        ms += 5)
+                        world_settle(&world, 5);
+                world_settle(&world, 3000);
+                stand_in_stays = false;
+                CHECK_INT(fake_kills, 0);
+                CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+                check_breach(&world);
+                CHECK_INT(world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 1);
+                world_free(&world);
+        }
+}
+
+/* Longer than a worker has that stays. */
+static void a_worker_that_exits_slowly_has_broken_nothing(void)
+{
+        struct fake_worker *worker;
+        struct world world;
+
+        world_new_live(&world);
+        worker = fake_worker("data");
+        fake_worker_leave(worker);
+        world_settle(&world, 5000);
+        CHECK_INT(fake_kills, 0);
+        fake_worker_die(worker);
+        world_settle(&world, 20);
+        CHECK_INT(world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
+        CHECK(world_count_events(&world, REASON_WORKER_DIED) > 0);
+        check_recovered(&world);
+}
+
 int main(void)
 {
+        a_worker_that_closes_its_channel_and_stays_is_killed();
+        one_whose_death_costs_something_stays_without_its_channel();
+        a_worker_that_exits_slowly_has_broken_nothing();
         the_next_worker_waits();
         a_worker_that_is_found_and_claims_too_much_leaves_an_event();
         a_worker_that_is_found_and_talks_nonsense_leaves_an_event();

@@ -321,16 +321,6 @@ static void what_lies_below_a_store_belongs_to_its_disk(void)
         world_free(&world);
 }
 
-static bool has_event(const struct world *world, enum condition_reason reason)
-{
-        const struct event_log *log = device_store_events(world->store);
-
-        for (size_t i = 0; i < event_log_count(log); i++)
-                if (event_log_at(log, i)->reason == reason)
-                        return true;
-        return false;
-}
-
 /* A new disk, whose worker opens its store when the test says so. */
 static struct fake_worker *world_new_with_opener(struct world *world)
 {
@@ -362,7 +352,7 @@ static void an_unknown_condition_is_reported_and_refuses_nothing(void)
 
         share(worker, 0, "BackingShareUnknown", "It lies on NFS.");
         world_bring_up(&world, "data", "file:1");
-        CHECK(has_event(&world, REASON_BACKING_SHARE_UNKNOWN));
+        CHECK(world_count_events(&world, REASON_BACKING_SHARE_UNKNOWN));
         world_free(&world);
 }
 
@@ -376,7 +366,7 @@ static void a_disk_that_exists_recovers_beside_another_writer(void)
         world_settle(&world, 0);
         share(fake_worker("data"), EBUSY, "BackingInUse", "It is what /dev/loop0 lies on.");
         world_bring_up(&world, "data", "file:1");
-        CHECK(has_event(&world, REASON_BACKING_IN_USE));
+        CHECK(world_count_events(&world, REASON_BACKING_IN_USE));
         world_free(&world);
 }
 

@@ -182,10 +182,10 @@ void on_worker_freed(int index)
 
 bool on_worker_waited(int index, siginfo_t *ret)
 {
-        bool crashes = by_index[index]->crashes;
+        bool crashes = by_index[index]->crashes, killed = by_index[index]->killed;
 
-        ret->si_code = crashes ? CLD_DUMPED : CLD_EXITED;
-        ret->si_status = crashes ? SIGSEGV : 0;
+        ret->si_code = crashes ? CLD_DUMPED : killed ? CLD_KILLED : CLD_EXITED;
+        ret->si_status = crashes ? SIGSEGV : killed ? SIGKILL : 0;
         return by_index[index]->dead;
 }
 

@@ -29,7 +29,7 @@ struct fake_worker {
         struct disk_params params;
         uint64_t start; /* of its claim */
         struct worker_store store;
-        bool greeted, crashes, dead;
+        bool greeted, crashes, killed, dead; /* crashes: by SIGSEGV; killed: by SIGKILL */
 };
 
 /* All workers, the newest last. */

@@ -43,16 +43,6 @@ static void fail_a_flush(struct world *world, struct region_control *control)
         world_settle(world, 20);
 }
 
-static unsigned count_of(const struct world *world, enum condition_reason reason)
-{
-        const struct event_log *log = device_store_events(world->store);
-        unsigned count = 0;
-
-        for (size_t i = 0; i < event_log_count(log); i++)
-                count += event_log_at(log, i)->reason == reason ? (unsigned)event_log_at(log, i)->count : 0;
-        return count;
-}
-
 static const struct device_condition *durable(const struct world *world)
 {
         return &world_record(world, "data")->status.conditions.of[CONDITION_DURABLE];
@@ -69,11 +59,11 @@ static void shown_once_also_by_the_next_supervisor(void)
         CHECK_INT(durable(&world)->status, CONDITION_FALSE);
         CHECK_INT(durable(&world)->reason, REASON_FLUSH_FAILED);
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
-        CHECK_INT(count_of(&world, REASON_FLUSH_FAILED), 1);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
         world_stop_reconciler(&world);
         world_start_reconciler(&world);
         world_settle(&world, 20);
-        CHECK_INT(count_of(&world, REASON_FLUSH_FAILED), 1);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
         world_free(&world);
 }
 
@@ -107,7 +97,7 @@ static void cleared_with_the_worker_that_follows(void)
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK(!region_fault_is_latched(control, REGION_FAULT_FLUSH));
         CHECK_INT(durable(&world)->status, CONDITION_ABSENT);
-        CHECK_INT(count_of(&world, REASON_WRITE_ERRORS_ACCEPTED), 1);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_ERRORS_ACCEPTED), 1);
         world_free(&world);
 }
 
@@ -179,7 +169,7 @@ static void kept_while_the_region_is_gone(void)
         reconciler_runtime_remade(world.reconciler);
         world_settle(&world, 20);
         CHECK_INT(durable(&world)->status, CONDITION_FALSE);
-        CHECK_INT(count_of(&world, REASON_FLUSH_FAILED), 1);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
         world_free(&world);
 }
 
@@ -231,7 +221,7 @@ static void in_the_region_of_the_next_worker(void (*lose)(const struct world *wo
         world_churn(&world, names, 2, "file:1");
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
         CHECK_INT(durable(&world)->status, CONDITION_FALSE);
-        CHECK_INT(count_of(&world, REASON_FLUSH_FAILED), 1);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
         CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
         world_settle(&world, 20);
         world_churn(&world, names, 2, "file:1");
@@ -337,7 +327,7 @@ static void a_cut_that_the_next_worker_finds_is_shown_at_once(void)
         world_settle(&world, 20);
         CHECK_INT(whole(&world)->status, CONDITION_FALSE);
         CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
-        CHECK_INT(count_of(&world, REASON_BACKING_TRUNCATED), 1);
+        CHECK_INT(world_count_events(&world, REASON_BACKING_TRUNCATED), 1);
         world_free(&world);
 }
 
@@ -386,7 +376,7 @@ static void a_cut_that_a_preflight_finds_is_latched_for_the_worker_that_serves(v
         CHECK_INT(control->faults[REGION_FAULT_CUT].detail, 4096);
         CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
         find_a_cut_in_a_preflight(&world, true);
-        CHECK_INT(count_of(&world, REASON_BACKING_TRUNCATED), 1);
+        CHECK_INT(world_count_events(&world, REASON_BACKING_TRUNCATED), 1);
         world_free(&world);
 }
 
@@ -403,7 +393,7 @@ static void a_cut_that_a_preflight_finds_without_a_region(void (*lose)(const str
         CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
         CHECK_INT(fake_worker("data")->asked, 1 << 20);
         find_a_cut_in_a_preflight(&world, true);
-        CHECK_INT(count_of(&world, REASON_BACKING_TRUNCATED), 1);
+        CHECK_INT(world_count_events(&world, REASON_BACKING_TRUNCATED), 1);
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 20);
         cut = fault_in_region(&world, REGION_FAULT_CUT);
@@ -412,7 +402,7 @@ static void a_cut_that_a_preflight_finds_without_a_region(void (*lose)(const str
         CHECK_INT(cut.detail, 4096);
         CHECK_INT(cut.reported, 1);
         CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
-        CHECK_INT(count_of(&world, REASON_BACKING_TRUNCATED), 1);
+        CHECK_INT(world_count_events(&world, REASON_BACKING_TRUNCATED), 1);
         world_free(&world);
 }
 

@@ -4,18 +4,6 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
-/* Return how many such events the device has. */
-static unsigned count_events(const struct world *world, enum condition_reason reason)
-{
-        const struct event_log *log = device_store_events(world->store);
-        unsigned count = 0;
-
-        for (size_t i = 0; i < event_log_count(log); i++)
-                if (event_log_at(log, i)->reason == reason)
-                        count += event_log_at(log, i)->count;
-        return count;
-}
-
 /* Check that the last event of that reason contains `words`. */
 static void check_event(
         const struct world *world, enum condition_reason reason, enum event_type type, const char *words)
@@ -43,7 +31,7 @@ static void check_not_judged(struct world *world)
         CHECK_INT(record->status.phase, PHASE_STARTING);
         CHECK_INT(record->status.observed_generation, record->generation);
         CHECK(!strstr(record->status.message, "too small"));
-        CHECK_INT(count_events(world, REASON_BACKING_TOO_SMALL), 0);
+        CHECK_INT(world_count_events(world, REASON_BACKING_TOO_SMALL), 0);
         CHECK(fake_worker("data"));
 }
 
@@ -141,7 +129,7 @@ static void a_worker_of_another_store_or_size_is_not_waited_for(void)
                 CHECK_INT(world_phase(&world, "data"), PHASE_STARTING);
                 fake_worker_refuse(first, "BackingTooSmall", "It is too small.");
                 world_settle(&world, 5);
-                CHECK_INT(count_events(&world, REASON_BACKING_TOO_SMALL), 0);
+                CHECK_INT(world_count_events(&world, REASON_BACKING_TOO_SMALL), 0);
                 world_bring_up(&world, "data", "file:1");
                 CHECK_INT(fake_kills, 1);
                 world_free(&world);
@@ -179,11 +167,11 @@ static void a_preflight_does_not_apply_to_a_later_spec(void)
         world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}");
         fake_worker_refuse(fake_worker("(preflight)"), "BackingFileMissing", "It is missing.");
         world_settle(&world, 200);
-        CHECK_INT(count_events(&world, REASON_CANNOT_RESTART), 0);
+        CHECK_INT(world_count_events(&world, REASON_CANNOT_RESTART), 0);
         if (CHECK(fake_worker("(preflight)"))) /* another preflight */
                 fake_worker_refuse(fake_worker("(preflight)"), "BackingFileMissing", "It is missing.");
         world_settle(&world, 20);
-        CHECK(count_events(&world, REASON_CANNOT_RESTART) > 0);
+        CHECK(world_count_events(&world, REASON_CANNOT_RESTART) > 0);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_RESTART);
         world_free(&world);
 }
@@ -209,12 +197,12 @@ static void a_growth_is_judged_by_its_own_try(void)
         world_put_size(&world, "data", 2048, 0);
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_GROWING);
-        CHECK_INT(count_events(&world, REASON_CANNOT_GROW), 1);
+        CHECK_INT(world_count_events(&world, REASON_CANNOT_GROW), 1);
         fake_worker_grow(fake_worker("data"), NULL);
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_LIVE);
         CHECK_INT(world_record(&world, "data")->status.size, 2 << 20);
-        CHECK_INT(count_events(&world, REASON_CANNOT_GROW), 1);
+        CHECK_INT(world_count_events(&world, REASON_CANNOT_GROW), 1);
         world_free(&world);
 }
 
@@ -267,8 +255,8 @@ static void the_event_says_how_a_worker_exited_that_ublkd_asked_to(void)
         check_event(&world, REASON_WORKER_RETIRED, EVENT_NORMAL, "was killed to be replaced");
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
-        CHECK_INT(count_events(&world, REASON_WORKER_RETIRED), 1);
-        CHECK_INT(count_events(&world, REASON_WORKER_DIED), 0);
+        CHECK_INT(world_count_events(&world, REASON_WORKER_RETIRED), 1);
+        CHECK_INT(world_count_events(&world, REASON_WORKER_DIED), 0);
         world_free(&world);
 
         restart(&world, WORLD_QUIESCES, false);
@@ -278,7 +266,7 @@ static void the_event_says_how_a_worker_exited_that_ublkd_asked_to(void)
         restart(&world, WORLD_QUIESCES, true);
         check_event(
                 &world, REASON_WORKER_DIED, EVENT_WARNING, "was asked to exit, and was killed by SIGSEGV");
-        CHECK_INT(count_events(&world, REASON_WORKER_RETIRED), 0);
+        CHECK_INT(world_count_events(&world, REASON_WORKER_RETIRED), 0);
         world_free(&world);
 }
 

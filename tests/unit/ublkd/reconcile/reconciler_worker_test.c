@@ -442,17 +442,6 @@ static void a_worker_that_has_got_go_is_not_asked_about_for_a_while(void)
         world_free(&world);
 }
 
-/* Return the number of events with this reason. */
-static unsigned count_events(const struct world *world, enum condition_reason reason)
-{
-        const struct event_log *log = device_store_events(world->store);
-        unsigned count = 0;
-
-        for (size_t i = 0; i < event_log_count(log); i++)
-                count += event_log_at(log, i)->reason == reason;
-        return count;
-}
-
 static const struct device_condition *stable_path(const struct world *world)
 {
         return &world_record(world, "data")->status.conditions.of[CONDITION_STABLE_PATH];
@@ -472,14 +461,14 @@ static void a_path_that_may_change_is_reported_once(void)
         CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
         CHECK_INT(stable_path(&world)->reason, REASON_UNSTABLE_PATH);
         CHECK(strstr(stable_path(&world)->message, "/dev/disk/by-id/wwn-1"));
-        CHECK_INT(count_events(&world, REASON_UNSTABLE_PATH), 1);
+        CHECK_INT(world_count_events(&world, REASON_UNSTABLE_PATH), 1);
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
         CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
         fake_worker_advise(fake_worker("data"), "/dev/disk/by-id/wwn-1");
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(stable_path(&world)->status, CONDITION_FALSE);
-        CHECK_INT(count_events(&world, REASON_UNSTABLE_PATH), 1);
+        CHECK_INT(world_count_events(&world, REASON_UNSTABLE_PATH), 1);
         world_free(&world);
 }
 
@@ -492,7 +481,7 @@ static void a_stable_path_makes_no_condition(void)
         world_settle(&world, 0);
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(stable_path(&world)->status, CONDITION_ABSENT);
-        CHECK_INT(count_events(&world, REASON_UNSTABLE_PATH), 0);
+        CHECK_INT(world_count_events(&world, REASON_UNSTABLE_PATH), 0);
         world_free(&world);
 }
 

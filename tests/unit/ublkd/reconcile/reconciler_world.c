@@ -28,6 +28,7 @@ void world_start_reconciler(struct world *world)
                 .disk_search = world->disk_search,
                 .fd_store = world->fd_store,
                 .progress_places = world->progress_places,
+                .worker_groups = world->worker_groups,
                 .boot_pass_done = on_boot_pass_done};
 
         CHECK_INT(reconciler_new(&config, &world->reconciler), 0);
@@ -174,6 +175,16 @@ const struct device_record *world_record(const struct world *world, const char *
 enum device_phase world_phase(const struct world *world, const char *name)
 {
         return world_record(world, name)->status.phase;
+}
+
+unsigned world_count_events(const struct world *world, enum condition_reason reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+        unsigned count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                count += event_log_at(log, i)->reason == reason ? (unsigned)event_log_at(log, i)->count : 0;
+        return count;
 }
 
 void world_bring_up(struct world *world, const char *name, const char *key)

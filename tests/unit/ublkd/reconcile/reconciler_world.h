@@ -25,6 +25,7 @@ struct world {
         struct disk_search *disk_search;               /* finds the user of the fake kernel */
         struct fd_store *fd_store;                     /* of the test; NULL: no service manager */
         const struct progress_places *progress_places; /* of the test; NULL: workers are not looked at */
+        struct worker_groups *worker_groups;           /* of the test; NULL: none */
         struct host host;
         struct reconciler *reconciler;
         struct ublk_ctl *ctl;
@@ -55,6 +56,8 @@ void world_wait_told(struct world *world, const char *name, const char *words);
 /* Return the record; NULL: no such device. */
 const struct device_record *world_record(const struct world *world, const char *name);
 enum device_phase world_phase(const struct world *world, const char *name);
+/* Return how often the events of the store with this reason happened; one event may count several times. */
+unsigned world_count_events(const struct world *world, enum condition_reason reason);
 
 /* Make the disk of a worker that has just been started live; its backing store is `key`. */
 void world_bring_up(struct world *world, const char *name, const char *key);

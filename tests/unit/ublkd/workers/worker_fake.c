@@ -401,6 +401,47 @@ static void be_forging(void)
         pause();
 }
 
+/* As one whose supervisor does not read, and that fails then. */
+static void be_failing_late(void)
+{
+        const struct worker_msg news = {.type = WORKER_MSG_NEWS};
+
+        get_ready();
+        if (!listen_for(WORKER_MSG_LIVE))
+                _exit(94);
+        for (unsigned i = 0; i < 500; i++)
+                if (worker_msg_send(WORKER_CHANNEL_FD, &news) < 0)
+                        _exit(90);
+        send_failed();
+        _exit(1);
+}
+
+/* As one whose supervisor does not read for long. */
+static void be_full(void)
+{
+        struct pollfd channel = {.fd = WORKER_CHANNEL_FD, .events = POLLOUT};
+        const struct worker_msg news = {.type = WORKER_MSG_NEWS};
+
+        get_ready();
+        if (!listen_for(WORKER_MSG_LIVE))
+                _exit(94);
+        while (worker_msg_send(WORKER_CHANNEL_FD, &news) >= 0)
+                continue;
+        (void)poll(&channel, 1, -1);
+        send_failed();
+        _exit(1);
+}
+
+static void be_closing_and_stay(void)
+{
+        get_ready();
+        if (!listen_for(WORKER_MSG_LIVE))
+                _exit(94);
+        close(WORKER_CHANNEL_FD);
+        for (;;)
+                pause();
+}
+
 static void be_closing(void)
 {
         send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
@@ -419,7 +460,7 @@ static void be_inspecting(void)
         char null[64] = "";
 
         for (struct dirent *entry; (entry = readdir(dir));)
-                if (atoi(entry->d_name) > WORKER_CHANNEL_FD && atoi(entry->d_name) != dirfd(dir))
+                if (atoi(entry->d_name) > WORKER_LOG_FD && atoi(entry->d_name) != dirfd(dir))
                         _exit(10);
         if (sigprocmask(SIG_SETMASK, NULL, &mask) < 0 || sigismember(&mask, SIGTERM)
                 || signal(SIGPIPE, SIG_DFL) != SIG_DFL)
@@ -433,7 +474,8 @@ static void be_inspecting(void)
         if (worker_msg_receive_fds(WORKER_CHANNEL_FD, &config, fds) != 1 || config.type != WORKER_MSG_CONFIG
                 || strcmp(config.config.uid, worker_fake_uid) != 0 || strcmp(config.config.spec, "{}") != 0)
                 _exit(15);
-        if (fcntl(1, F_GETFD) < 0 || listen(fds[CONFIG_FD_LISTENER], 1) < 0
+        if (fcntl(1, F_GETFD) < 0 || !(fcntl(WORKER_LOG_FD, F_GETFL) & O_NONBLOCK)
+                || listen(fds[CONFIG_FD_LISTENER], 1) < 0
                 || fcntl(fds[CONFIG_FD_REGION], F_GETFD) != FD_CLOEXEC)
                 _exit(16);
         _exit(0);
@@ -465,6 +507,9 @@ static const struct {
         {"twice",            be_twice                },
         {"bragging",         be_bragging             },
         {"closing",          be_closing              },
+        {"failing-late",     be_failing_late         },
+        {"full",             be_full                 },
+        {"closing-and-stay", be_closing_and_stay     },
         {"growing-unasked",  be_growing_unasked      },
         {"growing-twice",    be_growing_twice        },
         {"overgrowing",      be_overgrowing          },

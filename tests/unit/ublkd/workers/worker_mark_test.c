@@ -9,12 +9,54 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
+#include <systemd/sd-id128.h>
+
+/* Before Linux 6.9 the file system of pidfds has another number. */
+#define OLD_PIDFDS 0x09041934
+
+static int nothing; /* its address is the groups of workers */
+static const struct worker_groups *groups;
+static bool is_old; /* the kernel */
+static pid_t in_group;
 
 static const char uid[] = "0b7a1c9e-0000-4000-8000-1234567890ab";
+
+int __real_fstatfs(int fd, struct statfs *ret);
+int __wrap_fstatfs(int fd, struct statfs *ret);
+int __wrap_fstatfs(int fd, struct statfs *ret)
+{
+        int r = __real_fstatfs(fd, ret);
+
+        if (is_old)
+                ret->f_type = OLD_PIDFDS;
+        return r;
+}
+
+bool __wrap_worker_groups_has(const struct worker_groups *all, pid_t pid);
+bool __wrap_worker_groups_has(const struct worker_groups *all, pid_t pid)
+{
+        CHECK((const void *)all == &nothing);
+        return pid == in_group;
+}
+
+static bool is_next_boot;
+
+int __real_sd_id128_get_boot(sd_id128_t *ret);
+int __wrap_sd_id128_get_boot(sd_id128_t *ret);
+int __wrap_sd_id128_get_boot(sd_id128_t *ret)
+{
+        int r = __real_sd_id128_get_boot(ret);
+
+        if (r >= 0 && is_next_boot)
+                ret->bytes[15] ^= 1;
+        return r;
+}
 
 /* Start a process with this pid, or any (0); return -1 if that is not permitted. */
 static pid_t start(pid_t pid)
@@ -28,6 +70,15 @@ static pid_t start(pid_t pid)
                 _exit(0);
         }
         return (pid_t)r;
+}
+
+static bool has_one_inode(void)
+{
+        _cleanup_close_ int pidfd = pidfd_open(getpid(), 0);
+        struct statfs fs;
+
+        CHECK_INT(fstatfs(pidfd, &fs), 0);
+        return fs.f_type == OLD_PIDFDS;
 }
 
 static void end(pid_t pid)
@@ -49,9 +100,9 @@ static void test_the_process_is_found_while_it_lives(struct runtime_dir *dir)
         pid_t pid = start(0), found = 0;
         int pidfd;
 
-        CHECK_INT(worker_mark_find(dir, uid, &found), -ENOENT);
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
         CHECK_INT(note(dir, pid), 0);
-        pidfd = worker_mark_find(dir, uid, &found);
+        pidfd = worker_mark_find(dir, groups, uid, &found);
         if (CHECK(pidfd >= 0)) {
                 CHECK_INT(found, pid);
                 CHECK_INT(fcntl(pidfd, F_GETFD), FD_CLOEXEC);
@@ -59,9 +110,9 @@ static void test_the_process_is_found_while_it_lives(struct runtime_dir *dir)
                 close(pidfd);
         }
         CHECK_INT(waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
-        CHECK_INT(worker_mark_find(dir, uid, &found), -ENOENT); /* dead, and not reaped */
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT); /* dead, and not reaped */
         CHECK_INT(waitpid(pid, NULL, 0), pid);
-        CHECK_INT(worker_mark_find(dir, uid, &found), -ENOENT);
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
 }
 
 static void test_another_process_with_the_pid_is_not_found(struct runtime_dir *dir)
@@ -76,8 +127,39 @@ static void test_another_process_with_the_pid_is_not_found(struct runtime_dir *d
                 return;
         }
         CHECK_INT(stranger, pid);
-        CHECK_INT(worker_mark_find(dir, uid, &found), -ENOENT);
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
         end(stranger);
+}
+
+/* There, another process may have the pid, and a pidfd with that number. */
+static void test_a_note_of_another_boot_names_no_process(struct runtime_dir *dir)
+{
+        pid_t pid = start(0), found = 0;
+        int pidfd;
+
+        CHECK_INT(note(dir, pid), 0);
+        is_next_boot = true;
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
+        is_next_boot = false;
+        pidfd = worker_mark_find(dir, groups, uid, &found);
+        if (CHECK(pidfd >= 0))
+                close(pidfd);
+        end(pid);
+}
+
+/* That ublkd could not know the boot. */
+static void test_a_note_of_an_older_ublkd_names_no_process(struct runtime_dir *dir)
+{
+        _cleanup_free_ char *text = NULL;
+        pid_t pid = start(0), found = 0;
+
+        CHECK_INT(note(dir, pid), 0);
+        if (CHECK_INT(runtime_dir_read(dir, uid, RUNTIME_WORKER, &text), 0)) {
+                strcpy(strrchr(text, ' '), "\n");
+                CHECK_INT(runtime_dir_write(dir, uid, RUNTIME_WORKER, text), 0);
+        }
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
+        end(pid);
 }
 
 static void test_the_note_goes_with_the_worker(struct runtime_dir *dir)
@@ -86,7 +168,7 @@ static void test_the_note_goes_with_the_worker(struct runtime_dir *dir)
 
         CHECK_INT(note(dir, pid), 0);
         CHECK_INT(runtime_dir_remove_worker(dir, uid), 0);
-        CHECK_INT(worker_mark_find(dir, uid, &found), -ENOENT);
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
         end(pid);
 }
 
@@ -97,9 +179,35 @@ static void test_other_texts_name_no_process(struct runtime_dir *dir)
 
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
                 CHECK_INT(runtime_dir_write(dir, uid, RUNTIME_WORKER, texts[i]), 0);
-                CHECK_INT(worker_mark_find(dir, uid, &found), -ENOENT);
+                CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
         }
         CHECK_INT(found, 0);
+}
+
+/* An older kernel cannot tell it from another process that has its pid by now: its control group does. */
+static void test_an_older_kernel_needs_the_group(struct runtime_dir *dir)
+{
+        pid_t pid = start(0), found = 0;
+        int pidfd;
+
+        is_old = true;
+        CHECK_INT(note(dir, pid), 0);
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
+        groups = (const struct worker_groups *)&nothing;
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
+        in_group = pid;
+        pidfd = worker_mark_find(dir, groups, uid, &found);
+        if (CHECK(pidfd >= 0)) {
+                CHECK_INT(found, pid);
+                close(pidfd);
+        }
+        is_old = false; /* a note of the older kernel: no boot leaves one */
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
+        is_old = true;
+        end(pid);
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
+        is_old = false;
+        groups = NULL;
 }
 
 int main(void)
@@ -110,13 +218,16 @@ int main(void)
 
         if (!CHECK(mkdtemp(base)) || !CHECK_INT(runtime_dir_open(base, &dir, &problems), 0))
                 return check_report();
-        if (note(dir, getpid()) == -EOPNOTSUPP) {
-                printf("this kernel has one inode for all pidfds\n");
-                return CHECK_SKIP;
-        }
+        test_an_older_kernel_needs_the_group(dir);
         CHECK_INT(runtime_dir_remove_worker(dir, uid), 0);
+        if (has_one_inode()) {
+                printf("this kernel has one inode for all pidfds\n");
+                return check_failures > 0 ? check_report() : CHECK_SKIP;
+        }
         test_the_process_is_found_while_it_lives(dir);
         test_another_process_with_the_pid_is_not_found(dir);
+        test_a_note_of_another_boot_names_no_process(dir);
+        test_a_note_of_an_older_ublkd_names_no_process(dir);
         test_the_note_goes_with_the_worker(dir);
         test_other_texts_name_no_process(dir);
         runtime_dir_free(dir);

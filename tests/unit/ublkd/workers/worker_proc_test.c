@@ -5,9 +5,11 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/workers/worker_fake.h"
+#include "tests/unit/ublkd/workers/worker_watch.h"
 #include "ublkd/base/clock.h"
 
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -15,167 +17,57 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { PATIENCE_USEC = 20 * 1000 * 1000 };
-
-struct watch {
-        sd_event *event;
-        struct runtime_dir *dir;
-        struct worker_start *starter; /* of this program */
-        struct worker_proc *worker;
-        unsigned changes;
-        bool in_loop; /* a change may be told only then */
-};
-
-static void on_change(void *userdata, struct worker_proc *worker)
-{
-        struct watch *watch = userdata;
-
-        CHECK(watch->in_loop);
-        CHECK(worker == watch->worker);
-        watch->changes++;
-}
-
-/* Runs the loop until `done`, or long enough to be a failure. */
-static bool run_until(struct watch *watch, bool (*done)(const struct watch *watch))
-{
-        uint64_t start, now;
-
-        sd_event_now(watch->event, CLOCK_MONOTONIC, &start);
-        now = start;
-        while (!done(watch) && now < start + PATIENCE_USEC) {
-                watch->in_loop = true;
-                sd_event_run(watch->event, 100 * 1000);
-                watch->in_loop = false;
-                sd_event_now(watch->event, CLOCK_MONOTONIC, &now);
-        }
-        return done(watch);
-}
-
-static bool is_dead(const struct watch *watch)
-{
-        return worker_proc_death(watch->worker);
-}
-
-static bool is_open(const struct watch *watch)
-{
-        return worker_proc_stage(watch->worker) == WORKER_STAGE_OPEN;
-}
-
-static bool is_ready(const struct watch *watch)
-{
-        return worker_proc_stage(watch->worker) == WORKER_STAGE_READY;
-}
-
-static bool is_serving(const struct watch *watch)
-{
-        return worker_proc_stage(watch->worker) == WORKER_STAGE_SERVING;
-}
-
-static int try_spawn(struct watch *watch, struct worker_start *starter, const char *name, const char *spec)
-{
-        return worker_proc_spawn(watch->event, watch->dir, starter,
-                &(struct worker_msg){
-                        .type = WORKER_MSG_CONFIG,
-                        .config = {.name = (char *)name,
-                                   .uid = (char *)worker_fake_uid,
-                                   .epoch = WORKER_FAKE_EPOCH,
-                                   .spec = (char *)spec,
-                                   .queues = 1,
-                                   .queue_depth = 8},
-        },
-                -1, on_change, watch, &watch->worker);
-}
-
-static void spawn(struct watch *watch, const char *name)
-{
-        watch->changes = 0;
-        CHECK_INT(try_spawn(watch, watch->starter, name, "{}"), 0);
-        CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_OPENING);
-        CHECK_INT(worker_proc_number(watch->worker), -1);
-        CHECK(!worker_proc_params(watch->worker));
-        CHECK(!worker_proc_death(watch->worker));
-        CHECK(!worker_proc_adopted(watch->worker));
-        CHECK(worker_proc_pid(watch->worker) > 0);
-}
-
-static void let_go(struct watch *watch)
-{
-        watch->worker = worker_proc_free(watch->worker);
-}
-
-/* Spawns, and expects this death. */
-static void check_death(struct watch *watch, const char *name, const char *sentence)
-{
-        spawn(watch, name);
-        if (CHECK(run_until(watch, is_dead))) {
-                CHECK_STR(worker_proc_death(watch->worker)->sentence, sentence);
-                CHECK(worker_proc_died_at(watch->worker) > 0);
-                CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_LEAVING);
-                CHECK_INT(runtime_dir_connect_worker(watch->dir, worker_fake_uid), -ENOENT);
-                CHECK_INT(waitpid(worker_proc_pid(watch->worker), NULL, WNOHANG), -1); /* no zombie */
-        }
-        let_go(watch);
-}
-
-static const struct data_route copy = {.path = DATA_PATH_COPY};
-
 static void test_life(struct watch *watch)
 {
         uint64_t now = (uint64_t)time(NULL) * 1000000;
 
-        spawn(watch, "good");
+        watch_spawn(watch, "good");
         CHECK(worker_proc_started_at(watch->worker) / 1000000 - now / 1000000 < 2);
-        CHECK(run_until(watch, is_open));
+        CHECK(watch_run_until(watch, watch_is_open));
         CHECK_INT(worker_proc_epoch(watch->worker), WORKER_FAKE_EPOCH);
         CHECK_INT(worker_proc_params(watch->worker)->size, 1 << 20);
         CHECK_INT(watch->changes, 1); /* PARAMS; its HELLO says nothing that was not known */
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), 0);
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &watch_copy, NULL), 0);
         CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_FETCHING);
         CHECK_INT(worker_proc_number(watch->worker), WORKER_FAKE_NUMBER);
         CHECK_INT(watch->changes, 1);
-        CHECK(run_until(watch, is_ready));
+        CHECK(watch_run_until(watch, watch_is_ready));
         CHECK_INT(watch->changes, 2);
         CHECK_INT(worker_proc_live(watch->worker), 0);
         CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_SERVING);
         worker_proc_kill(watch->worker);
         CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_LEAVING);
-        CHECK(run_until(watch, is_dead));
+        CHECK(watch_run_until(watch, watch_is_dead));
         CHECK_STR(worker_proc_death(watch->worker)->sentence, "was killed by SIGKILL");
         CHECK(worker_proc_death(watch->worker)->by_signal);
         CHECK_INT(worker_proc_death(watch->worker)->code, SIGKILL);
         CHECK_INT(watch->changes, 3);
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), -EPIPE);
-        let_go(watch);
-}
-
-static int adopt(struct watch *watch)
-{
-        return worker_proc_adopt(watch->event, watch->dir, watch->starter, "good", worker_fake_uid, on_change,
-                watch, &watch->worker);
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &watch_copy, NULL), -EPIPE);
+        watch_let_go(watch);
 }
 
 static void test_adoption(struct watch *watch)
 {
         pid_t pid;
 
-        spawn(watch, "good");
+        watch_spawn(watch, "good");
         pid = worker_proc_pid(watch->worker);
-        CHECK(run_until(watch, is_open));
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), 0);
-        CHECK(run_until(watch, is_ready));
+        CHECK(watch_run_until(watch, watch_is_open));
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &watch_copy, NULL), 0);
+        CHECK(watch_run_until(watch, watch_is_ready));
         CHECK_INT(worker_proc_live(watch->worker), 0);
         for (unsigned round = 0; round < 3; round++) {
                 int r;
 
-                let_go(watch);
-                r = adopt(watch);
+                watch_let_go(watch);
+                r = watch_adopt(watch);
                 if (!CHECK_INT(r, 0))
                         return;
                 CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_OPENING);
                 CHECK(worker_proc_adopted(watch->worker));
                 CHECK_INT(worker_proc_pid(watch->worker), pid);
                 CHECK_INT(worker_proc_started_at(watch->worker), 0); /* its HELLO has the time */
-                CHECK(run_until(watch, is_serving));
+                CHECK(watch_run_until(watch, watch_is_serving));
                 CHECK_INT(worker_proc_started_at(watch->worker), WORKER_FAKE_STARTED);
                 CHECK_INT(worker_proc_number(watch->worker), WORKER_FAKE_NUMBER);
                 CHECK_INT(worker_proc_epoch(watch->worker), WORKER_FAKE_EPOCH);
@@ -183,9 +75,9 @@ static void test_adoption(struct watch *watch)
         }
         CHECK_INT(worker_proc_live(watch->worker), 0);
         kill(pid, SIGKILL);
-        CHECK(run_until(watch, is_dead)); /* it is our child after all, so the cause is known */
+        CHECK(watch_run_until(watch, watch_is_dead)); /* it is our child after all, so the cause is known */
         CHECK_STR(worker_proc_death(watch->worker)->sentence, "was killed by SIGKILL");
-        let_go(watch);
+        watch_let_go(watch);
 }
 
 /* Adopt a worker that is not a child of the test: a process that has exited started it. */
@@ -210,14 +102,14 @@ static void test_adoption_of_a_stranger(struct watch *watch)
         close(ready[0]);
         close(ready[1]);
         CHECK_INT(waitpid(go_between, NULL, 0), go_between);
-        if (!CHECK_INT(adopt(watch), 0))
+        if (!CHECK_INT(watch_adopt(watch), 0))
                 return;
-        CHECK(run_until(watch, is_serving));
+        CHECK(watch_run_until(watch, watch_is_serving));
         worker_proc_kill(watch->worker);
-        CHECK(run_until(watch, is_dead));
+        CHECK(watch_run_until(watch, watch_is_dead));
         CHECK_STR(worker_proc_death(watch->worker)->sentence, "is gone (it was not our child)");
         CHECK_INT(worker_proc_death(watch->worker)->code, -1);
-        let_go(watch);
+        watch_let_go(watch);
 }
 
 /* Start a process with this pid; return -1 if that is not permitted, or another process has the pid. */
@@ -271,9 +163,9 @@ static void test_adoption_does_not_kill_a_process_with_the_pid_of_a_dead_worker(
                 printf("no process can be given a pid here: %s\n", strerror(errno));
         } else {
                 CHECK_INT(stranger, dead);
-                if (adopt(watch) >= 0) { /* Linux 6.16 and later have a pidfd also of the dead */
-                        CHECK(run_until(watch, is_dead));
-                        let_go(watch);
+                if (watch_adopt(watch) >= 0) { /* Linux 6.16 and later have a pidfd also of the dead */
+                        CHECK(watch_run_until(watch, watch_is_dead));
+                        watch_let_go(watch);
                 }
                 CHECK_INT(waitpid(stranger, NULL, WNOHANG), 0);
                 kill(stranger, SIGKILL);
@@ -287,17 +179,11 @@ static void test_adoption_without_a_worker(struct watch *watch)
 {
         int listener;
 
-        CHECK_INT(worker_proc_adopt(watch->event, watch->dir, watch->starter, "x", worker_fake_uid, on_change,
-                          watch, &watch->worker),
-                -ENOENT);
+        CHECK_INT(watch_adopt(watch), -ENOENT);
         listener = runtime_dir_bind_worker(watch->dir, worker_fake_uid);
-        CHECK_INT(worker_proc_adopt(watch->event, watch->dir, watch->starter, "x", worker_fake_uid, on_change,
-                          watch, &watch->worker),
-                -ENOENT);
+        CHECK_INT(watch_adopt(watch), -ENOENT);
         close(listener);
-        CHECK_INT(worker_proc_adopt(watch->event, watch->dir, watch->starter, "x", worker_fake_uid, on_change,
-                          watch, &watch->worker),
-                -ENOENT);
+        CHECK_INT(watch_adopt(watch), -ENOENT);
         CHECK(!watch->worker);
         runtime_dir_remove_worker(watch->dir, worker_fake_uid);
 }
@@ -307,12 +193,12 @@ static pid_t leave_unreachable(struct watch *watch)
 {
         pid_t pid;
 
-        spawn(watch, "unreachable");
+        watch_spawn(watch, "unreachable");
         pid = worker_proc_pid(watch->worker);
-        CHECK(run_until(watch, is_open));
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), 0);
-        CHECK(run_until(watch, is_ready));
-        let_go(watch);
+        CHECK(watch_run_until(watch, watch_is_open));
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &watch_copy, NULL), 0);
+        CHECK(watch_run_until(watch, watch_is_ready));
+        watch_let_go(watch);
         return pid;
 }
 
@@ -321,21 +207,21 @@ static void test_a_worker_that_closed_its_socket_is_found(struct watch *watch)
         pid_t pid = leave_unreachable(watch);
 
         for (unsigned round = 0; round < 2; round++) { /* a ublkd may die before it has decided */
-                if (!CHECK_INT(adopt(watch), 0))
+                if (!CHECK_INT(watch_adopt(watch), 0))
                         return;
                 CHECK(worker_proc_is_unreachable(watch->worker));
                 CHECK_INT(worker_proc_pid(watch->worker), pid);
                 CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_OPENING);
                 CHECK_INT(worker_proc_live(watch->worker), -EPIPE);
                 if (round == 0)
-                        let_go(watch);
+                        watch_let_go(watch);
         }
         worker_proc_refuse(watch->worker, "it does not listen at its socket");
-        CHECK(run_until(watch, is_dead));
+        CHECK(watch_run_until(watch, watch_is_dead));
         CHECK_STR(worker_proc_death(watch->worker)->sentence,
                 "was killed by ublkd: it does not listen at its socket");
-        let_go(watch);
-        CHECK_INT(adopt(watch), -ENOENT);
+        watch_let_go(watch);
+        CHECK_INT(watch_adopt(watch), -ENOENT);
 }
 
 /* A worker cannot remove the name: it was removed on the host, and the worker may serve well. */
@@ -346,7 +232,7 @@ static void test_a_worker_whose_socket_was_removed_is_not_looked_for(struct watc
 
         snprintf(path, sizeof(path), "%s/workers/%s.sock", runtime_dir_path(watch->dir), worker_fake_uid);
         CHECK_INT(unlink(path), 0);
-        CHECK_INT(adopt(watch), -ENOENT);
+        CHECK_INT(watch_adopt(watch), -ENOENT);
         CHECK_INT(waitpid(pid, NULL, WNOHANG), 0);
         CHECK_INT(kill(pid, SIGKILL), 0);
         CHECK_INT(waitpid(pid, NULL, 0), pid);
@@ -357,8 +243,8 @@ static void test_failed(struct watch *watch)
 {
         const struct problem_list *problems;
 
-        spawn(watch, "failing");
-        CHECK(run_until(watch, is_dead));
+        watch_spawn(watch, "failing");
+        CHECK(watch_run_until(watch, watch_is_dead));
         CHECK_STR(worker_proc_death(watch->worker)->sentence, "exited with status 1");
         CHECK(!worker_proc_death(watch->worker)->by_signal);
         problems = worker_proc_problems(watch->worker);
@@ -367,7 +253,53 @@ static void test_failed(struct watch *watch)
                 CHECK_STR(problems->items[1].pointer, "/size");
         }
         CHECK_INT(worker_proc_holder(watch->worker), 47);
-        let_go(watch);
+        watch_let_go(watch);
+}
+
+static void serve(struct watch *watch, const char *name)
+{
+        watch_spawn(watch, name);
+        CHECK(watch_run_until(watch, watch_is_open));
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &watch_copy, NULL), 0);
+        CHECK(watch_run_until(watch, watch_is_ready));
+        CHECK_INT(worker_proc_live(watch->worker), 0);
+}
+
+/* It has sent more than a supervisor reads at once. */
+static void test_failed_behind_much_else(struct watch *watch)
+{
+        serve(watch, "failing-late");
+        CHECK_INT(waitid(P_PID, (id_t)worker_proc_pid(watch->worker), &(siginfo_t){}, WEXITED | WNOWAIT), 0);
+        CHECK(watch_run_until(watch, watch_is_dead));
+        CHECK_INT(worker_proc_problems(watch->worker)->count, 2);
+        CHECK_INT(worker_proc_death(watch->worker)->fault, WORKER_FAULT_NONE);
+        watch_let_go(watch);
+}
+
+static unsigned buffer_scale = 1;
+
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+        int scaled = *(const int *)value * (int)buffer_scale;
+
+        return __real_setsockopt(fd, level, name, &scaled, size);
+}
+
+/* What it has sent while the supervisor did not read does not make a flood, however much the socket takes. */
+static void test_a_large_socket_that_was_not_read(struct watch *watch)
+{
+        buffer_scale = 2;
+        serve(watch, "full");
+        buffer_scale = 1;
+        /* It fills its socket, and waits for room. */
+        CHECK_INT(
+                poll(&(struct pollfd){.fd = worker_proc_pidfd(watch->worker), .events = POLLIN}, 1, 1000), 0);
+        CHECK(watch_run_until(watch, watch_is_dead));
+        CHECK_INT(worker_proc_problems(watch->worker)->count, 2);
+        CHECK_INT(worker_proc_death(watch->worker)->fault, WORKER_FAULT_NONE);
+        watch_let_go(watch);
 }
 
 static bool has_grown(const struct watch *watch)
@@ -378,57 +310,41 @@ static bool has_grown(const struct watch *watch)
 /* Asks to grow to 2 MiB, and expects this death. */
 static void check_death_of_grown(struct watch *watch, const char *name, const char *sentence)
 {
-        spawn(watch, name);
-        CHECK(run_until(watch, is_open));
+        watch_spawn(watch, name);
+        CHECK(watch_run_until(watch, watch_is_open));
         CHECK_INT(worker_proc_grow(watch->worker, INT64_MAX + UINT64_C(1)), -EFBIG);
         CHECK_INT(worker_proc_grow(watch->worker, 2 << 20), 0);
-        CHECK(run_until(watch, is_dead));
+        CHECK(watch_run_until(watch, watch_is_dead));
         CHECK_STR(worker_proc_death(watch->worker)->sentence, sentence);
         CHECK_INT(has_grown(watch), strcmp(name, "growing-twice") == 0);
-        let_go(watch);
+        watch_let_go(watch);
 }
 
 /* A size that was not asked for would go to the kernel, past the claim on the backing store. */
 static void test_growth_is_believed_only_as_asked(struct watch *watch)
 {
-        check_death(watch, "growing-unasked", "was killed by ublkd: it sent GROWN without a GROW");
+        watch_check_death(watch, "growing-unasked", "was killed by ublkd: it sent GROWN without a GROW");
         check_death_of_grown(watch, "growing-twice", "was killed by ublkd: it sent GROWN without a GROW");
         check_death_of_grown(
                 watch, "overgrowing", "was killed by ublkd: it grew beyond what it was asked for");
         check_death_of_grown(watch, "shrinking", "was killed by ublkd: it sent GROWN with a smaller size");
         check_death_of_grown(
                 watch, "without-end", "was killed by ublkd: it sent GROWN with an impossible size");
-        check_death(watch, "boundless", "was killed by ublkd: it sent PARAMS with an impossible size");
-        check_death(watch, "wrapping", "was killed by ublkd: it sent PARAMS with an impossible size");
-        check_death(watch, "forging", "was killed by ublkd: it sent PARAMS with an impossible path");
+        watch_check_death(watch, "boundless", "was killed by ublkd: it sent PARAMS with an impossible size");
+        watch_check_death(watch, "wrapping", "was killed by ublkd: it sent PARAMS with an impossible size");
+        watch_check_death(watch, "forging", "was killed by ublkd: it sent PARAMS with an impossible path");
 }
 
 static void test_a_worker_that_is_refused_dies_of_that(struct watch *watch)
 {
-        spawn(watch, "silent");
+        watch_spawn(watch, "silent");
         worker_proc_refuse(watch->worker, "it claims another backing store than its disk has");
         CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_LEAVING);
-        CHECK(run_until(watch, is_dead));
+        CHECK(watch_run_until(watch, watch_is_dead));
         CHECK_INT(worker_proc_death(watch->worker)->fault, WORKER_FAULT_PROTOCOL);
         CHECK_STR(worker_proc_death(watch->worker)->sentence,
                 "was killed by ublkd: it claims another backing store than its disk has");
-        let_go(watch);
-}
-
-/* Let the worker serve, and expect this death. */
-static void check_death_of_serving(struct watch *watch, const char *name, const char *sentence)
-{
-        spawn(watch, name);
-        CHECK(run_until(watch, is_open));
-        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &copy, NULL), 0);
-        CHECK(run_until(watch, is_ready));
-        if (worker_proc_stage(watch->worker) == WORKER_STAGE_READY)
-                CHECK_INT(worker_proc_live(watch->worker), 0);
-        if (CHECK(run_until(watch, is_dead))) {
-                CHECK_STR(worker_proc_death(watch->worker)->sentence, sentence);
-                CHECK_INT(worker_proc_death(watch->worker)->fault, WORKER_FAULT_PROTOCOL);
-        }
-        let_go(watch);
+        watch_let_go(watch);
 }
 
 /* A flood ends, and until then the loop has time for others: a turn of the device costs more than a message. */
@@ -436,7 +352,7 @@ static void test_a_flood_costs_a_bounded_share_and_ends(struct watch *watch)
 {
         uint64_t began = monotonic_now(), cpu = clock_usec(CLOCK_PROCESS_CPUTIME_ID), took;
 
-        check_death_of_serving(watch, "flood-of-news", "was killed by ublkd: it sent NEWS too often");
+        watch_check_death_of_serving(watch, "flood-of-news", "was killed by ublkd: it sent NEWS too often");
         took = monotonic_now() - began;
         cpu = clock_usec(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         printf("the flood ended after %llu ms, %llu ms of the CPU, %u changes\n",
@@ -444,17 +360,38 @@ static void test_a_flood_costs_a_bounded_share_and_ends(struct watch *watch)
         CHECK(took > 1000 * 1000); /* it is not the first NEWS that ends a worker */
         CHECK(cpu < took / 4);
         CHECK(watch->changes < 20 + took / (100 * 1000));
-        check_death_of_serving(watch, "flood-of-notices", "was killed by ublkd: it sent NOTICE too often");
+        watch_check_death_of_serving(
+                watch, "flood-of-notices", "was killed by ublkd: it sent NOTICE too often");
 }
 
 static void test_messages_that_come_too_often_or_are_too_long(struct watch *watch)
 {
-        check_death(watch, "failing-twice", "was killed by ublkd: it sent a message after FAILED");
-        check_death(watch, "huge", "was killed by ublkd: it sent an invalid message");
-        check_death_of_serving(
+        watch_check_death(watch, "failing-twice", "was killed by ublkd: it sent a message after FAILED");
+        watch_check_death(watch, "huge", "was killed by ublkd: it sent an invalid message");
+        watch_check_death_of_serving(
                 watch, "notice-of-two", "was killed by ublkd: it sent a NOTICE that is not about one thing");
-        check_death_of_serving(watch, "ready-twice", "was killed by ublkd: it said READY twice");
-        check_death_of_serving(watch, "long-winded", "was killed by ublkd: it sent an invalid message");
+        watch_check_death_of_serving(watch, "ready-twice", "was killed by ublkd: it said READY twice");
+        watch_check_death_of_serving(watch, "long-winded", "was killed by ublkd: it sent an invalid message");
+}
+
+static bool has_left_channel(const struct watch *watch)
+{
+        return worker_proc_left_channel(watch->worker);
+}
+
+/* It would serve on without growing, and without its faults being reported. */
+static void test_a_worker_that_closes_its_channel_and_stays(struct watch *watch)
+{
+        uint64_t began = monotonic_now();
+
+        watch_spawn_live(watch, "closing-and-stay");
+        CHECK(watch_run_until(watch, has_left_channel));
+        CHECK(monotonic_now() - began > 1000 * 1000); /* one that exits has time */
+        CHECK_INT(watch->changes, 3);                 /* PARAMS, READY, that it has left */
+        CHECK_INT(worker_proc_stage(watch->worker), WORKER_STAGE_SERVING);
+        worker_proc_refuse(watch->worker, "it closed its channel, and did not exit");
+        CHECK(!has_left_channel(watch));
+        watch_check_breach(watch, "was killed by ublkd: it closed its channel, and did not exit");
 }
 
 static void check_program(struct watch *watch, const char *program, int error)
@@ -462,7 +399,7 @@ static void check_program(struct watch *watch, const char *program, int error)
         struct worker_start *starter = NULL;
 
         CHECK_INT(worker_start_new(watch->event, program, NULL, &starter), 0);
-        CHECK_INT(try_spawn(watch, starter, "good", "{}"), error);
+        CHECK_INT(watch_try_spawn(watch, starter, "good", "{}"), error);
         worker_start_free(starter);
 }
 
@@ -474,13 +411,13 @@ static void test_spawn_that_cannot_be(struct watch *watch)
         spec[WORKER_MSG_SIZE_MAX] = '\0';
         check_program(watch, "/nonexistent", -ENOENT);
         check_program(watch, "/etc/passwd", -EACCES);
-        CHECK_INT(try_spawn(watch, watch->starter, "good", spec), -EMSGSIZE);
+        CHECK_INT(watch_try_spawn(watch, watch->starter, "good", spec), -EMSGSIZE);
         spec[WORKER_MSG_SIZE_MAX - 400] = '\0';
-        CHECK_INT(try_spawn(watch, watch->starter, "silent", spec),
+        CHECK_INT(watch_try_spawn(watch, watch->starter, "silent", spec),
                 0); /* the worker does not read it, but it fits into the socket */
         worker_proc_kill(watch->worker);
-        CHECK(run_until(watch, is_dead));
-        let_go(watch);
+        CHECK(watch_run_until(watch, watch_is_dead));
+        watch_let_go(watch);
         CHECK_INT(runtime_dir_connect_worker(watch->dir, worker_fake_uid), -ENOENT);
         free(spec);
 }
@@ -521,7 +458,7 @@ static void test_freed_within_the_callback(struct watch *watch)
                 pid = worker_proc_pid(watch->worker);
                 if (strcmp(names[i], "silent") == 0)
                         worker_proc_kill(watch->worker);
-                CHECK(run_until(watch, is_freed));
+                CHECK(watch_run_until(watch, is_freed));
                 (void)kill(pid, SIGKILL);
                 (void)waitpid(pid, NULL, 0);
                 runtime_dir_remove_worker(watch->dir, worker_fake_uid);
@@ -534,13 +471,13 @@ static void report_speed(struct watch *watch)
         struct timespec before, after;
 
         clock_gettime(CLOCK_MONOTONIC, &before);
-        spawn(watch, "silent");
+        watch_spawn(watch, "silent");
         clock_gettime(CLOCK_MONOTONIC, &after);
         printf("spawn took %ld us\n",
                 (after.tv_sec - before.tv_sec) * 1000000 + (after.tv_nsec - before.tv_nsec) / 1000);
         worker_proc_kill(watch->worker);
-        CHECK(run_until(watch, is_dead));
-        let_go(watch);
+        CHECK(watch_run_until(watch, watch_is_dead));
+        watch_let_go(watch);
 }
 
 static void run_tests(struct watch *watch)
@@ -556,21 +493,25 @@ static void run_tests(struct watch *watch)
         test_a_worker_that_is_refused_dies_of_that(watch);
         test_a_flood_costs_a_bounded_share_and_ends(watch);
         test_messages_that_come_too_often_or_are_too_long(watch);
+        test_a_worker_that_closes_its_channel_and_stays(watch);
         test_failed(watch);
+        test_failed_behind_much_else(watch);
+        test_a_large_socket_that_was_not_read(watch);
         test_spawn_that_cannot_be(watch);
         test_freed_within_the_callback(watch);
-        check_death(watch, "inspecting", "exited with status 0");
-        check_death(watch, "killed", "was killed by SIGTERM");
-        check_death(watch, "garbage", "was killed by ublkd: it sent an invalid message");
-        check_death(watch, "ready-first", "was killed by ublkd: it did not say HELLO first");
-        check_death(watch, "ready-before-go", "was killed by ublkd: it said READY before GO");
-        check_death(watch, "commanding", "was killed by ublkd: it sent a message that only ublkd may send");
-        check_death(watch, "wrong-uid", "was killed by ublkd: it serves another device");
-        check_death(watch, "wrong-pid", "was killed by ublkd: it says it is another process");
-        check_death(watch, "twice", "was killed by ublkd: it said HELLO twice");
-        check_death(watch, "bragging", "was killed by ublkd: it claims to serve before GO");
-        check_death(watch, "closing", "exited with status 7");
-        check_death(watch, "failing-and-stay", "was killed by ublkd: it did not leave by itself");
+        watch_check_death(watch, "inspecting", "exited with status 0");
+        watch_check_death(watch, "killed", "was killed by SIGTERM");
+        watch_check_death(watch, "garbage", "was killed by ublkd: it sent an invalid message");
+        watch_check_death(watch, "ready-first", "was killed by ublkd: it did not say HELLO first");
+        watch_check_death(watch, "ready-before-go", "was killed by ublkd: it said READY before GO");
+        watch_check_death(
+                watch, "commanding", "was killed by ublkd: it sent a message that only ublkd may send");
+        watch_check_death(watch, "wrong-uid", "was killed by ublkd: it serves another device");
+        watch_check_death(watch, "wrong-pid", "was killed by ublkd: it says it is another process");
+        watch_check_death(watch, "twice", "was killed by ublkd: it said HELLO twice");
+        watch_check_death(watch, "bragging", "was killed by ublkd: it claims to serve before GO");
+        watch_check_death(watch, "closing", "exited with status 7");
+        watch_check_death(watch, "failing-and-stay", "was killed by ublkd: it did not leave by itself");
         report_speed(watch);
 }
 

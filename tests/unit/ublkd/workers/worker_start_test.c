@@ -4,6 +4,8 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/workers/worker_fake.h"
+#include "ublkd/cgroups/worker_groups.h"
+#include "ublkd/workers/worker_log.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -22,6 +24,37 @@ struct test {
         struct worker_start *start;
 };
 
+/* ---- control groups ---- */
+
+static struct {
+        int object; /* its address is the groups of workers */
+        pid_t prepared, ended;
+        unsigned postponed;
+} groups;
+
+void __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidfd);
+void __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidfd)
+{
+        CHECK((void *)all == &groups && pidfd >= 0);
+        groups.prepared = pid;
+}
+
+void __wrap_worker_groups_end(struct worker_groups *all, pid_t pid);
+void __wrap_worker_groups_end(struct worker_groups *all, pid_t pid)
+{
+        CHECK((void *)all == &groups);
+        groups.ended = pid;
+}
+
+void __wrap_worker_groups_postpone(struct worker_groups *all);
+void __wrap_worker_groups_postpone(struct worker_groups *all)
+{
+        CHECK((void *)all == &groups);
+        groups.postponed++;
+}
+
+/* ---- the starter ---- */
+
 static bool has_spare(const struct test *test)
 {
         return worker_start_spare(test->start) > 0;
@@ -30,6 +63,11 @@ static bool has_spare(const struct test *test)
 static bool has_none(const struct test *test)
 {
         return !has_spare(test);
+}
+
+static bool has_ended_a_group(const struct test *test _unused_)
+{
+        return groups.ended > 0;
 }
 
 static bool run_until(struct test *test, bool (*done)(const struct test *test))
@@ -88,6 +126,7 @@ static pid_t run(struct test *test)
                 CHECK_INT(hello.hello.pid, process.pid);
         CHECK_INT(waitid(P_PIDFD, (id_t)process.pidfd, &info, WEXITED), 0);
         CHECK_INT(info.si_status, 1);
+        worker_log_free(process.log);
         close(process.channel);
         close(process.pidfd);
         return process.pid;
@@ -109,9 +148,11 @@ static void test_only_while_there_are_workers(struct test *test)
 
         CHECK(run(test) > 0);
         worker_start_count(test->start, 1);
-        CHECK(has_none(test)); /* not at once */
+        CHECK(has_none(test));          /* not at once */
+        CHECK_INT(groups.postponed, 1); /* no process is moved while one starts */
         CHECK(run_until(test, has_spare));
         spare = worker_start_spare(test->start);
+        CHECK_INT(groups.prepared, spare);
         worker_start_count(test->start, -1);
         CHECK_INT(worker_start_spare(test->start), spare);
         CHECK(run_until(test, has_none));
@@ -119,6 +160,8 @@ static void test_only_while_there_are_workers(struct test *test)
         while (waitpid(spare, NULL, WNOHANG | WNOWAIT) >= 0) /* until it is reaped */
                 sd_event_run(test->event, 100 * 1000);
         CHECK(has_none(test));
+        CHECK(run_until(test, has_ended_a_group));
+        CHECK_INT(groups.ended, spare);
         worker_start_count(test->start, 1);
 }
 
@@ -128,9 +171,12 @@ static void test_the_first_gets_it(struct test *test)
 
         CHECK(run_until(test, has_spare));
         spare = worker_start_spare(test->start);
+        groups.prepared = groups.ended = 0;
         CHECK_INT(run(test), spare);
         CHECK(has_none(test));
         CHECK(run(test) != spare);
+        CHECK_INT(groups.prepared, 0); /* only ahead of need */
+        CHECK_INT(groups.ended, 0);
         CHECK(run_until(test, has_spare));
         CHECK(worker_start_spare(test->start) != spare);
 }
@@ -241,8 +287,10 @@ int main(int argc, char *argv[])
         snprintf(test.program, sizeof(test.program), "%s/worker", test.directory);
         install(&test);
         if (CHECK_INT(sd_event_new(&test.event), 0)
-                && CHECK_INT(worker_start_new(test.event, test.program, NULL, &test.start), 0))
+                && CHECK_INT(worker_start_new(test.event, test.program, NULL, &test.start), 0)) {
+                worker_start_use_groups(test.start, (struct worker_groups *)&groups);
                 run_tests(&test);
+        }
         if (test.event)
                 test_users(test.event);
         sd_event_unref(test.event);

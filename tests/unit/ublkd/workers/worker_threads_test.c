@@ -68,6 +68,40 @@ static void wait_until_stopped(pid_t pid, int wanted)
         CHECK_INT(worker_process_stopped("/proc", pid), wanted);
 }
 
+/* The first thread of the process ends; another one runs on until the test writes to it. */
+__attribute__((noreturn)) static void *end_when_told(void *fd)
+{
+        char byte;
+
+        (void)!read(*(int *)fd, &byte, 1);
+        _exit(0);
+}
+
+static void test_which_process_is_exiting(void)
+{
+        pthread_t thread;
+        int told[2];
+        pid_t pid;
+
+        CHECK_INT(pipe(told), 0);
+        pid = fork();
+        if (pid == 0) {
+                (void)pthread_create(&thread, NULL, end_when_told, &told[0]);
+                pthread_exit(NULL);
+        }
+        for (unsigned i = 0; i < 20; i++) {
+                CHECK_INT(worker_process_exiting("/proc", pid), 0);
+                nap();
+        }
+        CHECK_INT(write(told[1], "x", 1), 1);
+        CHECK_INT(waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
+        CHECK_INT(worker_process_exiting("/proc", pid), 1); /* until it is reaped */
+        CHECK_INT(waitpid(pid, NULL, 0), pid);
+        CHECK(worker_process_exiting("/proc", pid) < 0);
+        close(told[0]);
+        close(told[1]);
+}
+
 int main(void)
 {
         struct progress_queue queues[3] = {};
@@ -95,5 +129,6 @@ int main(void)
         CHECK_INT(waitpid(pid, NULL, 0), pid);
         CHECK(worker_process_stopped("/proc", pid) < 0);
         CHECK(worker_threads_look("/proc", pid, queues, 3) < 0);
+        test_which_process_is_exiting();
         return check_report();
 }

@@ -30,7 +30,19 @@ static int listen_abstract(void)
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         CHECK_INT(bind(fd, (struct sockaddr *)&address, size), 0);
-        CHECK_INT(listen(fd, 1), 0);
+        CHECK_INT(listen(fd, 8), 0);
+        return fd;
+}
+
+static int listen_tcp(struct sockaddr_in *address)
+{
+        socklen_t size = sizeof(*address);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        CHECK_INT(bind(fd, (struct sockaddr *)address, size), 0);
+        CHECK_INT(listen(fd, 8), 0);
+        CHECK_INT(getsockname(fd, (struct sockaddr *)address, &size), 0);
         return fd;
 }
 
@@ -43,16 +55,23 @@ static int connect_abstract(void)
         return connect(fd, (struct sockaddr *)&address, size) < 0 ? -errno : 0;
 }
 
-static int connect_tcp(void)
+static int connect_tcp(const struct sockaddr_in *address)
 {
-        const struct sockaddr_in address = {
-                .sin_family = AF_INET, .sin_port = htons(1), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        return connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+        return connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
 }
 
-static int confined(int version)
+static int bind_tcp(void)
+{
+        const struct sockaddr_in address = {
+                .sin_family = AF_INET, .sin_port = 0, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        return bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+}
+
+static int confined(int version, bool connects, const struct sockaddr_in *service)
 {
         _cleanup_close_ int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
         pid_t parent = getppid();
@@ -60,14 +79,16 @@ static int confined(int version)
         CHECK_INT(connect_abstract(), 0); /* of the parent, whose signals may be sent to */
         CHECK_INT(kill(parent, 0), 0);
         CHECK_INT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        CHECK_INT(landlock_close(), 0);
+        CHECK_INT(landlock_close(connects), 0);
         CHECK(open("/", O_RDONLY | O_CLOEXEC) < 0);
         CHECK_INT(errno, EACCES);
         CHECK(open("/dev/null", O_WRONLY | O_CLOEXEC) < 0);
         CHECK_INT(errno, EACCES);
         CHECK_INT(write(null, "x", 1), 1);
         if (version >= 4)
-                CHECK_INT(connect_tcp(), -EACCES);
+                CHECK_INT(connect_tcp(service), connects ? 0 : -EACCES);
+        if (version >= 4)
+                CHECK_INT(bind_tcp(), -EACCES);
         if (version >= 6) {
                 CHECK_INT(connect_abstract(), -EPERM);
                 CHECK(kill(parent, 0) < 0);
@@ -80,17 +101,20 @@ static int confined(int version)
 int main(void)
 {
         int version = kernel_walls_read().landlock, status = 0;
-        _cleanup_close_ int listener = listen_abstract();
+        struct sockaddr_in address;
+        _cleanup_close_ int listener = listen_abstract(), service = listen_tcp(&address);
         pid_t child;
 
         if (version == 0) {
-                CHECK_INT(landlock_close(), 0); /* the kernel does not have it: no failure */
+                CHECK_INT(landlock_close(false), 0); /* the kernel does not have it: no failure */
                 return check_report() ? 1 : CHECK_SKIP;
         }
-        child = fork();
-        if (child == 0)
-                _exit(confined(version));
-        CHECK_INT(waitpid(child, &status, 0), child);
-        CHECK_INT(status, 0);
+        for (int connects = 0; connects < 2; connects++) {
+                child = fork();
+                if (child == 0)
+                        _exit(confined(version, connects, &address));
+                CHECK_INT(waitpid(child, &status, 0), child);
+                CHECK_INT(status, 0);
+        }
         return check_report();
 }

@@ -69,12 +69,17 @@ enum { KEEPS_FILES = 0 };
 static int confined(void)
 {
         char network[64] = "", mounts[64] = "";
+        int way_back = -1;
 
         (void)readlink("/proc/self/ns/net", network, sizeof(network) - 1);
         (void)readlink("/proc/self/ns/mnt", mounts, sizeof(mounts) - 1);
         CHECK_INT(sandbox_begin(), 0);
-        CHECK_INT(sandbox_leave_host(), 0);
+        CHECK_INT(sandbox_leave_host(&way_back), 0);
         CHECK(differs("/proc/self/ns/net", network));
+        CHECK_INT(sandbox_keep_network(-ENOENT), -ENOENT);
+        CHECK_INT(sandbox_keep_network(way_back), 0);
+        CHECK(!differs("/proc/self/ns/net", network));
+        close_fd(way_back);
         CHECK(!differs("/proc/self/ns/mnt", mounts));
         CHECK_INT(sandbox_leave_files(), 0);
         CHECK(KEEPS_FILES || (access("/proc", F_OK) < 0 && access("/etc", F_OK) < 0));

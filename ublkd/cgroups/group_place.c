@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds where the control groups of workers lie. */
+#include "ublkd/cgroups/group_place.h"
+
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DELEGATED "ublkd.slice/ublkd-workers.service"
+#define BESIDE "ublkd-workers"
+
+enum { OWN_TEXT_SIZE = 8192 };
+static const ino_t machine_pid_namespace = 0xEFFFFFFC; /* PROC_PID_INIT_INO; the kernel's, on every machine */
+
+static int print_path(char path[static PATH_MAX], const char *one, const char *two, const char *three)
+{
+        int n = snprintf(path, PATH_MAX, "%s%s/%s", one, two, three);
+
+        return n >= 0 && n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* Only the second version of the hierarchy has this file at its root. */
+static bool is_second_version(const char *root)
+{
+        char path[PATH_MAX];
+
+        return print_path(path, root, "", "cgroup.controllers") == 0 && access(path, F_OK) == 0;
+}
+
+/* Where systemd still uses the first version, it mounts the second one below, without controllers: groups can be ended
+ * there, and not limited. */
+static int find_root(const char *mount, char root[static PATH_MAX])
+{
+        static const char *const below[] = {"", "/unified"};
+
+        for (unsigned i = 0; i < ARRAY_SIZE(below); i++) {
+                int n = snprintf(root, PATH_MAX, "%s%s", mount, below[i]);
+
+                if (n > 0 && n < PATH_MAX && is_second_version(root))
+                        return 0;
+        }
+        return -ENXIO;
+}
+
+/* Find the line "0::/PATH", and cut it down to the group above, without its last slash. */
+static int find_above(const char *file, char *text, size_t size, const char **ret)
+{
+        ssize_t n = read_text_at(AT_FDCWD, file, text, size);
+        char *line = text, *end;
+
+        if (n < 0)
+                return (int)n;
+        while (line && strncmp(line, "0::/", 4) != 0) {
+                line = strchr(line, '\n');
+                line = line ? line + 1 : NULL;
+        }
+        if (!line)
+                return -ENXIO;
+        line += strlen("0::");
+        end = strchr(line, '\n');
+        if (!end) /* it was cut off */
+                return -ENAMETOOLONG;
+        *end = '\0';
+        if (strncmp(line, "/..", 3) == 0) /* above the root of this namespace */
+                return -EXDEV;
+        *strrchr(line, '/') = '\0';
+        *ret = line;
+        return 0;
+}
+
+static int find_pid_namespace(const char *path, uint64_t *ret)
+{
+        struct stat st;
+
+        if (stat(path, &st) < 0)
+                return -errno;
+        *ret = st.st_ino == machine_pid_namespace ? 0 : st.st_ino;
+        return 0;
+}
+
+int group_place_find(const struct group_sources *sources, struct group_place *ret)
+{
+        char root[PATH_MAX], text[OWN_TEXT_SIZE];
+        struct group_place place = {.delegated = access(sources->systemd, F_OK) == 0};
+        const char *above = "";
+        int r = find_root(sources->mount, root);
+
+        if (r >= 0 && !place.delegated)
+                r = find_above(sources->own, text, sizeof(text), &above);
+        if (r >= 0)
+                r = print_path(place.path, root, above, place.delegated ? DELEGATED : BESIDE);
+        if (r >= 0)
+                r = find_pid_namespace(sources->pid_namespace, &place.pid_namespace);
+        if (r >= 0)
+                *ret = place;
+        return r;
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* The control groups of all workers.
+ *
+ * Nothing is noted of a group: its name has the pid, and cgroup.procs its processes. So a ublkd that dies between any
+ * two calls leaves nothing that its successor does not see: an empty group, or the remains of a dead worker, which
+ * group_tree_sweep() ends. A group whose worker lives is never killed, whichever ublkd of this machine has started
+ * it.
+ *
+ * A pid means something in one pid namespace only, and a ublkd in a container may have its groups in the same directory.
+ * So the name says which namespace: worker-PID for that of the machine, worker-PID-INODE for another one. A ublkd
+ * touches no group with a name of another namespace. Nothing that a process of the group does can change that. */
+#include "ublkd/cgroups/group_tree.h"
+
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
+#include "ublkd/cgroups/group_limits.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+enum { NAME_SIZE = 64, CONTROLLERS_SIZE = 512, LINE_SIZE = 256 };
+
+#define PREFIX "worker-"
+#define REST "rest"
+
+/* ---- small files ---- */
+
+/* A file of a group takes its text in one piece. O_NONBLOCK: since Linux 6.16 a limit on memory that is exceeded is left
+ * to the worker, and this thread does not wait for its memory to be reclaimed. */
+static int write_at(int dir, const char *name, const char *text)
+{
+        _cleanup_close_ int fd = openat(dir, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+
+        if (fd < 0 || write(fd, text, strlen(text)) < 0)
+                return -errno;
+        return 0;
+}
+
+/* file: NULL: the group itself. */
+static int print_name(const struct group_tree *tree, char name[static NAME_SIZE], pid_t pid, const char *file)
+{
+        int n = snprintf(name, NAME_SIZE, PREFIX "%d", (int)pid);
+
+        if (tree->pid_namespace > 0)
+                n += snprintf(name + n, NAME_SIZE - (size_t)n, "-%" PRIu64, tree->pid_namespace);
+        if (file)
+                n += snprintf(name + n, NAME_SIZE - (size_t)n, "/%s", file);
+        return n > 0 && n < NAME_SIZE ? 0 : -ENAMETOOLONG;
+}
+
+static FILE *open_lines(const struct group_tree *tree, pid_t pid, const char *file)
+{
+        char name[NAME_SIZE];
+        FILE *stream;
+        int fd = print_name(tree, name, pid, file) < 0 ? -1 : openat(tree->fd, name, O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0)
+                return NULL;
+        stream = fdopen(fd, "re");
+        if (!stream)
+                close_fd(fd);
+        return stream;
+}
+
+/* ---- what is in a group ---- */
+
+struct members {
+        bool worker; /* the process that the group is named after */
+        bool others; /* processes beside it */
+};
+
+static int read_members(const struct group_tree *tree, pid_t pid, struct members *ret)
+{
+        _cleanup_fclose_ FILE *stream = open_lines(tree, pid, "cgroup.procs");
+        struct members members = {};
+        char line[LINE_SIZE];
+
+        if (!stream)
+                return -errno;
+        while (fgets(line, sizeof(line), stream)) {
+                long number = strtol(line, NULL, 10);
+
+                members.worker = members.worker || number == pid;
+                members.others = members.others || number != pid;
+        }
+        if (ferror(stream))
+                return -EIO;
+        *ret = members;
+        return 0;
+}
+
+/* ---- the tree ---- */
+
+static int open_tree(const struct group_place *place, int flags, struct group_tree *ret)
+{
+        int fd = open(place->path, flags | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+                return -errno;
+        *ret = (struct group_tree){.fd = fd, .pid_namespace = place->pid_namespace};
+        return 0;
+}
+
+int group_tree_open(const struct group_place *place, bool make, struct group_tree *ret)
+{
+        if (make && mkdir(place->path, 0755) < 0 && errno != EEXIST)
+                return -errno;
+        return open_tree(place, O_RDONLY, ret);
+}
+
+void group_tree_close(struct group_tree *tree)
+{
+        tree->fd = close_fd(tree->fd);
+}
+
+/* Return whether the text, words with blanks between them, has the word. */
+static bool has_word(const char *text, const char *word)
+{
+        size_t length = strlen(word);
+
+        for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+                if ((at == text || at[-1] == ' ') && (at[length] == '\0' || at[length] == ' '))
+                        return true;
+        return false;
+}
+
+/* Each controller costs something with every request, so only those of limits that are set; memory also tells of the OOM
+ * killer. One by one: the kernel takes all or nothing, and one may be missing. */
+static void enable_in(int dir, const struct group_limits *limits)
+{
+        char enabled[CONTROLLERS_SIZE], order[LINE_SIZE];
+
+        if (read_line_at(dir, "cgroup.subtree_control", enabled, sizeof(enabled)) < 0)
+                return;
+        for (unsigned i = 0; i < _GROUP_LIMIT_MAX; i++) {
+                const char *controller = group_limit_controller((enum group_limit)i);
+
+                snprintf(order, sizeof(order), "+%s", controller);
+                if (i != GROUP_MEMORY_MAX && !group_limit_is_set(limits, (enum group_limit)i))
+                        continue;
+                if (!has_word(enabled, controller))
+                        (void)write_at(dir, "cgroup.subtree_control", order);
+        }
+}
+
+/* pid: as cgroup.procs shows it: 0 is a process of another pid namespace, and "0" would move this one. */
+static void move_to_rest(const struct group_tree *tree, long pid)
+{
+        char text[32];
+
+        snprintf(text, sizeof(text), "%ld", pid);
+        if (pid > 0 && (mkdirat(tree->fd, REST, 0755) == 0 || errno == EEXIST))
+                (void)write_at(tree->fd, REST "/cgroup.procs", text);
+}
+
+/* The process of the unit, or one that somebody has put there: a group that has processes passes nothing on. */
+static void clear_tree(const struct group_tree *tree)
+{
+        _cleanup_fclose_ FILE *stream = NULL;
+        int fd = openat(tree->fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+        char line[LINE_SIZE];
+
+        if (fd < 0)
+                return;
+        stream = fdopen(fd, "re");
+        if (!stream) {
+                close_fd(fd);
+                return;
+        }
+        while (fgets(line, sizeof(line), stream))
+                move_to_rest(tree, strtol(line, NULL, 10));
+}
+
+void group_tree_enable(const struct group_tree *tree, const struct group_limits *limits, bool above)
+{
+        _cleanup_close_ int parent = above ? openat(tree->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+        if (parent >= 0)
+                enable_in(parent, limits);
+        clear_tree(tree);
+        enable_in(tree->fd, limits);
+}
+
+/* ---- one worker ---- */
+
+static int remove_group(const struct group_tree *tree, pid_t pid)
+{
+        char name[NAME_SIZE];
+        int r = print_name(tree, name, pid, NULL);
+
+        if (r < 0)
+                return r;
+        return unlinkat(tree->fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* Kill all processes in the group. */
+static int kill_group(const struct group_tree *tree, pid_t pid)
+{
+        char name[NAME_SIZE];
+        int r = print_name(tree, name, pid, "cgroup.kill");
+
+        return r < 0 ? r : write_at(tree->fd, name, "1");
+}
+
+int group_tree_kill(const struct group_tree *tree, pid_t pid)
+{
+        struct members members;
+        int r = read_members(tree, pid, &members);
+
+        if (r >= 0 && members.others)
+                r = kill_group(tree, pid);
+        return r == -ENOENT ? 0 : r < 0 ? r : 1;
+}
+
+int group_tree_end(const struct group_tree *tree, pid_t pid)
+{
+        struct members members;
+        int r = read_members(tree, pid, &members);
+
+        if (r == -ENOENT)
+                return 0;
+        if (r < 0)
+                return r;
+        if (members.worker)
+                return 1;
+        if (members.others)
+                r = kill_group(tree, pid);
+        return r < 0 ? r : remove_group(tree, pid);
+}
+
+static int move_process(const struct group_tree *tree, pid_t pid)
+{
+        char name[NAME_SIZE], text[32];
+        int r = print_name(tree, name, pid, "cgroup.procs");
+
+        snprintf(text, sizeof(text), "%d", (int)pid);
+        return r < 0 ? r : write_at(tree->fd, name, text);
+}
+
+/* All processes of the group end together, also for the OOM killer: half a worker is of no use. Without the controller
+ * there is no such file. */
+static void bind_together(const struct group_tree *tree, pid_t pid)
+{
+        char name[NAME_SIZE];
+
+        if (print_name(tree, name, pid, "memory.oom.group") >= 0)
+                (void)write_at(tree->fd, name, "1");
+}
+
+static int make_group(const struct group_tree *tree, pid_t pid)
+{
+        char name[NAME_SIZE];
+        int r = print_name(tree, name, pid, NULL);
+
+        if (r >= 0 && mkdirat(tree->fd, name, 0755) < 0)
+                r = -errno;
+        if (r >= 0)
+                bind_together(tree, pid);
+        return r;
+}
+
+/* An empty group that was left behind counts the OOM kills of another process. */
+static int renew_group(const struct group_tree *tree, pid_t pid)
+{
+        int r = group_tree_end(tree, pid);
+
+        return r < 0 ? r : r > 0 ? -EBUSY : make_group(tree, pid);
+}
+
+int group_tree_hold(const struct group_tree *tree, pid_t pid)
+{
+        struct members members;
+        int r = make_group(tree, pid);
+
+        if (r == -EEXIST) {
+                r = read_members(tree, pid, &members);
+                if (r >= 0 && members.worker)
+                        return 0;
+                r = renew_group(tree, pid);
+        }
+        if (r >= 0)
+                r = move_process(tree, pid);
+        return r < 0 ? r : 1;
+}
+
+void group_tree_undo(const struct group_tree *tree, pid_t pid)
+{
+        struct members members;
+
+        if (read_members(tree, pid, &members) >= 0 && members.worker)
+                move_to_rest(tree, pid);
+        (void)remove_group(tree, pid);
+}
+
+/* ---- limits ---- */
+
+static int write_limit(const struct group_tree *tree, pid_t pid, enum group_limit which, const char *text)
+{
+        char name[NAME_SIZE];
+        int r = print_name(tree, name, pid, group_limit_file(which));
+
+        return r < 0 ? r : write_at(tree->fd, name, text);
+}
+
+/* Take back the limits for all disks but one: the store may have moved. */
+static int clear_disks(const struct group_tree *tree, pid_t pid, dev_t keep)
+{
+        _cleanup_fclose_ FILE *stream = open_lines(tree, pid, group_limit_file(GROUP_IO_MAX));
+        char line[LINE_SIZE], text[GROUP_LIMIT_TEXT_SIZE];
+        int r = 0;
+
+        if (!stream)
+                return errno == ENOENT ? 0 : -errno;
+        while (fgets(line, sizeof(line), stream)) {
+                unsigned device_major, device_minor;
+                int one;
+
+                if (sscanf(line, "%u:%u ", &device_major, &device_minor) != 2
+                        || makedev(device_major, device_minor) == keep)
+                        continue;
+                group_io_none_text(makedev(device_major, device_minor), text);
+                one = write_limit(tree, pid, GROUP_IO_MAX, text);
+                if (one < 0 && one != -ENODEV) /* such a disk is gone */
+                        r = one;
+        }
+        return r;
+}
+
+static int take_back(
+        const struct group_tree *tree, pid_t pid, const struct group_limits *limits, enum group_limit which)
+{
+        char text[GROUP_LIMIT_TEXT_SIZE];
+        int r;
+
+        if (which == GROUP_IO_MAX)
+                return clear_disks(tree, pid, 0);
+        r = group_limit_text(limits, which, text);
+        if (r >= 0)
+                r = write_limit(tree, pid, which, text);
+        return r == -ENOENT ? 0 : r;
+}
+
+static int set_limit(
+        const struct group_tree *tree, pid_t pid, const struct group_limits *limits, enum group_limit which)
+{
+        char text[GROUP_LIMIT_TEXT_SIZE];
+        int r = group_limit_text(limits, which, text);
+
+        if (which == GROUP_IO_MAX && r >= 0)
+                r = clear_disks(tree, pid, limits->disk);
+        return r < 0 ? r : write_limit(tree, pid, which, text);
+}
+
+int group_tree_limit(const struct group_tree *tree, pid_t pid, const struct group_limits *limits,
+        int ret[static _GROUP_LIMIT_MAX])
+{
+        int r = 0;
+
+        for (unsigned i = 0; i < _GROUP_LIMIT_MAX; i++) {
+                enum group_limit which = (enum group_limit)i;
+                int one = 0;
+
+                ret[i] = 0;
+                if (group_limit_is_set(limits, which))
+                        ret[i] = set_limit(tree, pid, limits, which);
+                else
+                        one = take_back(tree, pid, limits, which);
+                r = one < 0 ? one : r;
+        }
+        return r;
+}
+
+/* ---- all workers ---- */
+
+/* Return the pid of a group's name; 0: it is not the group of a worker of this pid namespace. */
+static pid_t pid_of(const struct group_tree *tree, const char *name)
+{
+        char own[NAME_SIZE];
+        int pid;
+
+        if (sscanf(name, PREFIX "%d", &pid) != 1 || pid <= 0 || print_name(tree, own, pid, NULL) < 0
+                || strcmp(name, own) != 0)
+                return 0;
+        return (pid_t)pid;
+}
+
+int group_tree_sweep(const struct group_tree *tree)
+{
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
+        int fd = openat(tree->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), left = 0;
+
+        if (fd < 0)
+                return -errno;
+        dir = fdopendir(fd);
+        if (!dir) {
+                int r = -errno;
+
+                close_fd(fd);
+                return r;
+        }
+        while ((entry = readdir(dir))) {
+                pid_t pid = pid_of(tree, entry->d_name);
+
+                if (pid > 0 && group_tree_end(tree, pid) < 0)
+                        left++;
+        }
+        return left;
+}
+
+/* ---- without the lock ---- */
+
+int group_tree_has(const struct group_place *place, pid_t pid)
+{
+        _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
+        struct members members = {};
+        int r = open_tree(place, O_PATH, &tree);
+
+        if (r >= 0)
+                r = read_members(&tree, pid, &members);
+        if (r == -ENOENT)
+                return 0;
+        return r < 0 ? r : members.worker;
+}
+
+int group_tree_oom_kills(const struct group_place *place, pid_t pid, uint64_t *ret)
+{
+        _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
+        _cleanup_fclose_ FILE *stream = NULL;
+        char line[LINE_SIZE];
+        int r = open_tree(place, O_PATH, &tree);
+
+        if (r < 0)
+                return r;
+        stream = open_lines(&tree, pid, "memory.events");
+        if (!stream)
+                return -errno;
+        while (fgets(line, sizeof(line), stream))
+                if (sscanf(line, "oom_kill %" SCNu64, ret) == 1)
+                        return 0;
+        return -EBADMSG;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The control groups of all workers: a directory of cgroup v2 with a group for each worker, named after its process.
+ * Plain files, so that tests have a directory of their own.
+ *
+ * A call may wait: the kernel has one lock for all groups, and moves a process only when no thread of the machine is
+ * about to start or to exit. So these run in a thread (worker_groups.c), but for the last two. */
+#pragma once
+
+#include "ublkd/cgroups/group_limits.h"
+#include "ublkd/cgroups/group_place.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The open directory. */
+struct group_tree {
+        int fd;
+        uint64_t pid_namespace; /* as in struct group_place */
+};
+
+/* Open the directory. make: create it if it is missing. Return 0, and the caller closes it; -ENOENT: it is missing;
+ * other -errno. */
+int group_tree_open(const struct group_place *place, bool make, struct group_tree *ret);
+void group_tree_close(struct group_tree *tree);
+/* Enable the controllers of these limits, and of memory, for the groups, as far as the directory has them; processes of the directory
+ * itself are moved to the group "rest" before, because they keep the kernel from that. `above`: those of the
+ * directory above it, first, where systemd does not do that. What cannot be enabled is missed by
+ * group_tree_limit(). */
+void group_tree_enable(const struct group_tree *tree, const struct group_limits *limits, bool above);
+
+/* Put the process into a group of its own, unless it is there. Return 1: it was moved; 0: it was there; -EBUSY: its
+ * group has remains of a dead worker, which are killed now: try again; other -errno. If the process is reaped meanwhile,
+ * another one that has its pid is moved: see afterwards, and call group_tree_undo(). */
+int group_tree_hold(const struct group_tree *tree, pid_t pid);
+/* Move the process that has the pid out of the group of that name, to the group "rest", and remove the group, as far as
+ * possible. */
+void group_tree_undo(const struct group_tree *tree, pid_t pid);
+/* Write the limits of its group, also those that are not set. ret: 0 or -errno of each that is set; -ENOENT: there is no
+ * controller; -ENODEV: no disk to limit. Return 0; -errno: one of those that are not set could not be taken back. */
+int group_tree_limit(const struct group_tree *tree, pid_t pid, const struct group_limits *limits,
+        int ret[static _GROUP_LIMIT_MAX]);
+/* Kill what is left of a worker that the caller has seen dead, which the group may not show yet. Return 0: there is no
+ * group; 1: it can be removed when its processes are dead; -errno. */
+int group_tree_kill(const struct group_tree *tree, pid_t pid);
+/* End what is left of a worker that is dead: kill the processes in its group, and remove the group. Return 0, also if
+ * there is no group; 1: nothing was done, because the worker lives; -EBUSY: a process is not dead yet; other -errno. */
+int group_tree_end(const struct group_tree *tree, pid_t pid);
+/* End every group whose worker is dead, also those of an earlier ublkd. Return how many of them could not be removed
+ * yet, or -errno. */
+int group_tree_sweep(const struct group_tree *tree);
+
+/* Return whether the process is in its group: 1; 0; -errno: unknown. Never waits for the lock. */
+int group_tree_has(const struct group_place *place, pid_t pid);
+/* Read how many processes of the group the kernel's OOM killer has killed. Never waits for the lock. Return 0 or -errno.
+ */
+int group_tree_oom_kills(const struct group_place *place, pid_t pid, uint64_t *ret);

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/* A control group for each worker.
+ *
+ * A process is moved, and groups are removed, only while no worker starts or dies: no recovery waits for it, or shares
+ * its CPU with it. On a machine where workers never stop to die, both wait for ten seconds at most. What a dead worker
+ * has left in its group is killed at once, since it may keep the disk from being recovered.
+ *
+ * A job opens the directory of all groups, and does one thing. It keeps nothing for the next one: the unit may be
+ * started or stopped in between. What could not be ended (a process that waits for a disk dies when the disk answers)
+ * is ended by a sweep: when it is calm, then once a minute, and not at all while nothing happens. */
+#include "ublkd/cgroups/worker_groups.h"
+
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/clock.h"
+#include "ublkd/cgroups/group_place.h"
+#include "ublkd/cgroups/group_tree.h"
+#include "ublkd/offload/job_thread.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/queue.h>
+
+enum {
+        PRIORITY_LATE = 10, /* whatever else there is to do comes first */
+        CALM_USEC = 1000 * 1000,
+        WAIT_MAX_USEC = 10 * 1000 * 1000,
+        SOON_USEC = 1000 * 1000,
+        SWEEP_USEC = 60 * 1000 * 1000,
+        PREPARED_MAX = 64, /* moves that wait, beyond which none is added that no caller needs */
+};
+
+struct worker_groups {
+        struct job_thread *thread;
+        sd_event_source *sweep, *calm;
+        uint64_t sweep_at;             /* CLOCK_MONOTONIC; 0: none is planned */
+        TAILQ_HEAD(, group_job) holds; /* that wait for a calm moment */
+        unsigned waiting;              /* how many those are */
+        bool holding;                  /* the thread has one */
+        uint64_t calm_at;              /* CLOCK_MONOTONIC */
+        struct group_sources sources;
+        int place_error; /* 0, or -errno: there is no place; the next job looks again */
+        struct group_place place;
+};
+
+struct group_request {
+        struct group_job *job; /* NULL: it is done */
+        void (*done)(void *userdata, const struct group_result *result);
+        void *userdata;
+};
+
+/* What the thread does. */
+struct group_job {
+        struct thread_job job; /* first */
+        struct worker_groups *groups;
+        struct group_request *request; /* NULL: no caller waits for it (any more) */
+        struct group_sources sources;
+        int place_error;
+        struct group_place place; /* a copy */
+        pid_t pid;
+        int pidfd; /* of HOLD, owned; -1 */
+        struct group_limits limits;
+        struct group_result result;
+        int left;           /* groups that could not be ended yet */
+        uint64_t queued_at; /* of HOLD, CLOCK_MONOTONIC */
+        bool waits;         /* it is in `holds` */
+        TAILQ_ENTRY(group_job) of_holds;
+};
+
+DEFINE_CLEANUP(struct worker_groups, worker_groups_free);
+
+/* ---- in the thread ---- */
+
+/* What was missing may have been mounted meanwhile. */
+static int open_tree(struct group_job *job, bool make, struct group_tree *ret)
+{
+        if (job->place_error < 0)
+                job->place_error = group_place_find(&job->sources, &job->place);
+        return job->place_error < 0 ? job->place_error
+                                    : group_tree_open(&job->place, make && !job->place.delegated, ret);
+}
+
+static enum group_trouble trouble_of(const struct group_job *job, int error)
+{
+        if (error >= 0)
+                return GROUP_FINE;
+        if (job->place_error < 0)
+                return job->place_error == -EXDEV ? GROUP_NOT_VISIBLE : GROUP_NO_HIERARCHY;
+        if (error == -EBUSY)
+                return GROUP_HAS_REMAINS;
+        if (error == -EACCES || error == -EPERM || error == -EROFS)
+                return GROUP_NOT_WRITABLE;
+        return error == -ENOENT && job->place.delegated ? GROUP_NO_UNIT : GROUP_FAILED;
+}
+
+static bool is_alive(int pidfd)
+{
+        return poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, 0) == 0;
+}
+
+/* The kernel moves a process by its pid, which another one may have once the worker is dead and reaped. A process that is
+ * alive after the move was the one that was moved. */
+static int hold(struct group_job *job, const struct group_tree *tree)
+{
+        int r;
+
+        group_tree_enable(tree, &job->limits, !job->place.delegated);
+        if (!is_alive(job->pidfd))
+                return -ESRCH;
+        r = group_tree_hold(tree, job->pid);
+        if (r <= 0 || is_alive(job->pidfd))
+                return r;
+        group_tree_undo(tree, job->pid);
+        return -ESRCH;
+}
+
+static void run_hold(struct thread_job *base)
+{
+        struct group_job *job = (struct group_job *)base;
+        _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
+        int r = open_tree(job, true, &tree);
+
+        if (r >= 0)
+                r = hold(job, &tree);
+        if (r >= 0)
+                job->result.leftover = group_tree_limit(&tree, job->pid, &job->limits, job->result.limits);
+        job->result.trouble = trouble_of(job, r);
+        job->result.error = r < 0 ? r : 0;
+}
+
+static void run_end(struct thread_job *base)
+{
+        struct group_job *job = (struct group_job *)base;
+        _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
+
+        job->left = open_tree(job, false, &tree) >= 0 && group_tree_kill(&tree, job->pid) != 0 ? 1 : 0;
+}
+
+static void run_sweep(struct thread_job *base)
+{
+        struct group_job *job = (struct group_job *)base;
+        _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
+
+        job->left = open_tree(job, false, &tree) < 0 ? 0 : group_tree_sweep(&tree);
+}
+
+/* ---- jobs ---- */
+
+static void drop(struct thread_job *base)
+{
+        struct group_job *job = (struct group_job *)base;
+
+        close_fd(job->pidfd);
+        free(job);
+}
+
+/* Keep the place that a job has found. */
+static void take_place(struct worker_groups *groups, const struct group_job *job)
+{
+        if (groups->place_error >= 0)
+                return;
+        groups->place_error = job->place_error;
+        groups->place = job->place;
+}
+
+static bool set_timer(sd_event_source *timer, uint64_t at)
+{
+        return sd_event_source_set_time(timer, at) >= 0
+               && sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT) >= 0;
+}
+
+static void plan_sweep(struct worker_groups *groups, uint64_t delay)
+{
+        uint64_t at = monotonic_now() + delay;
+
+        if (groups->sweep_at > 0 && groups->sweep_at <= at)
+                return;
+        if (set_timer(groups->sweep, at))
+                groups->sweep_at = at;
+}
+
+/* Return when something may be done that was due at `at` and that recoveries would wait for. */
+static uint64_t calm_time(const struct worker_groups *groups, uint64_t at)
+{
+        return at + WAIT_MAX_USEC < groups->calm_at ? at + WAIT_MAX_USEC : groups->calm_at;
+}
+
+static void leave_holds(struct worker_groups *groups, struct group_job *job)
+{
+        TAILQ_REMOVE(&groups->holds, job, of_holds);
+        job->waits = false;
+        groups->waiting--;
+}
+
+/* Hand the next move to the thread, if the moment is calm; else try again when it is. */
+static void hold_next(struct worker_groups *groups)
+{
+        struct group_job *job = TAILQ_FIRST(&groups->holds);
+        uint64_t due;
+
+        if (!job || groups->holding)
+                return;
+        due = calm_time(groups, job->queued_at);
+        if (monotonic_now() < due && set_timer(groups->calm, due))
+                return;
+        leave_holds(groups, job);
+        groups->holding = true;
+        job_thread_add(groups->thread, &job->job);
+}
+
+static int on_calm(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        hold_next(userdata);
+        return 0;
+}
+
+static void queue_hold(struct worker_groups *groups, struct group_job *job)
+{
+        job->queued_at = monotonic_now();
+        TAILQ_INSERT_TAIL(&groups->holds, job, of_holds);
+        job->waits = true;
+        groups->waiting++;
+        hold_next(groups);
+}
+
+/* The group of a dead worker is removed soon. A process that a sweep has left waits for a disk. */
+static void on_ended(struct thread_job *base)
+{
+        struct group_job *job = (struct group_job *)base;
+
+        take_place(job->groups, job);
+        if (job->left > 0)
+                plan_sweep(job->groups, job->pid > 0 ? SOON_USEC : SWEEP_USEC);
+        drop(base);
+}
+
+/* Preflight workers end unseen: each group is followed by a sweep. */
+static void on_held(struct thread_job *base)
+{
+        struct group_job *job = (struct group_job *)base;
+        struct group_request *request = job->request;
+        struct group_result result = job->result;
+
+        take_place(job->groups, job);
+        job->groups->holding = false;
+        plan_sweep(job->groups, SWEEP_USEC);
+        hold_next(job->groups);
+        drop(base);
+        if (!request)
+                return;
+        request->job = NULL;
+        request->done(request->userdata, &result); /* frees the request */
+}
+
+static struct group_job *new_job(struct worker_groups *groups, void (*run)(struct thread_job *job), pid_t pid)
+{
+        struct group_job *job = calloc(1, sizeof(*job));
+
+        if (!job)
+                return NULL;
+        *job = (struct group_job){
+                .job = {.run = run, .done = on_ended, .drop = drop},
+                .groups = groups,
+                .sources = groups->sources,
+                .place_error = groups->place_error,
+                .place = groups->place,
+                .pid = pid,
+                .pidfd = -1,
+        };
+        return job;
+}
+
+static struct group_job *new_hold(
+        struct worker_groups *groups, pid_t pid, int pidfd, const struct group_limits *limits)
+{
+        struct group_job *job = new_job(groups, run_hold, pid);
+
+        if (!job)
+                return NULL;
+        job->job.done = on_held;
+        job->limits = *limits;
+        job->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
+        if (job->pidfd < 0) {
+                free(job);
+                return NULL;
+        }
+        return job;
+}
+
+/* ---- what others call ---- */
+
+struct group_request *group_request_free(struct group_request *request)
+{
+        if (!request)
+                return NULL;
+        if (request->job && request->job->waits) {
+                leave_holds(request->job->groups, request->job);
+                drop(&request->job->job);
+        } else if (request->job)
+                request->job->request = NULL;
+        free(request);
+        return NULL;
+}
+
+int worker_groups_hold(struct worker_groups *groups, pid_t pid, int pidfd, const struct group_limits *limits,
+        void (*done)(void *userdata, const struct group_result *result), void *userdata,
+        struct group_request **ret)
+{
+        struct group_request *request = calloc(1, sizeof(*request));
+
+        if (!request)
+                return -ENOMEM;
+        *request = (struct group_request){
+                .job = new_hold(groups, pid, pidfd, limits),
+                .done = done,
+                .userdata = userdata,
+        };
+        if (!request->job) {
+                free(request);
+                return -ENOMEM;
+        }
+        request->job->request = request;
+        *ret = request;
+        queue_hold(groups, request->job);
+        return 0;
+}
+
+/* On failure, or while the thread hangs in the kernel, the process gets its group when it serves a disk. */
+void worker_groups_prepare(struct worker_groups *groups, pid_t pid, int pidfd)
+{
+        struct group_job *job = groups->waiting < PREPARED_MAX
+                                        ? new_hold(groups, pid, pidfd, &(const struct group_limits){})
+                                        : NULL;
+
+        if (job)
+                queue_hold(groups, job);
+}
+
+void worker_groups_postpone(struct worker_groups *groups)
+{
+        groups->calm_at = monotonic_now() + CALM_USEC;
+}
+
+bool worker_groups_has(const struct worker_groups *groups, pid_t pid)
+{
+        return groups->place_error >= 0 && group_tree_has(&groups->place, pid) > 0;
+}
+
+int worker_groups_oom_killed(const struct worker_groups *groups, pid_t pid)
+{
+        uint64_t kills;
+        int r = groups->place_error < 0 ? groups->place_error
+                                        : group_tree_oom_kills(&groups->place, pid, &kills);
+
+        return r < 0 ? r : kills > 0;
+}
+
+/* On ENOMEM the next sweep ends it. */
+void worker_groups_end(struct worker_groups *groups, pid_t pid)
+{
+        struct group_job *job = new_job(groups, run_end, pid);
+
+        worker_groups_postpone(groups);
+        if (job)
+                job_thread_add(groups->thread, &job->job);
+        else
+                plan_sweep(groups, SWEEP_USEC);
+}
+
+static void sweep_now(struct worker_groups *groups)
+{
+        struct group_job *job = new_job(groups, run_sweep, 0);
+
+        if (job)
+                job_thread_add(groups->thread, &job->job);
+        else
+                plan_sweep(groups, SWEEP_USEC);
+}
+
+static int on_sweep(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct worker_groups *groups = userdata;
+        uint64_t due = calm_time(groups, groups->sweep_at);
+
+        if (monotonic_now() < due && set_timer(groups->sweep, due))
+                return 0;
+        groups->sweep_at = 0;
+        sweep_now(groups);
+        return 0;
+}
+
+static int add_timers(struct worker_groups *groups, sd_event *event)
+{
+        int r = sd_event_add_time(event, &groups->sweep, CLOCK_MONOTONIC, UINT64_MAX, 0, on_sweep, groups);
+
+        if (r >= 0)
+                r = sd_event_source_set_priority(groups->sweep, PRIORITY_LATE);
+        if (r >= 0)
+                r = sd_event_add_time(event, &groups->calm, CLOCK_MONOTONIC, UINT64_MAX, 0, on_calm, groups);
+        return r < 0 ? r : sd_event_source_set_priority(groups->calm, PRIORITY_LATE);
+}
+
+int worker_groups_new(sd_event *event, const struct group_sources *sources, struct worker_groups **ret)
+{
+        _cleanup_(worker_groups_free_pointer) struct worker_groups *groups = calloc(1, sizeof(*groups));
+        int r;
+
+        if (!groups)
+                return -ENOMEM;
+        TAILQ_INIT(&groups->holds);
+        groups->sources = *sources;
+        groups->place_error = group_place_find(sources, &groups->place);
+        r = job_thread_new(event, &groups->thread);
+        if (r >= 0)
+                r = add_timers(groups, event);
+        if (r < 0)
+                return r;
+        sweep_now(groups);
+        *ret = TAKE_PTR(groups);
+        return 0;
+}
+
+struct worker_groups *worker_groups_free(struct worker_groups *groups)
+{
+        struct group_job *job;
+
+        if (!groups)
+                return NULL;
+        job_thread_free(groups->thread);
+        while ((job = TAILQ_FIRST(&groups->holds))) {
+                leave_holds(groups, job);
+                drop(&job->job);
+        }
+        sd_event_source_disable_unref(groups->sweep);
+        sd_event_source_disable_unref(groups->calm);
+        free(groups);
+        return NULL;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The control group of a device's worker. */
+#include "ublkd/reconcile/worker/device_group.h"
+#include "ublkd/reconcile/backing/device_claim.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/parts/reconciler_queue.h"
+#include "ublkd/reconcile/view/resources_condition.h"
+#include "ublkd/disks/disk_whole.h"
+
+#include <string.h>
+#include <sys/sysmacros.h>
+
+enum {
+        CALM_USEC = 1000 * 1000, /* other disks may be in a recovery, too */
+        RETRY_USEC = 30 * 1000 * 1000,
+        RENEW_USEC = 300 * 1000
+                     * 1000, /* another program, or systemd with a stop of the unit, may have undone them */
+};
+
+/* ---- what is wanted ---- */
+
+/* The first store of the claims that lies on a block device: the one that the spec names, or for an overlay the file
+ * below. A partition has no limits of its own. */
+static dev_t find_disk(const struct managed_device *device)
+{
+        const struct progress_places *places = device->env->config.progress_places;
+        const struct backing_claims *claims = device_claim_written(device);
+        unsigned device_major, device_minor;
+        dev_t disk;
+
+        for (size_t i = 0; places && i < claims->count; i++)
+                if (backing_key_device(claims->items[i].key, &device_major, &device_minor)
+                        && disk_whole(places->sys, makedev(device_major, device_minor), &disk) >= 0)
+                        return disk;
+        return 0;
+}
+
+static struct group_limits limits_of(const struct device_record *record)
+{
+        const struct device_options *options = record->spec ? &record->spec->options : NULL;
+
+        if (!options)
+                return (struct group_limits){};
+        return (struct group_limits){
+                .cpu_weight = (uint64_t)options->resources.cpu_weight,
+                .memory_max = options->resources.memory_max,
+                .pids_max = (uint64_t)options->resources.pids_max,
+                .io = {.read_bytes = options->resources.io_max.read.bytes_per_sec,
+                       .read_ios = (uint64_t)options->resources.io_max.read.iops,
+                       .write_bytes = options->resources.io_max.write.bytes_per_sec,
+                       .write_ios = (uint64_t)options->resources.io_max.write.iops},
+        };
+}
+
+/* ---- asking, and the answer ---- */
+
+static bool set_timer(struct managed_device *device, uint64_t delay)
+{
+        return sd_event_source_set_time_relative(device->group.timer, delay) >= 0
+               && sd_event_source_set_enabled(device->group.timer, SD_EVENT_ONESHOT) >= 0;
+}
+
+/* An event when limits are not in force, once, and when they are in force again. */
+static void report(struct managed_device *device)
+{
+        enum condition_reason before = device->group.shown,
+                              reason = group_limits_any(&device->group.asked)
+                                               ? resources_reason(&device->group.result)
+                                               : REASON_NONE;
+
+        device->group.shown = reason;
+        if (reason == REASON_RESOURCES_NOT_IN_FORCE && before != reason)
+                device_emit(device, EVENT_WARNING, reason,
+                        "Not all limits in resources are in force; the condition Resources says why. The "
+                        "disk is "
+                        "served all the same, and ublkd tries again every 30 s.");
+        if (reason == REASON_RESOURCES_IN_FORCE && before == REASON_RESOURCES_NOT_IN_FORCE)
+                device_emit(device, EVENT_NORMAL, reason, "All limits in resources are in force again.");
+        if (reason != REASON_NONE || before != REASON_NONE || device->group.result.leftover < 0)
+                device_wake(device); /* the status shows it */
+}
+
+/* A worker without limits that has no group is as well off without one. */
+static void plan_next(struct managed_device *device)
+{
+        bool in_force = resources_reason(&device->group.result) == REASON_RESOURCES_IN_FORCE;
+
+        if (group_limits_any(&device->group.asked) || device->group.result.leftover < 0)
+                (void)set_timer(
+                        device, in_force ? RENEW_USEC : RETRY_USEC); /* else a change of the spec does it */
+}
+
+static void on_answer(void *userdata, const struct group_result *result)
+{
+        struct managed_device *device = userdata;
+
+        device->group.request = group_request_free(device->group.request);
+        device->group.result = *result;
+        device->group.answered = true;
+        plan_next(device);
+        report(device);
+}
+
+static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct managed_device *device = userdata;
+        const struct worker_proc *worker = device->process.worker;
+
+        if (device->process.state != WORKER_HELD || worker_proc_pid(worker) != device->group.pid
+                || worker_proc_death(worker))
+                return 0;
+        device->group.request = group_request_free(device->group.request);
+        if (worker_groups_hold(device->env->config.worker_groups, device->group.pid,
+                    worker_proc_pidfd(worker), &device->group.asked, on_answer, device,
+                    &device->group.request)
+                < 0)
+                (void)set_timer(device, RETRY_USEC);
+        return 0;
+}
+
+static bool has_timer(struct managed_device *device)
+{
+        return device->group.timer
+               || sd_event_add_time(device->env->config.event, &device->group.timer, CLOCK_MONOTONIC,
+                          UINT64_MAX, 0, on_timer, device)
+                          >= 0;
+}
+
+/* ---- from above ---- */
+
+void device_group_follow(struct managed_device *device, const struct device_record *record)
+{
+        struct device_group *group = &device->group;
+        struct group_limits wanted = limits_of(record);
+        pid_t pid = worker_proc_pid(device->process.worker);
+
+        if (!device->env->config.worker_groups || !has_timer(device))
+                return;
+        if (group_limit_is_set(&wanted, GROUP_IO_MAX))
+                wanted.disk = find_disk(device);
+        if (group->pid == pid && group_limits_equal(&group->asked, &wanted))
+                return;
+        if (!set_timer(device, group->pid == pid ? 0 : CALM_USEC))
+                return; /* the next turn tries again */
+        group->request = group_request_free(group->request);
+        group->pid = pid;
+        group->asked = wanted;
+        group->answered = false;
+}
+
+bool device_group_oom_killed(const struct managed_device *device)
+{
+        const struct worker_groups *groups = device->env->config.worker_groups;
+
+        return groups && worker_groups_oom_killed(groups, worker_proc_pid(device->process.worker)) > 0;
+}
+
+void device_group_end(struct managed_device *device)
+{
+        struct device_group *group = &device->group;
+
+        if (!device->env->config.worker_groups)
+                return;
+        if (group->timer)
+                (void)sd_event_source_set_enabled(group->timer, SD_EVENT_OFF);
+        group->request = group_request_free(group->request);
+        group->pid = 0;
+        group->answered = false;
+        worker_groups_end(device->env->config.worker_groups, worker_proc_pid(device->process.worker));
+}
+
+void device_group_forget(struct managed_device *device)
+{
+        group_request_free(device->group.request);
+        sd_event_source_disable_unref(device->group.timer);
+}
+
+/* The answer is about the limits of another spec until the timer has fired. */
+static bool is_current(const struct managed_device *device, const struct group_limits *wanted)
+{
+        struct group_limits numbers = device->group.asked;
+
+        numbers.disk = wanted->disk;
+        return device->group.answered && group_limits_equal(&numbers, wanted);
+}
+
+int device_group_condition(
+        const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
+{
+        static const struct group_result unavailable = {.trouble = GROUP_UNAVAILABLE};
+        struct group_limits wanted = limits_of(record);
+
+        if (!device->env->config.worker_groups)
+                return resources_condition(&wanted, &unavailable, ret);
+        return resources_condition(&wanted, is_current(device, &wanted) ? &device->group.result : NULL, ret);
+}
