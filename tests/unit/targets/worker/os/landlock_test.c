@@ -102,7 +102,7 @@ int main(void)
 {
         int version = kernel_walls_read().landlock, status = 0;
         struct sockaddr_in address;
-        _cleanup_close_ int listener = listen_abstract(), service = listen_tcp(&address);
+        _cleanup_close_ _unused_ int listener = listen_abstract(), service = listen_tcp(&address);
         pid_t child;
 
         if (version == 0) {
