@@ -447,6 +447,7 @@ static int open_reconciler(struct manager *manager)
                         .worker_start = manager->worker_start,
                         .disk_search = manager->disk_search,
                         .disk_timeout = manager->disk_timeout,
+                        .disk_watch = manager->disk_watch,
                         .progress_places = &progress_places,
                         .partition_scanner = manager->partition_scanner,
                         .worker_groups = manager->worker_groups,

@@ -6,13 +6,14 @@ what ublkd has left in /run/ublkd, is what makes it say the same as ublkd.
 """
 
 import itertools
+import json
 import os
 import pathlib
 import shutil
 import stat
 
 from harness import programs
-from harness.api import null_spec
+from harness.api import loop_spec, null_spec
 from harness.disk import Disk
 from harness.shell import output, run
 from harness.wait import wait_until
@@ -129,3 +130,81 @@ def test_the_owner_outlasts_udev_without_the_rule(make_daemon, slow_udev):
 def test_a_name_is_linked_without_udev_rules_too(make_daemon):
     disk = Disk(make_daemon().start().api.create(null_spec("plain"))["status"]["id"])
     assert os.path.samefile("/dev/ublk/by-name/plain", disk.path)
+
+
+def _properties(disk, part=""):
+    lines = output("udevadm", "info", "--query=property", f"{disk.path}{part}").splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def _lsblk(disk):
+    tree = json.loads(output("lsblk", "--json", "--output", "NAME,SERIAL,FSTYPE,LABEL,PARTTYPE", disk.path))
+    return tree["blockdevices"][0]
+
+
+def test_a_disk_has_a_serial_number_and_a_link_by_it(api):
+    device = api.create(null_spec("data"))
+    disk = Disk(device["status"]["id"])
+    uid = device["metadata"]["uid"]
+    properties = _properties(disk)  # without udevadm settle: udev is done when the API answers
+    assert (properties["ID_SERIAL"], properties["ID_SERIAL_SHORT"]) == (f"ublk-{uid}", uid)
+    assert os.path.samefile(f"/dev/disk/by-id/ublk-{uid}", disk.path)
+    assert _lsblk(disk)["serial"] == uid
+    api.delete("data")
+    wait_until(lambda: not os.path.lexists(f"/dev/disk/by-id/ublk-{uid}"), "the link gone")
+
+
+def test_udev_and_lsblk_know_what_is_on_a_disk(api, file_of):
+    """Also with a systemd whose own rules pass over disks of ublk, and after each change of the disk."""
+    device = api.create(loop_spec("data", file_of(size=64 << 20)))
+    disk = Disk(device["status"]["id"])
+    assert _lsblk(disk)["fstype"] is None
+    run("mkfs.ext4", "-q", "-L", "of-data", disk.path)
+    wait_until(lambda: _properties(disk).get("ID_FS_TYPE") == "ext4", "udev that knows the file system")
+    assert (_lsblk(disk)["fstype"], _lsblk(disk)["label"]) == ("ext4", "of-data")
+    wait_until(lambda: os.path.exists("/dev/disk/by-label/of-data"), "the link by the label")
+    assert os.path.samefile(f"/dev/disk/by-uuid/{_properties(disk)['ID_FS_UUID']}", disk.path)
+    run("wipefs", "--all", "--quiet", disk.path)
+    run("sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", disk.path, input="label: gpt\nsize=16MiB, type=linux\n")
+    part = f"/dev/disk/by-id/ublk-{device['metadata']['uid']}-part1"
+    wait_until(lambda: os.path.exists(part), "the link of the partition")
+    wait_until(lambda: "ID_PART_ENTRY_TYPE" in _properties(disk, "p1"), "udev that knows the partition")
+    assert os.path.samefile(part, f"{disk.path}p1")
+    assert _lsblk(disk)["children"][0]["parttype"] == _properties(disk, "p1")["ID_PART_ENTRY_TYPE"]
+    assert not os.path.exists("/dev/disk/by-label/of-data")
+
+
+@pytest.mark.parametrize("times", [20, pytest.param(1000, marks=pytest.mark.storm)])
+def test_each_new_disk_is_opened_by_its_name_at_once(api, times):
+    """An earlier disk of that name has just been removed, and udev may remove the link after ublkd has made it."""
+    owner = {"uid": 77, "gid": 78, "mode": "0600"}
+    for _ in range(times):
+        device = api.create(null_spec("data", owner=owner))
+        disk = Disk(device["status"]["id"])
+        node = os.open("/dev/ublk/by-name/data", os.O_RDONLY)
+        opened = os.fstat(node)
+        os.close(node)
+        assert opened.st_rdev == os.stat(disk.path).st_rdev
+        assert (opened.st_uid, opened.st_gid, stat.S_IMODE(opened.st_mode)) == (77, 78, 0o600)
+        assert _properties(disk)["ID_SERIAL_SHORT"] == device["metadata"]["uid"]
+        api.delete("data")
+
+
+def _events(api, name):
+    items = api.ask("GET", f"/events?device={name}", 200, headers={"Accept": "application/json"})["items"]
+    return [event for event in items if event["reason"] == "UdevLate"]
+
+
+def test_a_udev_that_does_nothing_delays_one_disk(api):
+    """A disk waits for udev once; while udev does nothing, further ones do not."""
+    run("udevadm", "control", "--stop-exec-queue")
+    try:
+        api.create(null_spec("first"))
+        assert _events(api, "first")
+        api.create(null_spec("second"))
+        assert not _events(api, "second")
+    finally:
+        run("udevadm", "control", "--start-exec-queue")
+    run("udevadm", "settle")
+    api.create(null_spec("third"))
+    assert not _events(api, "third") and os.path.exists("/dev/ublk/by-name/third")

@@ -60,8 +60,9 @@ int disk_node_announce(int disks, const struct disk_node *node)
         char text[ANNOUNCEMENT_SIZE];
         int r;
 
-        snprintf(text, sizeof(text), "UBLKD_NAME=%s\nUBLKD_UID=%u\nUBLKD_GID=%u\nUBLKD_MODE=%04o\n",
-                node->name, node->uid, node->gid, node->mode);
+        snprintf(text, sizeof(text),
+                "UBLKD_NAME=%s\nUBLKD_SERIAL=%s\nUBLKD_UID=%u\nUBLKD_GID=%u\nUBLKD_MODE=%04o\n", node->name,
+                node->serial, node->uid, node->gid, node->mode);
         if (file_has(disks, node->number, text))
                 return 0;
         r = replace_text_at(disks, announcement_name(node->number).text, 0644, text); /* udev reads it */

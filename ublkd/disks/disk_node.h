@@ -9,8 +9,9 @@
 #include <sys/types.h>
 
 struct disk_node {
-        const char *name; /* of the device */
-        int number;       /* N of /dev/ublkbN */
+        const char *name;   /* of the device */
+        const char *serial; /* uid of the device, by which udev names the disk below /dev/disk/by-id */
+        int number;         /* N of /dev/ublkbN */
         uid_t uid;
         gid_t gid;
         mode_t mode;

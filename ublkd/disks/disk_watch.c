@@ -3,10 +3,15 @@
 #include "ublkd/disks/disk_watch.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 #include "ublkd/disks/disk_name.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <systemd/sd-device.h>
+#include <unistd.h>
 
 enum { BUFFER_SIZE = 16 << 20 }; /* all disks of a machine at once */
 
@@ -14,9 +19,23 @@ struct disk_watch {
         sd_device_monitor *monitor;
         disk_watch_handler handler;
         void *userdata;
+        bool silent; /* udev did not come in time, and has not come since */
 };
 
 DEFINE_CLEANUP(struct disk_watch, disk_watch_free);
+
+/* The kernel numbers all disks that it ever had. An event of an earlier disk of this name may come late. */
+static bool is_current(sd_device *device, const char *name)
+{
+        char path[64], text[32];
+        uint64_t of_event, now;
+
+        snprintf(path, sizeof(path), "/sys/block/%s/diskseq", name);
+        if (read_line_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+                return false; /* that disk is gone, too */
+        now = strtoull(text, NULL, 10);
+        return sd_device_get_diskseq(device, &of_event) < 0 || of_event == now;
+}
 
 static int on_device(sd_device_monitor *monitor _unused_, sd_device *device, void *userdata)
 {
@@ -25,11 +44,12 @@ static int on_device(sd_device_monitor *monitor _unused_, sd_device *device, voi
         const char *name;
         int number;
 
+        watch->silent = false;
         if (sd_device_get_action(device, &action) < 0 || action == SD_DEVICE_REMOVE
                 || sd_device_get_sysname(device, &name) < 0)
                 return 0;
         number = disk_name_number(name);
-        if (number >= 0)
+        if (number >= 0 && is_current(device, name))
                 watch->handler(watch->userdata, number);
         return 0;
 }
@@ -57,6 +77,16 @@ int disk_watch_new(sd_event *event, disk_watch_handler handler, void *userdata, 
                 return r;
         *ret = TAKE_PTR(watch);
         return 0;
+}
+
+bool disk_watch_has_udev(const struct disk_watch *watch)
+{
+        return watch && !watch->silent && access("/run/udev/control", F_OK) == 0;
+}
+
+void disk_watch_missed_udev(struct disk_watch *watch)
+{
+        watch->silent = true;
 }
 
 struct disk_watch *disk_watch_free(struct disk_watch *watch)

@@ -4,14 +4,20 @@
  * directory than ours, no other program corrects that. Without udev there is no news, and none is needed. */
 #pragma once
 
+#include <stdbool.h>
 #include <systemd/sd-event.h>
 
 struct disk_watch;
 
-/* /dev/ublkbN is there, and udev is done with it for now. Called from the loop. */
+/* /dev/ublkbN is there, and udev has gone through its rules for it; not called for an earlier disk of the same
+ * number. Called from the loop. */
 typedef void (*disk_watch_handler)(void *userdata, int number);
 
 /* Create a watch. Return 0 or -errno. */
 int disk_watch_new(sd_event *event, disk_watch_handler handler, void *userdata, struct disk_watch **ret);
+/* Return whether udev is expected to go through its rules for a disk that appears now. NULL: false. */
+bool disk_watch_has_udev(const struct disk_watch *watch);
+/* Note that udev did not come in time: do not expect it until it does something again. */
+void disk_watch_missed_udev(struct disk_watch *watch);
 /* Free the watch. NULL is fine. Return NULL. */
 struct disk_watch *disk_watch_free(struct disk_watch *watch);

@@ -235,6 +235,10 @@ const struct reason_info reason_table[] = {
                 .meaning = "ublkd cannot set owner, mode or link of the disk's node; the disk is served "
                            "nevertheless.",
                 .advice = "Check that udev runs and that /dev is writable for the service." },
+        [REASON_UDEV_LATE] = { "UdevLate",
+                .meaning = "udev has not handled a new disk in time; the disk is served, but links to it may be "
+                           "missing.",
+                .advice = "See what udev does: systemctl status systemd-udevd, udevadm settle." },
         [REASON_LINK_NOT_REMOVED] = { "LinkNotRemoved",
                 .meaning = "The link of a removed disk cannot be removed from /dev/ublk/by-name.",
                 .advice = "Remove the link by hand." },

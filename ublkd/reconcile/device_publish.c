@@ -4,6 +4,7 @@
 #include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_path.h"
@@ -106,6 +107,7 @@ static int make_status(const struct managed_device *device, const struct device_
                         .has_control = device->env->ctl,
                         .unseen = device->first.unseen,
                         .backing_changed = device->backing.changed,
+                        .awaits_udev = device_node_awaits_udev(device),
                         .next_try = next_try,
                         .now = monotonic_now(),
                         .wall_msec = (uint64_t)clock_msec(CLOCK_REALTIME),

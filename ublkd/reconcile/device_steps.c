@@ -147,11 +147,13 @@ static void on_live(void *userdata, int result, const struct kernel_device *kern
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         result = device_take_result_for_worker(device, record, result);
+        device_node_appeared(device, result >= 0);
         device_step_done(device, result < 0 ? result : mark_serving(device, record));
 }
 
 static void step_start_dev(struct managed_device *device, const struct device_record *record)
 {
+        device_node_await_udev(device);
         device_command_sent(device,
                 ublk_ctl_start(device->env->ctl, record->number, worker_proc_pid(device->process.worker),
                         on_live, device, &device->step.call),

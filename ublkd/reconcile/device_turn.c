@@ -244,7 +244,7 @@ static uint64_t follow_partitions(struct managed_device *device, const struct de
 
 static void device_decide(struct managed_device *device, const struct device_record *record)
 {
-        uint64_t now = monotonic_now(), due, scan_due;
+        uint64_t now = monotonic_now(), due, follow_due;
         struct plan_wish wish;
         bool waits;
 
@@ -262,7 +262,9 @@ static void device_decide(struct managed_device *device, const struct device_rec
         if ((device->step.action == ACTION_NOTHING || is_served(device))
                 && !device_settle(device, record, due))
                 return;
-        scan_due = follow_partitions(device, record);
+        follow_due = follow_partitions(device, record);
+        if (is_served(device))
+                follow_due = min_u64(follow_due, device_node_wait(device, now));
         if (record->deleting && device->step.action == ACTION_NOTHING) /* the record could not be erased */
                 due = min_u64(due, now + ERASE_RETRY_USEC);
         waits = device->step.action == ACTION_NOTHING || device->step.action == ACTION_WAIT;
@@ -271,7 +273,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
 
                 if (now >= hello_deadline)
                         report(device, record, waits ? UINT64_MAX : due); /* a deadline is not a next try */
-                due = min_u64(due, scan_due);
+                due = min_u64(due, follow_due);
                 device_rest(device, now < hello_deadline ? min_u64(due, hello_deadline) : due);
                 return;
         }

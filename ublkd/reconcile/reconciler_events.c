@@ -13,7 +13,7 @@ void reconciler_disk_changed(struct reconciler *reconciler, int number)
 {
         struct managed_device *device = reconciler_find_number(reconciler, number);
 
-        if (device && device_node_changed(device))
+        if (device && (device_node_udev_done(device) | device_node_changed(device)))
                 device_wake(device);
 }
 

@@ -6,7 +6,11 @@
 
 #include "ublkd/disks/disk_node.h"
 
+#include "ublkd/base/clock.h"
+
 #include <string.h>
+
+enum { UDEV_USEC = 5 * 1000 * 1000 };
 
 static struct disk_node node_of(const struct managed_device *device, const struct device_record *record)
 {
@@ -14,6 +18,7 @@ static struct disk_node node_of(const struct managed_device *device, const struc
 
         return (struct disk_node){
                 .name = record->name,
+                .serial = record->uid,
                 .number = record->number,
                 .uid = (uid_t)options->owner.uid,
                 .gid = options->owner.gid < 0 ? device->env->config.host->disk_group
@@ -57,6 +62,47 @@ void device_show_node(struct managed_device *device, const struct device_record 
                         "Owner, mode or link of /dev/ublkb%d cannot be set: %s; ublkd serves the disk "
                         "nevertheless.",
                         record->number, strerror(-r));
+}
+
+void device_node_await_udev(struct managed_device *device)
+{
+        if (disk_watch_has_udev(device->env->config.disk_watch))
+                device->node.udev_deadline = monotonic_now() + UDEV_USEC;
+}
+
+void device_node_appeared(struct managed_device *device, bool success)
+{
+        if (device->node.udev_deadline != 0)
+                device->node.udev_deadline = success ? monotonic_now() + UDEV_USEC : 0;
+}
+
+bool device_node_awaits_udev(const struct managed_device *device)
+{
+        return device->node.udev_deadline != 0;
+}
+
+bool device_node_udev_done(struct managed_device *device)
+{
+        bool waited = device->node.udev_deadline != 0;
+
+        device->node.udev_deadline = 0;
+        return waited;
+}
+
+uint64_t device_node_wait(struct managed_device *device, uint64_t now)
+{
+        if (device->node.udev_deadline > now)
+                return device->node.udev_deadline;
+        if (device->node.udev_deadline == 0)
+                return UINT64_MAX;
+        device->node.udev_deadline = 0;
+        disk_watch_missed_udev(device->env->config.disk_watch);
+        device_emit(device, EVENT_WARNING, REASON_UDEV_LATE,
+                "udev has not handled the new disk within %d s; its links and properties may be missing "
+                "until "
+                "then.",
+                UDEV_USEC / 1000000);
+        return UINT64_MAX;
 }
 
 static int withdraw(const struct managed_device *device, const struct device_record *record)

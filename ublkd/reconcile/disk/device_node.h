@@ -9,6 +9,8 @@ struct managed_device;
 /* Private to device_node.c. */
 struct device_node {
         uint64_t shown_generation; /* of the spec whose owner, mode and link the node has; 0: none */
+        uint64_t
+                udev_deadline; /* CLOCK_MONOTONIC: until then a new disk waits for udev; 0: it does not wait */
 };
 
 /* Announce owner, mode and link to udev, before the node appears. Return 1; 0: announced before; or
@@ -16,6 +18,19 @@ struct device_node {
 int device_announce_node(const struct managed_device *device, const struct device_record *record);
 /* Set owner, mode and link of a live disk's node as in the spec, if they differ. */
 void device_show_node(struct managed_device *device, const struct device_record *record);
+/* Note that the disk is about to appear: its links and properties are there once udev has gone through its rules. If udev
+ * removes an earlier disk of the same name meanwhile, it removes the link that is there, too. Without udev the disk does
+ * not wait. */
+void device_node_await_udev(struct managed_device *device);
+/* Note that START_DEV or END_USER_RECOVERY has ended. udev may have gone through its rules before. */
+void device_node_appeared(struct managed_device *device, bool success);
+/* Note that udev has gone through its rules. Return false if the disk did not wait for it. */
+bool device_node_udev_done(struct managed_device *device);
+/* Return whether the disk waits for udev. */
+bool device_node_awaits_udev(const struct managed_device *device);
+/* Return until when the disk waits for udev, CLOCK_MONOTONIC; UINT64_MAX: it does not. After that time it does not
+ * wait any more, which makes an event. */
+uint64_t device_node_wait(struct managed_device *device, uint64_t now);
 /* Set the node again in the next turn: a program may have changed it. Return false if it was not set yet. */
 bool device_node_changed(struct managed_device *device);
 /* Remove the announcement for a removed disk: another device may get its number. */

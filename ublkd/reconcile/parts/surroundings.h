@@ -5,6 +5,7 @@
 #include "ublkd/cgroups/worker_groups.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disks/disk_timeout.h"
+#include "ublkd/disks/disk_watch.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/host/host.h"
 #include "ublkd/partitions/partition_scan.h"
@@ -29,6 +30,7 @@ struct reconciler_config {
         struct worker_start *worker_start;
         struct disk_search *disk_search;             /* openers of disks; NULL: they cannot be searched */
         struct disk_timeout *disk_timeout;           /* NULL: the kernel's default stays */
+        struct disk_watch *disk_watch;               /* what udev does; NULL: it is not known */
         struct partition_scanner *partition_scanner; /* NULL: ublkd leaves partitions alone */
         struct path_watches *path_watches;           /* where paths lead; NULL: not watched */
         struct fd_store *fd_store; /* what the service manager keeps; NULL: no service manager */

@@ -30,6 +30,7 @@ struct report_view {
         bool has_control;            /* the control device can be used */
         bool unseen;                 /* since its start ublkd has got no answer about the disk */
         bool backing_changed;        /* its store was refused */
+        bool awaits_udev;            /* the disk is new */
         uint64_t next_try;           /* CLOCK_MONOTONIC, or UINT64_MAX */
         uint64_t now;                /* CLOCK_MONOTONIC */
         uint64_t wall_msec;          /* CLOCK_REALTIME */

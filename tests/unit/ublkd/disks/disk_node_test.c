@@ -11,8 +11,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-static const struct disk_node node = {.name = "data", .number = 7, .uid = 1, .gid = 2, .mode = 0640};
-static const char announced[] = "UBLKD_NAME=data\nUBLKD_UID=1\nUBLKD_GID=2\nUBLKD_MODE=0640\n";
+static const struct disk_node node = {
+        .name = "data", .serial = "0-1-2", .number = 7, .uid = 1, .gid = 2, .mode = 0640};
+static const char announced[] =
+        "UBLKD_NAME=data\nUBLKD_SERIAL=0-1-2\nUBLKD_UID=1\nUBLKD_GID=2\nUBLKD_MODE=0640\n";
 
 static void check_content(int folder, const char *name, const char *wanted)
 {
