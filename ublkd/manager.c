@@ -25,6 +25,7 @@
 #include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime_guard.h"
+#include "ublkd/service_status.h"
 #include "ublkd/store/event_writer.h"
 
 #include <limits.h>
@@ -58,6 +59,7 @@ struct manager {
         struct reconciler *reconciler; /* NULL until the control plane has opened or failed */
         struct foreign_scan *foreign_scan;
         struct state_look *state_look;
+        struct service_status *service_status;
         bool scanning, looking; /* foreign_scan or state_look works for a client */
         struct api *api;        /* NULL until it is open */
         sd_event_source *control_retry;
@@ -148,6 +150,7 @@ static void on_state_seen(void *userdata, const struct state_seen *seen)
                 (void)report_state(manager, &seen->room);
         }
         (void)runtime_guard_report(manager->runtime_guard, &manager->host.state);
+        service_status_changed(manager->service_status);
         answer_host(manager);
 }
 
@@ -257,6 +260,7 @@ static void on_control_opened(void *userdata, int result, uint64_t features, str
         manager->host.features = features & ~manager->ignored_features;
         manager->host.ublk_available = result >= 0;
         log_control(manager, result, first);
+        service_status_changed(manager->service_status);
         if (first)
                 r = open_reconciler(manager);
         if (r >= 0)
@@ -507,6 +511,9 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = device_store_open(options->state_dir, &manager->store, problems);
         if (r >= 0)
+                r = service_status_new(
+                        manager->event, manager->store, &manager->host, &manager->service_status);
+        if (r >= 0)
                 r = record_keeper_new(manager->store, manager->runtime_dir, &manager->record_keeper);
         if (r >= 0)
                 r = open_event_writer(manager);
@@ -558,6 +565,7 @@ struct manager *manager_free(struct manager *manager)
         ublk_ctl_free(manager->ctl);
         event_writer_free(manager->event_writer);
         record_keeper_free(manager->record_keeper);
+        service_status_free(manager->service_status);
         device_store_free(manager->store);
         fd_store_free(manager->fd_store);
         runtime_dir_free(manager->runtime_dir);
@@ -567,12 +575,26 @@ struct manager *manager_free(struct manager *manager)
         return NULL;
 }
 
+static size_t count_disks(const struct manager *manager)
+{
+        size_t count = 0;
+
+        DEVICE_STORE_FOREACH (record, manager->store)
+                count += record->status.disk;
+        return count;
+}
+
 int manager_run(struct manager *manager)
 {
         int r = sd_event_loop(manager->event);
+        size_t disks = count_disks(manager);
 
-        (void)sd_notify(0, "STOPPING=1");
+        (void)sd_notifyf(0, "STOPPING=1\nSTATUS=Stopped; %zu disks stay in service", disks);
         if (r >= 0)
-                log_info(NULL, "Stopping; workers continue to serve their disks until ublkd starts again");
+                log_info(NULL,
+                        "Stopping; %zu disks stay in service, without recovery until ublkd starts again; to "
+                        "remove "
+                        "one, start ublkd and use 'ublkctl detach'",
+                        disks);
         return r < 0 ? r : 0;
 }

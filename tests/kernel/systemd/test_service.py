@@ -124,6 +124,65 @@ def test_workers_have_groups_of_their_own_unit(service, file_of):
     wait_until(lambda: not group.exists(), "the group of a worker that is gone")
 
 
+def _status_line():
+    return output("systemctl", "show", "-p", "StatusText", "--value", "ublkd.service")
+
+
+def test_the_status_line_names_what_is_wrong(service, file_of):
+    api, path = service, file_of()
+    wait_until(lambda: _status_line().startswith("0 devices, 0 Live"), "the line of a service without devices")
+    api.create(loop_spec("data", path))
+    wait_until(lambda: _status_line().startswith("1 device, 1 Live"), "the line of a service with one disk")
+    api.create(loop_spec("missing", path.with_suffix(".missing"), size="8MiB"), wait="")
+    wait_until(lambda: "; missing: " in _status_line(), "the line that names the device without a file")
+    run("systemctl", "stop", "ublkd.service", "ublkd.socket")
+    assert output("systemctl", "show", "-p", "StatusText", "--value", "ublkd.service") == ""  # of a dead service
+    run("systemctl", "start", "ublkd.service")
+    wait_until(api.is_ready, "ublkd ready")
+    wait_until(lambda: _status_line().startswith("2 devices, 1 Live; missing: "), "the line of the next ublkd")
+
+
+@pytest.fixture
+def impatient():
+    """A watchdog of two seconds. Name it before `service`."""
+    drop_in = _UNITS / "ublkd.service.d" / "watchdog.conf"
+    drop_in.parent.mkdir(exist_ok=True)
+    drop_in.write_text("[Service]\nWatchdogSec=2\n", encoding="utf-8")
+    yield
+    drop_in.unlink()
+    run("systemctl", "daemon-reload")
+
+
+def test_the_watchdog_replaces_a_loop_that_stands_still(impatient, service, file_of):
+    """The worker serves on meanwhile, and the next ublkd adopts it."""
+    api = service
+    disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
+    old, worker = _main_pid(), api.get("data")["status"]["worker"]["pid"]
+    os.kill(old, signal.SIGSTOP)
+    disk.write(0, block("a"))
+    wait_until(lambda: _main_pid() not in (0, old) and api.is_ready(), "the next ublkd")
+    assert api.get("data")["status"]["worker"]["pid"] == worker
+    assert disk.read(0, 4096) == block("a")
+    api.delete("data")
+
+
+def test_no_process_is_left_over(service, file_of):
+    """systemd finds none when it starts the service again, whatever has ended it."""
+    api = service
+    api.create(loop_spec("data", file_of()))
+    for _ in range(3):
+        run("systemctl", "restart", "ublkd.service")
+        wait_until(api.is_ready, "the next ublkd")
+        run("systemctl", "stop", "ublkd.service")
+        run("systemctl", "start", "ublkd.service")
+        wait_until(api.is_ready, "the next ublkd")
+        old = _main_pid()
+        os.kill(old, signal.SIGKILL)
+        wait_until(lambda pid=old: _main_pid() not in (0, pid) and api.is_ready(), "the next ublkd")
+    api.delete("data")
+    assert [line for line in _log_of_systemd() if "left-over" in line] == []
+
+
 def _has_event(name, reason):
     events = output(programs.ublkctl(), "events", "-o", "json", name).splitlines()
     return any(json.loads(event)["reason"] == reason for event in events)
