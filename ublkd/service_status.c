@@ -22,7 +22,7 @@ struct service_status {
 
 DEFINE_CLEANUP(struct service_status, service_status_free);
 
-/* Nothing depends on the line, so a manager that does not take it is no failure. */
+/* Ignore an error: nothing depends on the line. */
 static void send_line(struct service_status *status)
 {
         char text[SERVICE_SUMMARY_SIZE];
@@ -71,7 +71,8 @@ static void on_store_event(void *userdata, const struct store_event *event)
                 service_status_changed(userdata);
 }
 
-int service_status_new(sd_event *event, struct device_store *store, const struct host *host, struct service_status **ret)
+int service_status_new(
+        sd_event *event, struct device_store *store, const struct host *host, struct service_status **ret)
 {
         _cleanup_(service_status_free_pointer) struct service_status *status = calloc(1, sizeof(*status));
         int r;

@@ -12,7 +12,8 @@ struct service_status;
 
 /* Send the line, and again after each change, once a second at most. `store` and `host` outlive it. Without a service
  * manager it does nothing. Return 0 or -errno. */
-int service_status_new(sd_event *event, struct device_store *store, const struct host *host, struct service_status **ret);
+int service_status_new(
+        sd_event *event, struct device_store *store, const struct host *host, struct service_status **ret);
 /* Free it. NULL is fine. Return NULL. */
 struct service_status *service_status_free(struct service_status *status);
 /* Note that something else than a device has changed: the line is made again. NULL is fine. */

@@ -406,7 +406,7 @@ void handle_device_recover(struct request *request)
 }
 
 /* Return why openers of the disk would notice a restart; NULL: they would not. */
-static const char *restart_harm(const struct device_record *record)
+static const char *restart_harm(const struct device_record *record, uint64_t features)
 {
         switch (device_spec_on_crash(record->spec)) {
         case ON_CRASH_NONE:
@@ -414,10 +414,11 @@ static const char *restart_harm(const struct device_record *record)
         case ON_CRASH_FAIL:
                 return "A restart fails all I/O meanwhile (recovery.onCrash is \"fail\")";
         case ON_CRASH_QUEUE:
-                return kernel_has_feature(record->status.kernel_flags, KERNEL_FEATURE_QUIESCE)
+                return kernel_quiesces(record->status.kernel_flags, features)
                                ? NULL
                                : "A restart fails the I/O in flight (recovery.onCrash is \"queue\", and "
-                                 "this kernel has no QUIESCE_DEV; Linux 6.16 has)";
+                                 "this kernel has no QUIESCE_DEV, or one that can crash it; Linux 7.3 has a "
+                                 "safe one)";
         default:
                 return NULL;
         }
@@ -433,7 +434,7 @@ void handle_device_restart(struct request *request)
         if (!record || !precondition_holds(request, record) || !check_current(request, record)
                 || !check_usable(request, record, "restart") || !loss_consent_holds(request, record, &accept))
                 return;
-        harm = restart_harm(record);
+        harm = restart_harm(record, request->api->config.host->features);
         if (device_spec_on_crash(record->spec) == ON_CRASH_NONE
                 && !new_disk_keeps_store(request, record, record->spec, harm))
                 return;

@@ -30,7 +30,7 @@ _TAKES_AWAY = {
 }
 _HAS = ublk.features()
 # recovery.onCrash with which users notice a restart
-_RESTARTS = ["none", *(["fail"] if _HAS["USER_RECOVERY_FAIL_IO"] else []), *([] if _HAS["QUIESCE"] else ["queue"])]
+_RESTARTS = ["none", "queue", *(["fail"] if _HAS["USER_RECOVERY_FAIL_IO"] else [])]
 
 
 @pytest.fixture

@@ -53,11 +53,9 @@ def _restart_under_load(daemon, directory, disk, **load):
         fio.kill()
 
 
-# Without QUIESCE a restart of "queue" is refused: see below.
-@pytest.mark.parametrize("on_crash", ["reissue", "queue"] if ublk.features()["QUIESCE"] else ["reissue"])
-def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory, on_crash):
+def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory):
     path = file_of(where=ext4)
-    spec = loop_spec("data", path, queues=2, recovery={"onCrash": on_crash, "trigger": "manual"})
+    spec = loop_spec("data", path, queues=2, recovery={"trigger": "manual"})
     disk = Disk(daemon.api.create(spec)["status"]["id"])
     _restart_under_load(daemon, directory, disk, jobs=2)
     assert daemon.api.get("data")["generation"] == 1
@@ -68,7 +66,7 @@ def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory, 
 
 
 def test_restart_of_a_queue_that_is_full(ext4, file_of, daemon, directory):
-    """Where every tag is in use the driver has none left to tell the worker with."""
+    """Without batches. Linux 7.2 would crash in one of 35 of these restarts if ublkd sent QUIESCE_DEV."""
     path = file_of(where=ext4)
     disk = Disk(daemon.api.create(loop_spec("data", path, queues=1, queueDepth=2))["status"]["id"])
     _restart_under_load(daemon, directory, disk, depth=32)
@@ -164,13 +162,10 @@ def test_restart_that_would_be_noticed_is_refused_while_in_use(api, on_crash):
     disk = Disk(device["status"]["id"])
     user = _open(disk)
     try:
-        if on_crash == "queue" and ublk.features()["QUIESCE"]:
-            after = api.restart("data")
-        else:
-            problem = api.restart("data", status=409)
-            assert on_crash in problem["detail"] and str(user.pid) in problem["detail"]
-            after = api.get("data")
-            assert after["status"]["worker"] == device["status"]["worker"]
+        problem = api.restart("data", status=409)
+        assert on_crash in problem["detail"] and str(user.pid) in problem["detail"]
+        after = api.get("data")
+        assert after["status"]["worker"] == device["status"]["worker"]
     finally:
         _close(user)
     pid = after["status"]["worker"]["pid"]
@@ -344,7 +339,7 @@ def test_a_spec_is_not_judged_by_the_worker_of_the_one_before(make_daemon, direc
 
 
 def test_a_worker_that_did_not_exit_is_reported_as_killed(make_daemon, file_of):
-    """The worker is stopped, with a request in hand, when ublkd asks it to exit."""
+    """The worker is stopped, with a request in hand, when ublkd replaces it."""
     daemon = make_daemon(more_options=["--ignore-feature=BATCH_IO"]).start()
     api = daemon.api
     disk = Disk(api.create(loop_spec("data", file_of(size=16 << 20)))["status"]["id"])
@@ -357,8 +352,7 @@ def test_a_worker_that_did_not_exit_is_reported_as_killed(make_daemon, file_of):
     items = api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
     (told,) = [item for item in items if item["reason"] in ("WorkerRetired", "WorkerKilled", "WorkerDied")]
     assert "killed" in told["message"] and "has exited" not in told["message"] and str(pid) in told["message"]
-    quiesces = ublk.features()["QUIESCE"]
-    assert (told["reason"], told["type"]) == (("WorkerKilled", "Warning") if quiesces else ("WorkerRetired", "Normal"))
+    assert (told["reason"], told["type"]) == ("WorkerRetired", "Normal")  # ublkd has killed it to replace it
 
 
 def test_growth_survives_every_death(daemon, file_of):

@@ -235,16 +235,11 @@ def test_dying_while_a_worker_is_replaced(mortal):
     _every_death(flow)
 
 
-def _has(*features):
-    """The path of older kernels was taken: the disk is recreated, and a worker dies."""
-    return all(ublk.features()[feature] for feature in features)
-
-
 @pytest.mark.long
 @pytest.mark.storm
 def test_dying_while_a_disk_grows(mortal, file_of):
     """The old size or the new one, everywhere the same, and the worker stays."""
-    if not _has("UPDATE_SIZE"):
+    if not ublk.features()["UPDATE_SIZE"]:
         return
     api = mortal.api
     spec = loop_spec("data", file_of(size=_OPERATIONS_MAX << 20), queues=1, size="1MiB")
@@ -273,7 +268,7 @@ def test_dying_while_a_disk_grows(mortal, file_of):
 @pytest.mark.storm
 def test_dying_while_a_worker_is_restarted(mortal, file_of):
     """What was acknowledged is done; a write meanwhile is answered, and no preflight worker is left."""
-    if not _has("QUIESCE"):
+    if not ublk.is_new():
         return
     api = mortal.api
     api.create(loop_spec("data", file_of(size=8 << 20), queues=1))
@@ -304,7 +299,7 @@ def test_dying_while_a_worker_is_restarted(mortal, file_of):
 @pytest.mark.storm
 def test_dying_while_a_disk_is_recovered_on_request(mortal):
     """A manual device comes back exactly when that was asked for, and what waited for it is done."""
-    if not _has("QUIESCE"):
+    if not ublk.is_new():
         return
     api = mortal.api
     api.create(null_spec("data", queues=1, recovery={"trigger": "manual"}))

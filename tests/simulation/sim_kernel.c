@@ -14,7 +14,8 @@ static struct kernel_disk *find_disk(struct world *world, int number, unsigned i
 uint64_t kernel_features(const struct world *world)
 {
         return FEATURE_RECOVERY | FEATURE_REISSUE | FEATURE_IOCTL_ENCODE | FEATURE_FAIL_IO
-               | (world->can_grow ? FEATURE_GROW : 0) | (world->can_quiesce ? FEATURE_QUIESCE : 0)
+               | (world->can_grow ? FEATURE_GROW : 0)
+               | (world->can_quiesce ? FEATURE_QUIESCE | FEATURE_DESC_SIZE : 0)
                | (world->can_try_stop ? FEATURE_TRY_STOP : 0);
 }
 

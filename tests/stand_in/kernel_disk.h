@@ -19,6 +19,7 @@ enum {
         FEATURE_GROW = 1 << 10,
         FEATURE_QUIESCE = 1 << 12,
         FEATURE_TRY_STOP = 1 << 17,
+        FEATURE_DESC_SIZE = 1 << 20, /* with it QUIESCE_DEV is safe: kernel_quiesces() */
 };
 
 struct kernel_disk {

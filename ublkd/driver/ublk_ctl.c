@@ -108,10 +108,12 @@ uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
 
 /* ublk_ctrl_add_dev() refuses QUIESCE without USER_RECOVERY. In batches it is not asked for: QUIESCE_DEV of a
  * busy disk then says 0 again and again and no FETCH comes back as aborted, and after the worker was killed
- * for it, requests that were not reported to any server wait for ever (seen on 7.2.12). */
+ * for it, requests that were not reported to any server wait for ever (seen on 7.2.12). Nor is it asked for where it
+ * may not be sent (kernel_quiesces()). */
 uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, bool batch, uint64_t features)
 {
-        bool quiesce = recovery != KERNEL_RECOVERY_NONE && !batch;
+        bool quiesce =
+                recovery != KERNEL_RECOVERY_NONE && !batch && kernel_quiesces(UBLK_F_QUIESCE, features);
         uint64_t extra = UBLK_F_UPDATE_SIZE | (quiesce ? UBLK_F_QUIESCE : 0);
 
         return extra & features;

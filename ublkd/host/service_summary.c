@@ -47,7 +47,8 @@ static const char *trouble_of(const struct device_status *status)
         return well[status->phase] ? false_condition(&status->conditions) : device_status_reason(status);
 }
 
-void service_summary(const struct device_store *store, size_t host_problems, char ret[static SERVICE_SUMMARY_SIZE])
+void service_summary(
+        const struct device_store *store, size_t host_problems, char ret[static SERVICE_SUMMARY_SIZE])
 {
         size_t live = 0, troubled = 0, count = device_store_count(store);
 
@@ -64,5 +65,6 @@ void service_summary(const struct device_store *store, size_t host_problems, cha
         if (troubled > NAMED_MAX)
                 add(ret, "; %zu more with problems", troubled - NAMED_MAX);
         if (host_problems > 0)
-                add(ret, "; %zu problem%s of the host, see 'ublkctl host'", host_problems, plural(host_problems));
+                add(ret, "; %zu problem%s of the host, see 'ublkctl host'", host_problems,
+                        plural(host_problems));
 }

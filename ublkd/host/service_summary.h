@@ -9,4 +9,5 @@ enum { SERVICE_SUMMARY_SIZE = 512 };
 
 /* Write how many devices there are, how many are Live, and the reasons of the first ones with a problem; then the number
  * of problems of the host, which `host` counts (both lists of struct host). Cut at the end if it is too long. */
-void service_summary(const struct device_store *store, size_t host_problems, char ret[static SERVICE_SUMMARY_SIZE]);
+void service_summary(
+        const struct device_store *store, size_t host_problems, char ret[static SERVICE_SUMMARY_SIZE]);

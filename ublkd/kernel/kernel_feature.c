@@ -29,20 +29,31 @@ static const char *const names[] = {
         [17] = "SAFE_STOP_DEV",
         [18] = "NO_AUTO_PART_SCAN",
         [19] = "SHMEM_ZC",
+        [20] = "IO_DESC_SIZE",
 };
+
+static bool has_bit(uint64_t flags, const char *name)
+{
+        for (size_t bit = 0; bit < ARRAY_SIZE(names); bit++)
+                if (strcmp(names[bit], name) == 0)
+                        return flags >> bit & 1;
+        return false;
+}
 
 bool kernel_has_feature(uint64_t flags, enum kernel_feature feature)
 {
         static const char *const needed[_KERNEL_FEATURE_MAX] = {
                 [KERNEL_FEATURE_GROW] = "UPDATE_SIZE",
-                [KERNEL_FEATURE_QUIESCE] = "QUIESCE",
                 [KERNEL_FEATURE_TRY_STOP] = "SAFE_STOP_DEV",
         };
 
-        for (size_t bit = 0; bit < ARRAY_SIZE(names); bit++)
-                if (strcmp(names[bit], needed[feature]) == 0)
-                        return flags >> bit & 1;
-        return false;
+        return has_bit(flags, needed[feature]);
+}
+
+/* The driver of 7.3, which is the first with IO_DESC_SIZE, marks a command as cancelable before others can see it. */
+bool kernel_quiesces(uint64_t flags, uint64_t features)
+{
+        return has_bit(flags, "QUIESCE") && has_bit(features, "IO_DESC_SIZE");
 }
 
 const char *kernel_feature_name(unsigned bit)

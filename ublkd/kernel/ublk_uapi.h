@@ -170,6 +170,10 @@ struct ublk_batch_element { /* struct ublk_elem_header */
 #define UBLK_F_SHMEM_ZC (1ULL << 19)
 #endif
 
+#ifndef UBLK_F_IO_DESC_SIZE /* 7.3 */
+#define UBLK_F_IO_DESC_SIZE (1ULL << 20)
+#endif
+
 #ifndef UBLK_S_DEV_FAIL_IO
 #define UBLK_S_DEV_FAIL_IO 3
 #endif

@@ -322,7 +322,7 @@ static void retire_worker(struct managed_device *device, int result)
         device_shared_lift(device); /* until the next worker starts */
         if (device_spec_on_crash(record->spec) != ON_CRASH_REISSUE)
                 device_space_end_waiting(device);
-        if (kernel_has_feature(device->view.kernel.flags, KERNEL_FEATURE_QUIESCE)) {
+        if (kernel_quiesces(device->view.kernel.flags, device->env->config.host->features)) {
                 device_command_sent(device,
                         ublk_ctl_quiesce(device->env->ctl, record->number, device_on_command_done, device,
                                 &device->step.call),

@@ -440,7 +440,7 @@ bool has(const struct test *test, enum kernel_feature feature)
 
 static void check_quiesce(struct test *test)
 {
-        if (!has(test, KERNEL_FEATURE_QUIESCE)) {
+        if (!kernel_quiesces(test->device.flags, test->features)) {
                 CHECK(CALL(quiesce, NUMBER) < 0);
                 return;
         }

@@ -53,8 +53,7 @@ def features():
     """Nothing but what the tests must know of a kernel."""
     everywhere = ("USER_COPY",)
     newer = (
-        "SUPPORT_ZERO_COPY", "AUTO_BUF_REG", "BATCH_IO", "USER_RECOVERY_FAIL_IO", "QUIESCE", "UPDATE_SIZE",
-        "SAFE_STOP_DEV",
+        "SUPPORT_ZERO_COPY", "AUTO_BUF_REG", "BATCH_IO", "USER_RECOVERY_FAIL_IO", "UPDATE_SIZE", "SAFE_STOP_DEV",
     )
     return {name: True for name in everywhere} | {name: is_new() for name in newer}
 

@@ -19,7 +19,9 @@ static int open_manager(void)
         int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "ublkd-test-%d", getpid());
         char name[64];
 
-        CHECK_INT(bind(fd, (struct sockaddr *)&address, (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)length)), 0);
+        CHECK_INT(
+                bind(fd, (struct sockaddr *)&address, (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)length)),
+                0);
         snprintf(name, sizeof(name), "@ublkd-test-%d", getpid());
         CHECK_INT(setenv("NOTIFY_SOCKET", name, true), 0);
         return fd;

@@ -443,6 +443,8 @@ static void test_flags(void)
         CHECK(ublk_ctl_flags(KERNEL_RECOVERY_REISSUE) & UBLK_F_USER_RECOVERY_REISSUE);
         CHECK(ublk_ctl_flags(KERNEL_RECOVERY_FAIL) & UBLK_F_USER_RECOVERY_FAIL_IO);
         CHECK(ublk_ctl_extra_flags(KERNEL_RECOVERY_QUEUE, false, UINT64_MAX) & UBLK_F_QUIESCE);
+        CHECK(!(ublk_ctl_extra_flags(KERNEL_RECOVERY_QUEUE, false, UINT64_MAX & ~UBLK_F_IO_DESC_SIZE)
+                & UBLK_F_QUIESCE)); /* it may crash the kernel */
         CHECK(!(ublk_ctl_extra_flags(KERNEL_RECOVERY_REISSUE, true, UINT64_MAX) & UBLK_F_QUIESCE));
         CHECK(!(ublk_ctl_extra_flags(KERNEL_RECOVERY_NONE, false, UINT64_MAX) & UBLK_F_QUIESCE));
         CHECK(!ublk_ctl_missing(UBLK_F_USER_RECOVERY, UINT64_MAX));
@@ -479,6 +481,7 @@ static void test_feature_names(void)
                 FEATURE(SAFE_STOP_DEV),
                 FEATURE(NO_AUTO_PART_SCAN),
                 FEATURE(SHMEM_ZC),
+                FEATURE(IO_DESC_SIZE),
 #undef FEATURE
         };
 

@@ -17,8 +17,8 @@ static void check_text(size_t host_problems, const char *wanted)
 
 static void set(const char *name, enum device_phase phase, enum condition_reason reason)
 {
-        CHECK_INT(device_store_set_status(
-                          store, name, &(const struct device_status){.phase = phase, .reason = reason, .number = -1}),
+        CHECK_INT(device_store_set_status(store, name,
+                          &(const struct device_status){.phase = phase, .reason = reason, .number = -1}),
                 0);
 }
 
@@ -26,8 +26,8 @@ static void set_condition(const char *name, enum condition_status condition)
 {
         struct device_status status = {.phase = PHASE_LIVE, .reason = REASON_LIVE, .number = -1};
 
-        CHECK_INT(device_condition_set(&status.conditions.of[CONDITION_DURABLE], condition, REASON_FLUSH_FAILED,
-                          "A sentence."),
+        CHECK_INT(device_condition_set(&status.conditions.of[CONDITION_DURABLE], condition,
+                          REASON_FLUSH_FAILED, "A sentence."),
                 0);
         CHECK_INT(device_store_set_status(store, name, &status), 0);
         device_status_clear(&status);
@@ -46,9 +46,11 @@ static void names_what_is_wrong(void)
         check_text(0, "1 device, 1 Live; a: FlushFailed");
         CHECK_INT(put_null_disk(store, "b", ""), 0);
         set("b", PHASE_BACKOFF, REASON_BACKING_CHANGED);
-        check_text(1, "2 devices, 1 Live; a: FlushFailed; b: BackingChanged; 1 problem of the host, see 'ublkctl host'");
+        check_text(1, "2 devices, 1 Live; a: FlushFailed; b: BackingChanged; 1 problem of the host, see "
+                      "'ublkctl host'");
         for (int i = 0; i < _PHASE_MAX; i++) {
-                bool is_well = i != PHASE_BACKOFF && i != PHASE_QUIESCED && i != PHASE_FAILED && i != PHASE_UNKNOWN;
+                bool is_well =
+                        i != PHASE_BACKOFF && i != PHASE_QUIESCED && i != PHASE_FAILED && i != PHASE_UNKNOWN;
                 char text[SERVICE_SUMMARY_SIZE];
 
                 set("b", (enum device_phase)i, REASON_BACKING_CHANGED);
@@ -67,8 +69,8 @@ static void names_three_devices(void)
                 CHECK_INT(put_null_disk(store, names[i], ""), 0);
                 set(names[i], PHASE_FAILED, REASON_BACKING_CHANGED);
         }
-        check_text(0,
-                "5 devices, 1 Live; b: BackingChanged; c: BackingChanged; d: BackingChanged; 1 more with problems");
+        check_text(0, "5 devices, 1 Live; b: BackingChanged; c: BackingChanged; d: BackingChanged; 1 more "
+                      "with problems");
 }
 
 int main(void)

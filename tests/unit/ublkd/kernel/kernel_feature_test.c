@@ -20,8 +20,12 @@ int main(void)
         CHECK_STR(kernel_feature_name(0), "SUPPORT_ZERO_COPY");
         CHECK_STR(kernel_feature_name(3), "USER_RECOVERY");
         CHECK_STR(kernel_feature_name(19), "SHMEM_ZC");
-        CHECK(!kernel_feature_name(20));
+        CHECK_STR(kernel_feature_name(20), "IO_DESC_SIZE");
+        CHECK(!kernel_feature_name(21));
         CHECK(!kernel_feature_name(~0u));
+        CHECK(kernel_quiesces(UINT64_C(1) << 12, UINT64_C(1) << 20));
+        CHECK(!kernel_quiesces(UINT64_C(1) << 12, UINT64_C(1) << 12)); /* before 7.3 */
+        CHECK(!kernel_quiesces(0, UINT64_MAX));                        /* the disk was made without it */
         check_json(0, "[]");
         check_json(UINT64_C(1) << 3 | UINT64_C(1) << 4, "[\"USER_RECOVERY\",\"USER_RECOVERY_REISSUE\"]");
         check_json(
