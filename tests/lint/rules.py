@@ -120,6 +120,7 @@ LOGGERS = [
     "ublkd/base/log.[ch]",
     "ublkd/main.c",
     "ublkd/manager.c",
+    "ublkd/driver_keeper.c",
     "ublkd/optional_parts.c",
     "ublkd/runtime_guard.c",
     "ublkd/worker_choice.c",
