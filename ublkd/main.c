@@ -4,12 +4,12 @@
 #include "ublkd/config/command_line.h"
 #include "ublkd/config/config_print.h"
 #include "ublkd/driver/ublk_ctl.h"
-#include "ublkd/host/host.h"
 #include "ublkd/manager.h"
 #include "ublkd/offload/proc_spawn.h"
 #include "ublkd/partitions/partition_reader.h"
 #include "ublkd/partitions/partition_wire.h"
 #include "ublkd/paths/path_watcher.h"
+#include "ublkd/reader_group.h"
 #include "ublkd/worker_choice.h"
 
 #include <limits.h>
@@ -39,24 +39,6 @@ static const struct command_role roles[] = {
         {PARTITION_READER_NAME, run_partition_reader},
 };
 
-/* A group that is made later counts from the next start on. */
-static void find_readers(struct api_readers *readers)
-{
-        if (readers->everyone)
-                return;
-        readers->group = host_group(readers->name);
-        readers->has_group = readers->group != 0;
-}
-
-static void log_readers(const struct api_readers *readers)
-{
-        if (!readers->everyone && !readers->has_group)
-                log_info(NULL,
-                        "There is no group %s: only root may read; to let others, create the group "
-                        "(systemd-sysusers), add them to it, and restart ublkd",
-                        readers->name);
-}
-
 static void log_problems(const struct problem_list *problems, int error)
 {
         for (size_t i = 0; i < problems->count; i++)
@@ -75,7 +57,7 @@ static int run(const struct manager_options *manager_options)
                 log_problems(&problems, r);
                 return r;
         }
-        log_readers(&manager_options->readers);
+        reader_group_log(&manager_options->readers);
         r = manager_run(manager);
         if (r < 0)
                 log_error(NULL, "The event loop failed: %s; workers continue to serve, start ublkd again",
@@ -95,11 +77,13 @@ static void log_config(const struct config *config)
                         "rights; correct it, and try 'ublkd --check-config'");
 }
 
-static int start(const struct config *config)
+static int start(const struct config_request *request, const struct config *config)
 {
         const struct setting_values *values = &config->values;
         char worker[PATH_MAX];
         struct manager_options options = {
+                .config_request = request,
+                .config = config,
                 .state_dir = values->state_directory,
                 .runtime_dir = values->runtime_directory,
                 .worker = worker,
@@ -107,10 +91,9 @@ static int start(const struct config *config)
                 .listen_count = values->listen_count,
                 .ignored_features = values->ignored_features,
                 .refuse_unstable_paths = values->refuse_unstable_paths,
-                .readers = {.everyone = values->everyone_reads, .name = values->readers_group},
                 .confinement = {.best_effort = values->best_effort,
-                            .first_user = values->first_uid,
-                            .users = values->uids},
+                                .first_user = values->first_uid,
+                                .users = values->uids},
         };
 
         log_set_level(values->log_level);
@@ -119,7 +102,7 @@ static int start(const struct config *config)
                 return EXIT_USAGE;
         if (worker_choose(values->worker, worker, sizeof(worker)) < 0)
                 return EXIT_FAILURE;
-        find_readers(&options.readers);
+        options.readers = reader_group_find(values);
         return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -142,7 +125,7 @@ static int load_and_run(const struct command_line *line)
                 log_error(NULL, "Reading the configuration failed: %s; start ublkd again", strerror(-r));
                 return EXIT_FAILURE;
         }
-        return line->mode == COMMAND_CHECK ? check(config) : start(config);
+        return line->mode == COMMAND_CHECK ? check(config) : start(&line->request, config);
 }
 
 int main(int argc, char *argv[])

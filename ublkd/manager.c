@@ -11,6 +11,7 @@
 #include "api/api.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
+#include "ublkd/config_reload.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/driver_keeper.h"
 #include "ublkd/event_loop.h"
@@ -26,18 +27,19 @@
 #include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime_guard.h"
+#include "ublkd/service_state.h"
 #include "ublkd/store/event_writer.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 
 static const struct progress_places progress_places = {.sys = "/sys", .proc = "/proc"};
 
 struct manager {
         sd_event *event;
         struct host host;
+        struct config_reload *config_reload;
         struct runtime_dir *runtime_dir;
         struct runtime_guard *runtime_guard;
         struct device_store *store;
@@ -254,9 +256,55 @@ static void on_boot_pass_done(void *userdata)
         log_info(NULL, "Ready: %zu devices", device_store_count(manager->store));
         if (manager->api)
                 api_boot_pass_done(manager->api);
-        (void)sd_notify(0, "READY=1");
+        service_state_ready();
         (void)look_for_disks(manager); /* now the disks of this ublkd are known */
         api_look_at_state(manager);
+}
+
+/* Read again what can change while ublkd runs. */
+static void on_reload(struct manager *manager)
+{
+        if (manager->boot_pass_done)
+                service_state_reloading();
+        config_reload_begin(manager->config_reload);
+}
+
+static int on_hangup(
+        sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_, void *userdata)
+{
+        on_reload(userdata);
+        return 0;
+}
+
+static void on_config_applied(
+        void *userdata, const struct setting_values *values, const struct api_readers *readers)
+{
+        struct manager *manager = userdata;
+
+        log_set_level(values->log_level);
+        api_set_policy(manager->api, readers, values->refuse_unstable_paths);
+}
+
+/* Before the first pass is done ublkd is not ready, whatever it has reloaded. */
+static void on_config_done(void *userdata)
+{
+        if (((struct manager *)userdata)->boot_pass_done)
+                service_state_ready();
+}
+
+static int open_config_reload(struct manager *manager, const struct manager_options *options)
+{
+        return config_reload_new(
+                &(struct config_reload_config){
+                        .event = manager->event,
+                        .request = options->config_request,
+                        .started = options->config,
+                        .host = &manager->host,
+                        .apply = on_config_applied,
+                        .done = on_config_done,
+                        .userdata = manager,
+                },
+                &manager->config_reload);
 }
 
 static bool api_is_ready(void *userdata)
@@ -441,7 +489,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
 
         if (!manager)
                 return -ENOMEM;
-        r = event_loop_open(&manager->event);
+        r = event_loop_open(on_hangup, manager, &manager->event);
         if (r >= 0)
                 r = fd_store_new(&manager->fd_store);
         if (r >= 0)
@@ -479,6 +527,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = open_driver_keeper(manager, options->ignored_features); /* opens the reconciler, too */
         if (r >= 0)
                 r = open_api(manager, options, problems);
+        if (r >= 0)
+                r = open_config_reload(manager, options);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(manager);
@@ -489,6 +539,7 @@ struct manager *manager_free(struct manager *manager)
 {
         if (!manager)
                 return NULL;
+        config_reload_free(manager->config_reload);
         api_free(manager->api);
         runtime_guard_free(manager->runtime_guard);
         disk_watch_free(manager->disk_watch);
@@ -517,7 +568,7 @@ int manager_run(struct manager *manager)
 {
         int r = sd_event_loop(manager->event);
 
-        (void)sd_notify(0, "STOPPING=1");
+        service_state_stopping();
         if (r >= 0)
                 log_info(NULL, "Stopping; workers continue to serve their disks until ublkd starts again");
         return r < 0 ? r : 0;
