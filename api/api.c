@@ -43,6 +43,17 @@ int api_new(sd_event *event, const struct api_config *config, struct api **ret, 
         return 0;
 }
 
+void api_set_policy(struct api *api, const struct api_readers *readers, bool refuse_unstable_paths)
+{
+        const struct api_readers before = api->config.readers;
+
+        api->config.refuse_unstable_paths = refuse_unstable_paths;
+        api->config.readers = *readers;
+        if (before.everyone != readers->everyone || before.has_group != readers->has_group
+                || before.group != readers->group)
+                connection_close_readers(api);
+}
+
 void api_host_seen(struct api *api)
 {
         wait_host_seen(api);

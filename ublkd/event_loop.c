@@ -7,20 +7,29 @@
 #include <signal.h>
 #include <stdbool.h>
 
-static int end_by_signals(sd_event *event)
+static int take_signals(sd_event *event, sd_event_signal_handler_t reload, void *userdata)
 {
-        static const int ends[] = {SIGTERM, SIGINT};
+        const struct {
+                int number;
+                sd_event_signal_handler_t handler; /* NULL: ends the loop, with `userdata` as its result */
+                void *userdata;
+        } signals[] = {
+                {SIGTERM, NULL,   NULL    },
+                {SIGINT,  NULL,   NULL    },
+                {SIGHUP,  reload, userdata},
+        };
         sigset_t mask;
 
         sigemptyset(&mask);
-        for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-                sigaddset(&mask, ends[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+                sigaddset(&mask, signals[i].number);
         if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
                 return -errno;
         if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
                 return -errno;
-        for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-                int r = sd_event_add_signal(event, NULL, ends[i], NULL, NULL); /* NULL: ends the loop */
+        for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+                int r = sd_event_add_signal(
+                        event, NULL, signals[i].number, signals[i].handler, signals[i].userdata);
 
                 if (r < 0)
                         return r;
@@ -28,14 +37,14 @@ static int end_by_signals(sd_event *event)
         return 0;
 }
 
-int event_loop_open(sd_event **ret)
+int event_loop_open(sd_event_signal_handler_t reload, void *userdata, sd_event **ret)
 {
         sd_event *event;
         int r = sd_event_default(&event);
 
         if (r < 0)
                 return r;
-        r = end_by_signals(event);
+        r = take_signals(event, reload, userdata);
         if (r >= 0)
                 r = sd_event_set_watchdog(event, true);
         if (r < 0) {

@@ -11,7 +11,9 @@
 #include "api/api.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
+#include "ublkd/config_reload.h"
 #include "ublkd/disk_users/disk_search.h"
+#include "ublkd/driver_keeper.h"
 #include "ublkd/event_loop.h"
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/host/served_disk.h"
@@ -25,26 +27,25 @@
 #include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime_guard.h"
+#include "ublkd/service_state.h"
 #include "ublkd/service_status.h"
 #include "ublkd/store/event_writer.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
-
-enum { CONTROL_RETRY_USEC = 5 * 1000 * 1000 };
 
 static const struct progress_places progress_places = {.sys = "/sys", .proc = "/proc"};
 
 struct manager {
         sd_event *event;
         struct host host;
+        struct config_reload *config_reload;
         struct runtime_dir *runtime_dir;
         struct runtime_guard *runtime_guard;
         struct device_store *store;
         struct record_keeper *record_keeper;
-        struct ublk_ctl *ctl; /* open, being opened, or failed to open */
+        struct driver_keeper *driver_keeper;
         struct event_writer *event_writer;
         int events_error;                    /* -errno of the last write; 0: it worked */
         const char *state_dir;               /* of the options */
@@ -62,10 +63,8 @@ struct manager {
         struct service_status *service_status;
         bool scanning, looking; /* foreign_scan or state_look works for a client */
         struct api *api;        /* NULL until it is open */
-        sd_event_source *control_retry;
-        bool boot_pass_done; /* the first pass over every device is done */
+        bool boot_pass_done;    /* the first pass over every device is done */
         char socket_path[PATH_MAX];
-        uint64_t ignored_features; /* see manager_options */
 };
 
 DEFINE_CLEANUP(struct manager, manager_free);
@@ -221,24 +220,6 @@ static struct adoption api_adopt(void *userdata, const char *uid, const char *na
 
 static int open_reconciler(struct manager *manager);
 
-static void log_control(const struct manager *manager, int result, bool first)
-{
-        const struct problem_list *problems = &manager->host.problems;
-
-        if (result >= 0 && !first)
-                log_info(NULL, "The ublk driver answers now; starting devices");
-        for (size_t i = 0; first && i < problems->count; i++)
-                log_errno(LOG_ERR, NULL, -problems->items[i].error, "%s (trying again every %d s)",
-                        problems->items[i].detail, CONTROL_RETRY_USEC / 1000000);
-}
-
-static int plan_control_retry(struct manager *manager)
-{
-        int r = sd_event_source_set_time_relative(manager->control_retry, CONTROL_RETRY_USEC);
-
-        return r < 0 ? r : sd_event_source_set_enabled(manager->control_retry, SD_EVENT_ONESHOT);
-}
-
 static void set_control(struct manager *manager, struct ublk_ctl *ctl)
 {
         reconciler_set_control(manager->reconciler, ctl);
@@ -247,58 +228,28 @@ static void set_control(struct manager *manager, struct ublk_ctl *ctl)
                 (void)look_for_disks(manager);
 }
 
-/* The driver may be loaded later (modprobe), so ublkd runs without it and reports a problem of the host. */
-static void on_control_opened(void *userdata, int result, uint64_t features, struct problem_list *problems)
+static int on_driver_tried(void *userdata, struct ublk_ctl *ctl)
 {
         struct manager *manager = userdata;
-        bool first = !manager->reconciler;
-        int r = 0;
+        int r = manager->reconciler ? 0 : open_reconciler(manager);
 
-        problem_list_clear(&manager->host.problems);
-        manager->host.problems = *problems;
-        *problems = (struct problem_list){};
-        manager->host.features = features & ~manager->ignored_features;
-        manager->host.ublk_available = result >= 0;
-        log_control(manager, result, first);
+        if (r >= 0)
+                set_control(manager, ctl);
         service_status_changed(manager->service_status);
-        if (first)
-                r = open_reconciler(manager);
-        if (r >= 0)
-                set_control(manager, result >= 0 ? manager->ctl : NULL);
-        if (r >= 0 && result < 0)
-                r = plan_control_retry(manager);
-        if (r < 0)
-                (void)sd_event_exit(manager->event, r);
+        return r;
 }
 
-static int control_open(struct manager *manager)
+static int open_driver_keeper(struct manager *manager, uint64_t ignored_features)
 {
-        return ublk_ctl_open(manager->event,
-                &(struct ublk_ctl_options){.opened = on_control_opened, .userdata = manager}, &manager->ctl);
-}
-
-/* A helper that has neither answered nor exited hangs in the driver; another one would hang, too. */
-static int on_control_retry(sd_event_source *source _unused_, uint64_t now _unused_, void *userdata)
-{
-        struct manager *manager = userdata;
-
-        if (manager->ctl && !ublk_ctl_is_idle(manager->ctl))
-                return plan_control_retry(manager);
-        manager->ctl = ublk_ctl_free(manager->ctl);
-        return control_open(manager) < 0 ? plan_control_retry(manager) : 0;
-}
-
-static int control_start(struct manager *manager)
-{
-        int r = problem_add(&manager->host.problems, EAGAIN, "", "DriverAsked",
-                "ublkd is asking the ublk driver for its features; read the host again in a moment");
-
-        if (r >= 0)
-                r = sd_event_add_time(manager->event, &manager->control_retry, CLOCK_MONOTONIC, 0, 0,
-                        on_control_retry, manager);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(manager->control_retry, SD_EVENT_OFF);
-        return r < 0 ? r : control_open(manager);
+        return driver_keeper_new(
+                &(struct driver_keeper_config){
+                        .event = manager->event,
+                        .host = &manager->host,
+                        .ignored_features = ignored_features,
+                        .tried = on_driver_tried,
+                        .userdata = manager,
+                },
+                &manager->driver_keeper);
 }
 
 static void on_boot_pass_done(void *userdata)
@@ -309,9 +260,55 @@ static void on_boot_pass_done(void *userdata)
         log_info(NULL, "Ready: %zu devices", device_store_count(manager->store));
         if (manager->api)
                 api_boot_pass_done(manager->api);
-        (void)sd_notify(0, "READY=1");
+        service_state_ready();
         (void)look_for_disks(manager); /* now the disks of this ublkd are known */
         api_look_at_state(manager);
+}
+
+/* Read again what can change while ublkd runs. */
+static void on_reload(struct manager *manager)
+{
+        if (manager->boot_pass_done)
+                service_state_reloading();
+        config_reload_begin(manager->config_reload);
+}
+
+static int on_hangup(
+        sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_, void *userdata)
+{
+        on_reload(userdata);
+        return 0;
+}
+
+static void on_config_applied(
+        void *userdata, const struct setting_values *values, const struct api_readers *readers)
+{
+        struct manager *manager = userdata;
+
+        log_set_level(values->log_level);
+        api_set_policy(manager->api, readers, values->refuse_unstable_paths);
+}
+
+/* Before the first pass is done ublkd is not ready, whatever it has reloaded. */
+static void on_config_done(void *userdata)
+{
+        if (((struct manager *)userdata)->boot_pass_done)
+                service_state_ready();
+}
+
+static int open_config_reload(struct manager *manager, const struct manager_options *options)
+{
+        return config_reload_new(
+                &(struct config_reload_config){
+                        .event = manager->event,
+                        .request = options->config_request,
+                        .started = options->config,
+                        .host = &manager->host,
+                        .apply = on_config_applied,
+                        .done = on_config_done,
+                        .userdata = manager,
+                },
+                &manager->config_reload);
 }
 
 static bool api_is_ready(void *userdata)
@@ -497,12 +494,11 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
 
         if (!manager)
                 return -ENOMEM;
-        r = event_loop_open(&manager->event);
+        r = event_loop_open(on_hangup, manager, &manager->event);
         if (r >= 0)
                 r = fd_store_new(&manager->fd_store);
         if (r >= 0)
                 r = host_read(&manager->host);
-        manager->ignored_features = options->ignored_features;
         manager->state_dir = options->state_dir;
         if (r >= 0)
                 r = make_dirs(options->runtime_dir, 0755); /* runtime_dir_open() says what is wrong with it */
@@ -536,9 +532,11 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_runtime_guard(manager);
         if (r >= 0)
-                r = control_start(manager); /* opens the reconciler, too */
+                r = open_driver_keeper(manager, options->ignored_features); /* opens the reconciler, too */
         if (r >= 0)
                 r = open_api(manager, options, problems);
+        if (r >= 0)
+                r = open_config_reload(manager, options);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(manager);
@@ -549,6 +547,7 @@ struct manager *manager_free(struct manager *manager)
 {
         if (!manager)
                 return NULL;
+        config_reload_free(manager->config_reload);
         api_free(manager->api);
         runtime_guard_free(manager->runtime_guard);
         disk_watch_free(manager->disk_watch);
@@ -561,8 +560,7 @@ struct manager *manager_free(struct manager *manager)
         state_look_free(manager->state_look);
         worker_start_free(manager->worker_start);
         worker_groups_free(manager->worker_groups);
-        sd_event_source_disable_unref(manager->control_retry);
-        ublk_ctl_free(manager->ctl);
+        driver_keeper_free(manager->driver_keeper);
         event_writer_free(manager->event_writer);
         record_keeper_free(manager->record_keeper);
         service_status_free(manager->service_status);
@@ -589,7 +587,7 @@ int manager_run(struct manager *manager)
         int r = sd_event_loop(manager->event);
         size_t disks = count_disks(manager);
 
-        (void)sd_notifyf(0, "STOPPING=1\nSTATUS=Stopped; %zu disks stay in service", disks);
+        service_state_stopping(disks);
         if (r >= 0)
                 log_info(NULL,
                         "Stopping; %zu disks stay in service, without recovery until ublkd starts again; to "

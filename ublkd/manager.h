@@ -4,17 +4,20 @@
 
 #include "api/api.h"
 #include "ublkd/base/problem.h"
+#include "ublkd/config/config.h"
 #include "ublkd/workers/worker_start.h"
 
 #include <stddef.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Borrowed strings; they outlive the manager. */
+/* Borrowed; what is pointed to outlives the manager. */
 struct manager_options {
-        const char *state_dir;   /* the database and the API token */
-        const char *runtime_dir; /* sockets of workers */
-        const char *worker;      /* path of ublkd-worker */
+        const struct config_request *config_request; /* to read the configuration again */
+        const struct config *config;                 /* that all the rest is from */
+        const char *state_dir;                       /* the database and the API token */
+        const char *runtime_dir;                     /* sockets of workers */
+        const char *worker;                          /* path of ublkd-worker */
         const char *const *listen;
         uint64_t
                 ignored_features; /* features of the driver that ublkd does not use; bit N: kernel_feature_name(N) */
@@ -31,5 +34,5 @@ struct manager;
 int manager_new(const struct manager_options *options, struct manager **ret, struct problem_list *problems);
 struct manager *manager_free(struct manager *manager);
 
-/* Run until SIGTERM or SIGINT. Workers continue after it. Return 0 or -errno. */
+/* Run until SIGTERM or SIGINT; SIGHUP reloads the configuration. Workers continue after it. Return 0 or -errno. */
 int manager_run(struct manager *manager);

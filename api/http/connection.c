@@ -296,6 +296,19 @@ static const struct connection *longest_unread(const struct api *api)
         return NULL;
 }
 
+/* A connection that is closed goes to the end of the list. */
+void connection_close_readers(struct api *api)
+{
+        struct connection *next;
+
+        for (struct connection *connection = api->clients; connection; connection = next) {
+                next = connection->next;
+                if (connection->state != CONNECTION_CLOSED
+                        && (connection->kind == CLIENT_READS || connection->kind == CLIENT_STRANGER))
+                        shut_down(connection);
+        }
+}
+
 void connection_close_unread(struct api *api)
 {
         const struct connection *unread = longest_unread(api);

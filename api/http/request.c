@@ -91,8 +91,9 @@ static void reply_may_not_read(struct request *request)
                         uid, readers->name, readers->name);
         else if (readers->name)
                 reply_problem(request, PROBLEM_FORBIDDEN,
-                        "User %u may not read: only root may, as there was no group %s when ublkd started; "
-                        "ask root to create the group, to add you to it, and to restart ublkd.",
+                        "User %u may not read: only root may, as there was no group %s when ublkd read its "
+                        "configuration; "
+                        "ask root to create the group, to add you to it, and to reload ublkd.",
                         uid, readers->name);
         else
                 reply_problem(request, PROBLEM_FORBIDDEN,

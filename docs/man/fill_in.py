@@ -4,6 +4,8 @@
     @DATE@      when the template was changed last, from the option --date
     @VERBS@     what the file of --verbs has: "ublkctl manual" printed it
     @FIELDS@    the fields of the schemas in --schemas
+    @SETTINGS_SYNOPSIS@, @SETTINGS_OPTIONS@, @SETTINGS_KEYS@
+                the settings of the file of --settings
     @WORKER@    where the worker is installed, from the option --worker
 """
 
@@ -12,6 +14,7 @@ import pathlib
 import sys
 
 import device_fields
+import settings_lists
 
 
 def main():
@@ -21,6 +24,7 @@ def main():
     parser.add_argument("--date", required=True)
     parser.add_argument("--verbs", type=pathlib.Path)
     parser.add_argument("--schemas", type=pathlib.Path)
+    parser.add_argument("--settings", type=pathlib.Path)
     parser.add_argument("--worker")
     arguments = parser.parse_args()
     page = arguments.template.read_text(encoding="utf-8").replace("@DATE@", arguments.date)
@@ -28,6 +32,8 @@ def main():
         page = page.replace("@VERBS@", arguments.verbs.read_text(encoding="utf-8").rstrip("\n"))
     if "@FIELDS@" in page:
         page = page.replace("@FIELDS@", device_fields.sections(arguments.schemas))
+    if "@SETTINGS_" in page:
+        page = settings_lists.replace(page, arguments.settings, arguments.worker)
     if "@WORKER@" in page:
         page = page.replace("@WORKER@", arguments.worker)
     arguments.page.write_text(page, encoding="utf-8")

@@ -19,13 +19,14 @@ def until(condition):
 class Daemon:
     def __init__(self, directory):
         self.run, self.state, self.log = directory / "run", directory / "state", directory / "log"
+        self.root = directory / "root"  # of its configuration files: not those of the machine
         self.socket = self.run / "ublkd.sock"
         self.start()
 
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [PROGRAM, "--worker", WORKER, "--state-dir", self.state, "--runtime-dir", self.run],
+                [PROGRAM, "--config-root", self.root, "--worker", WORKER, "--state-dir", self.state, "--runtime-dir", self.run],
                 stdin=subprocess.DEVNULL, stderr=log)
         until(self.answers)
 

@@ -33,6 +33,7 @@ INSTALLED = {
     "etc/units/ublkd.socket",
     "opt/man/man1/ublkctl.1",
     "opt/man/man5/ublkd-device.5",
+    "opt/man/man5/ublkd.conf.5",
     "opt/man/man8/ublkd-worker.8",
     "opt/man/man8/ublkd.8",
     "opt/test-of-ublkd/bin/ublkd",

@@ -13,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["UBLKD_BUILD"])
 PROGRAMS = pathlib.Path(os.environ["UBLKD_PROGRAMS"])  # of one configuration, where the build has several
-PAGES = {"ublkctl.1", "ublkd.8", "ublkd-worker.8", "ublkd-device.5"}
+PAGES = {"ublkctl.1", "ublkd.8", "ublkd-worker.8", "ublkd-device.5", "ublkd.conf.5"}
 
 
 def rendered(page):
@@ -87,9 +87,19 @@ def test_ublkd_has_the_same_defaults_in_both_places():
     assert told == defaults_in(help_of("ublkd", "--help"), r"\(default: ([^)]+)\)")
     wanted = {
         "--listen", "--state-dir", "--runtime-dir", "--worker", "--unstable-paths", "--worker-uids", "--sandbox",
-        "--readers", "--log-level",
+        "--readers", "--log-level", "--config-root",
     }
     assert wanted == set(told)
+
+
+def test_ublkd_conf_names_every_key():
+    page = re.sub(r"\s+", " ", rendered("ublkd.conf.5").split("KEYS")[1])
+    rows = json.loads((ROOT / "ublkd/config/settings.json").read_text())["settings"]
+    assert len(rows) == 10
+    for row in rows:
+        assert f" {row['key']}={row['argument']} " in page and f" Option: --{row['option']}." in page
+        assert f"The default is {row['preset']}." in page if "preset" in row else True
+    assert options_in(page) == {f"--{row['option']}" for row in rows}
 
 
 def names_in(schema, prefix=""):

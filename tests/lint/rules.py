@@ -48,6 +48,7 @@ QUOTED = [
     ("ublkd/backing/*", BASE),
     ("ublkd/kernel/*", VALUES),
     ("ublkd/proto/*", COMMON),
+    ("ublkd/config/*", VALUES + rooms("ublkd", "kernel")),
     ("ublkd/offload/*", BASE),
     ("ublkd/cgroups/*", BASE + rooms("ublkd", "offload")),
     ("ublkd/model/*", COMMON + PROTO + ["targets/target_desc.h"]),
@@ -119,8 +120,12 @@ LOGGERS = [
     "ublkd/base/log.[ch]",
     "ublkd/main.c",
     "ublkd/manager.c",
+    "ublkd/config_reload.c",
+    "ublkd/driver_keeper.c",
     "ublkd/optional_parts.c",
+    "ublkd/reader_group.c",
     "ublkd/runtime_guard.c",
+    "ublkd/worker_choice.c",
     "ublkd/reconcile/reconciler.c",
     "ublkd/reconcile/device_turn.c",
     "ublkd/reconcile/event_journal.c",
@@ -276,7 +281,7 @@ def asks_no_name_service(path, text):
 
 # Files of the supervisor that name /proc, and do not read another process's there on the loop.
 PROC_USERS = [
-    "ublkd/main.c",  # before the loop: its own program
+    "ublkd/worker_choice.c",  # before the loop: its own program
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
     "ublkd/optional_parts.c",  # its own group and namespace, which hang behind nothing
     "ublkd/workers/worker_proc_end.c",  # the state of threads, behind which nothing hangs
@@ -395,6 +400,7 @@ def leaves_parts_to_their_files(path, text):
 # Rooms where X.c defines what X.h declares, and a caller includes X.h. A room joins when it has been put in order.
 LAYERED_ROOMS = [
     "ublkd/cgroups",
+    "ublkd/config",
     "ublkd/disks",
     "ublkd/offload",
     "ublkd/partitions",

@@ -57,6 +57,10 @@ def _setting(unit, name):
     return found
 
 
+def test_a_reload_sends_the_signal_that_ublkd_reloads_on():
+    assert _setting("ublkd.service.in", "ExecReload") == "ExecReload=/bin/kill -HUP $MAINPID"
+
+
 @pytest.mark.parametrize("setting", ["TasksMax=infinity", "LimitMEMLOCK=infinity", "KillMode=process"])
 def test_a_dead_worker_can_be_replaced(setting):
     assert _setting("ublkd.service.in", setting.partition("=")[0]) == setting

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What can be done with an option table and no document: defaults, release, comparison, names. */
 #include "ublkd/values/dispatch.h"
+#include "ublkd/values/name_distance.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <string.h>
-
-enum { NAME_COMPARED_MAX = 32 };
 
 int option_index(const struct option_table *table, const char *name)
 {
@@ -24,33 +22,6 @@ const struct option_field *option_find(const struct option_table *table, const c
         int index = option_index(table, name);
 
         return index >= 0 && (size_t)index < table->count ? &table->options[index] : NULL;
-}
-
-/* How many letters must be put in, left out or exchanged to make one name of the other; in any case. */
-static size_t name_distance(const char *one, const char *other)
-{
-        size_t row[NAME_COMPARED_MAX + 1], length = strlen(other);
-
-        if (length > NAME_COMPARED_MAX || strnlen(one, NAME_COMPARED_MAX + 1) > NAME_COMPARED_MAX)
-                return SIZE_MAX;
-        for (size_t i = 0; i <= length; i++)
-                row[i] = i;
-        for (; *one; one++) {
-                size_t diagonal = row[0]++;
-
-                for (size_t i = 1; i <= length; i++) {
-                        bool same = tolower((unsigned char)*one) == tolower((unsigned char)other[i - 1]);
-                        size_t best = diagonal + !same;
-
-                        if (row[i] + 1 < best)
-                                best = row[i] + 1;
-                        if (row[i - 1] + 1 < best)
-                                best = row[i - 1] + 1;
-                        diagonal = row[i];
-                        row[i] = best;
-                }
-        }
-        return row[length];
 }
 
 const char *option_suggest(const struct option_table *table, const char *name)

@@ -106,6 +106,46 @@ def test_a_stop_and_a_start_keep_the_store(service, ext4, file_of):
     api.delete("data")
 
 
+def _reload_state():
+    return output("systemctl", "show", "-p", "ActiveState,Result,ReloadResult", "ublkd.service")
+
+
+def _host(api):
+    return api.ask("GET", "/host", 200)
+
+
+def _titles(api):
+    return {problem["title"] for problem in _host(api)["problems"]}
+
+
+def test_systemctl_reload(service, file_of):
+    """systemd waits for the reload, a bad file does not end the service, and a disk serves meanwhile."""
+    api, path = service, pathlib.Path("/etc/ublkd/ublkd.conf")
+    disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
+    pid, worker = _main_pid(), api.get("data")["status"]["worker"]["pid"]
+    path.parent.mkdir(exist_ok=True)
+    try:
+        path.write_text("[Manager]\nUnstablePaths=refuse\nSandbox=best-effort\n", encoding="utf-8")
+        run("systemctl", "reload", "ublkd.service")
+        wait_until(lambda: _host(api)["policy"]["unstablePaths"] == "refuse", "the new policy")
+        wait_until(lambda: "ActiveState=active" in _reload_state(), "the end of the reload")
+        assert "RestartNeeded" in _titles(api)
+        path.write_text("[Manager]\nSandbox=maybe\n", encoding="utf-8")
+        run("systemctl", "reload", "ublkd.service")
+        wait_until(lambda: "ConfigurationNotReloaded" in _titles(api), "a refused reload")
+        wait_until(lambda: "ActiveState=active" in _reload_state(), "the end of the reload")
+        assert _host(api)["policy"]["unstablePaths"] == "refuse"
+        disk.write(0, block("a"))
+        assert disk.read(0, 4096) == block("a")
+        assert _main_pid() == pid and api.get("data")["status"]["worker"]["pid"] == worker
+    finally:
+        path.unlink()
+        run("systemctl", "reload", "ublkd.service")
+    wait_until(lambda: not _titles(api) & {"ConfigurationNotReloaded", "RestartNeeded"}, "the values from the start")
+    assert _main_pid() == pid
+    api.delete("data")
+
+
 def test_workers_have_groups_of_their_own_unit(service, file_of):
     """They outlive the service, which starts again beside them."""
     api = service

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""ublkd and its configuration files: what --check-config prints, what counts, with what ublkd does not start, and what
+changes when it reloads them."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import types
+
+import pytest
+from api_server import spec
+from daemon_process import Daemon, until
+from other_user import NEEDS_ROOT, user
+
+UBLKD = os.environ["UBLKD_PROGRAM"]
+
+
+def write(root, name, *lines):
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(["[Manager]", *lines, ""]), encoding="utf-8")
+    return path
+
+
+def check(root, *options):
+    return subprocess.run([UBLKD, "--config-root", root, "--check-config", *options],
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_values_are_printed_with_their_places(tmp_path):
+    main = write(tmp_path, "etc/ublkd/ublkd.conf", f"StateDirectory={tmp_path}/state", "LogLevel=debug")
+    drop_in = write(tmp_path, "usr/lib/ublkd/ublkd.conf.d/10.conf", "Listen=/run/a.sock", "LogLevel=error")
+    run = check(tmp_path, "--readers", "everyone", "--runtime-dir", tmp_path / "run")
+    assert run.returncode == 0 and run.stderr == ""
+    assert f"# {main}:2\nStateDirectory={tmp_path}/state\n" in run.stdout
+    assert f"# {drop_in}:3\nLogLevel=error\n" in run.stdout and "debug" not in run.stdout
+    assert f"# {drop_in}:2\nListen=/run/a.sock\n" in run.stdout
+    assert "# command line\nReaders=everyone\n" in run.stdout
+    assert "# default\nSandbox=required\n" in run.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["etc", "usr"]  # it has created nothing
+
+
+def test_what_is_printed_is_a_file(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    write(first, "run/ublkd/ublkd.conf", "Listen=/a", "Listen=/b", "WorkerUids=5-6")
+    printed = check(first).stdout
+    (second / "etc/ublkd").mkdir(parents=True)
+    (second / "etc/ublkd/ublkd.conf").write_text(printed, encoding="utf-8")
+    again = check(second)
+    assert again.returncode == 0
+
+    def values(text):
+        return [line for line in text.splitlines() if not line.startswith("#")]
+
+    assert values(again.stdout) == values(printed) and "WorkerUids=5-6" in values(printed)
+
+
+def test_all_problems_are_printed(tmp_path):
+    main = write(tmp_path, "etc/ublkd/ublkd.conf", "Colour=red", "Sandbox=maybe", "LogLevel=debug")
+    drop_in = write(tmp_path, "etc/ublkd/ublkd.conf.d/10.conf", "LogLevel=loud")
+    run = check(tmp_path)
+    assert run.returncode == 1 and run.stdout == ""
+    assert [line.rsplit(":", 1)[0].split(": ")[0] for line in run.stderr.splitlines()] == [
+        f"{main}:2", f"{main}:3", f"{drop_in}:2"]
+
+
+def test_a_wrong_command_line_is_another_exit_status(tmp_path):
+    assert check(tmp_path, "--log-level", "loud").returncode == 2
+
+
+def start(tmp_path, *options):
+    return subprocess.run(
+        [UBLKD, "--config-root", tmp_path / "root", *options],
+        capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    "line", ["StateDirectory=state", "StateDirectoy=/srv", "Readers=all", "sandbox=best-effort", "Sandbox off", "WorkerUids=0-9"])
+def test_ublkd_does_not_start_with_what_could_be_unsafe(tmp_path, line):
+    main = write(tmp_path / "root", "etc/ublkd/ublkd.conf", "", line)
+    run = start(tmp_path, "--state-dir", tmp_path / "state", "--runtime-dir", tmp_path / "run")
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"{main}:3: ") or f" {main}:3: " in run.stderr.splitlines()[0]
+    assert run.stderr.count("\n") == 2 and "--check-config" in run.stderr.splitlines()[1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["root"]
+
+
+OURS = {"ConfigurationInvalid", "ConfigurationNotReloaded", "RestartNeeded"}
+
+
+def problems_of(daemon):
+    return [problem for problem in daemon.ask("GET", "/host").json["problems"] if problem["title"] in OURS]
+
+
+def test_ublkd_starts_with_the_values_of_files(tmp_path):
+    """And with a problem that is only a warning: the disks must be back after a boot."""
+    root = tmp_path / "root"
+    main = write(root, "etc/ublkd/ublkd.conf", "UnstablePaths=refuse", "UnstablePaths=perhaps", "Readers=everyone",
+                 f"Listen={tmp_path}/run/ublkd.sock", f"Listen={tmp_path}/other.sock")
+    daemon = Daemon(tmp_path)
+    try:
+        assert daemon.said(f"{main}:3: UnstablePaths: 'perhaps' is not valid; give warn or refuse (ignored)") == 1
+        assert (tmp_path / "other.sock").is_socket()
+        host = daemon.ask("GET", "/host").json
+        (problem,) = problems_of(daemon)
+        assert problem["title"] == "ConfigurationInvalid" and problem["detail"].startswith(f"{main}:3: ")
+        assert host["policy"] == {"unstablePaths": "refuse", "readers": "everyone"}, json.dumps(host["policy"])
+    finally:
+        daemon.stop()
+    assert not (tmp_path / "other.sock").exists()
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    daemon = Daemon(tmp_path)
+    yield daemon
+    daemon.stop()
+
+
+RELOADED, FAILED = "The configuration was reloaded", "Reloading the configuration failed"
+
+
+def reload(daemon, *lines, said=RELOADED):
+    """Replace the file, reload, and wait for what the log says then. Return the path of the file."""
+    path, before = write(daemon.root, "etc/ublkd/ublkd.conf", *lines), daemon.said(said)
+    daemon.process.send_signal(signal.SIGHUP)
+    until(lambda: daemon.said(said) > before)
+    return path
+
+
+def test_three_keys_take_effect_at_once(daemon):
+    policy = {"unstablePaths": "warn", "readers": "group"}
+    assert daemon.ask("GET", "/host").json["policy"] == policy
+    reload(daemon, "UnstablePaths=refuse", "Readers=everyone")
+    assert daemon.ask("GET", "/host").json["policy"] == {"unstablePaths": "refuse", "readers": "everyone"}
+    assert problems_of(daemon) == []
+    refused = daemon.ask("POST", "/devices", spec("one", target={"type": "loop", "path": "/dev/sdb"}))
+    assert refused.status == 422, refused.json
+    reload(daemon)
+    assert daemon.ask("GET", "/host").json["policy"] == policy
+
+
+def test_the_level_of_the_log(daemon):
+    """At the level "error" nothing is logged of a reload: the next one is, and has set the level before."""
+    reload(daemon)
+    path = write(daemon.root, "etc/ublkd/ublkd.conf", "LogLevel=error", "UnstablePaths=refuse")
+    daemon.process.send_signal(signal.SIGHUP)
+    until(lambda: daemon.ask("GET", "/host").json["policy"]["unstablePaths"] == "refuse")
+    assert daemon.said(RELOADED) == 1
+    path.unlink()
+    daemon.process.send_signal(signal.SIGHUP)
+    until(lambda: daemon.said(RELOADED) == 2)
+
+
+def test_the_other_keys_need_a_restart(daemon, tmp_path):
+    reload(daemon, f"StateDirectory={tmp_path}/never", "Sandbox=best-effort", "UnstablePaths=refuse",
+           f"Listen={tmp_path}/other.sock")
+    titles = [(problem["title"], re.search(r"value of (\w+) takes", problem["detail"]).group(1))
+              for problem in problems_of(daemon)]
+    # --state-dir has priority over StateDirectory=.
+    assert titles == [("RestartNeeded", "Listen"), ("RestartNeeded", "Sandbox")]
+    assert daemon.said("The new value of Sandbox takes effect when ublkd is restarted") == 1
+    assert daemon.ask("GET", "/host").json["policy"]["unstablePaths"] == "refuse"
+    assert not (tmp_path / "never").exists() and not (tmp_path / "other.sock").exists()
+    reload(daemon, "UnstablePaths=refuse")
+    assert problems_of(daemon) == []
+
+
+@pytest.mark.parametrize("line", ["Colour=red", "StateDirectory=x", "UnstablePaths=perhaps", "garbage"])
+def test_a_bad_file_changes_nothing(daemon, line):
+    """Not even what is good in it: half a change may be worse than none."""
+    reload(daemon, "Readers=everyone")
+    path = reload(daemon, "UnstablePaths=refuse", line, said=FAILED)
+    assert daemon.ask("GET", "/host").json["policy"] == {"unstablePaths": "warn", "readers": "everyone"}
+    first, second = problems_of(daemon)
+    assert first["title"] == "ConfigurationNotReloaded"
+    assert second["title"] == "ConfigurationInvalid" and second["detail"].startswith(f"{path}:3: ")
+    assert daemon.said(f"{path}:3: ") == 1
+    reload(daemon, "UnstablePaths=refuse")
+    assert problems_of(daemon) == []
+    assert daemon.ask("GET", "/host").json["policy"] == {"unstablePaths": "refuse", "readers": "group"}
+
+
+def test_many_reloads_at_once(daemon):
+    """The last one counts, however many signals become one."""
+    for _ in range(50):
+        daemon.process.send_signal(signal.SIGHUP)
+    write(daemon.root, "etc/ublkd/ublkd.conf", "UnstablePaths=refuse")
+    daemon.process.send_signal(signal.SIGHUP)
+    until(lambda: daemon.ask("GET", "/host").json["policy"]["unstablePaths"] == "refuse")
+
+
+def test_systemd_learns_of_a_reload(tmp_path, monkeypatch):
+    """Type=notify: RELOADING=1 with the time, then READY=1; also if the reload has failed."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(60)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        daemon = Daemon(tmp_path)
+
+        def next_state():
+            while True:
+                text = manager.recv(4096).decode()
+                if "READY=1" in text or "RELOADING=1" in text:
+                    return text
+
+        assert next_state() == "READY=1"
+        for lines, said in ([], RELOADED), (["Colour=red"], FAILED):
+            reload(daemon, *lines, said=said)
+            assert re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=\d+", next_state())
+            assert next_state() == "READY=1"
+        daemon.stop()
+
+
+STREAM = """
+import http.client
+connection = UnixConnection(path)
+connection.request("GET", "/events", headers={"Accept": "text/event-stream"})
+response = connection.getresponse()
+print(response.status, flush=True)
+try:
+    response.read()
+except http.client.HTTPException:
+    pass
+print("closed", ask(UnixConnection(path), "GET", "/devices").status)
+"""
+
+
+@NEEDS_ROOT
+def test_a_reader_that_may_not_read_any_more_is_cut_off():
+    """A stream of events that is open already, too."""
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        os.chmod(directory, 0o755)
+        write(pathlib.Path(directory) / "root", "etc/ublkd/ublkd.conf", "Readers=everyone")
+        daemon = Daemon(pathlib.Path(directory))
+        try:
+            with user(types.SimpleNamespace(path=str(daemon.socket)), STREAM) as reader:
+                assert reader.stdout.readline() == "200\n"
+                reload(daemon, "Readers=everyone", "UnstablePaths=refuse")  # changes nothing for readers
+                reload(daemon, "Readers=group:no-such-group")
+                assert reader.stdout.readline() == "closed 403\n"
+        finally:
+            daemon.stop()

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* config_reload: files may hang, and reloads may come one upon the other. What clients see of a reload is in
+ * tests/api/daemon_config_test.py. */
+#include "ublkd/config_reload.h"
+
+#include "tests/unit/check.h"
+#include "ublkd/base/log.h"
+
+#include <semaphore.h>
+#include <stdatomic.h>
+
+static sem_t entered, go_on; /* the thread is in config_load(); it may go on */
+static atomic_bool holds;    /* the thread waits there */
+static int load_error;
+
+int __real_config_load(const struct config_request *request, struct config **ret);
+int __wrap_config_load(const struct config_request *request, struct config **ret);
+int __wrap_config_load(const struct config_request *request, struct config **ret)
+{
+        if (holds) {
+                (void)sem_post(&entered);
+                while (sem_wait(&go_on) < 0)
+                        ;
+        }
+        return load_error < 0 ? load_error : __real_config_load(request, ret);
+}
+
+static unsigned errors;
+
+void __wrap_log_record(int level, const struct log_fields *fields, const char *format, ...) _printf_(3, 4);
+void __wrap_log_record(int level, const struct log_fields *fields _unused_, const char *format _unused_, ...)
+{
+        errors += level == LOG_ERR;
+}
+
+struct world {
+        sd_event *event;
+        struct host host;
+        struct config *started;
+        struct config_request request;
+        struct config_reload *reload;
+        unsigned applied, done;
+        bool refuses; /* the values that were applied last */
+};
+
+static void on_apply(void *userdata, const struct setting_values *values, const struct api_readers *readers)
+{
+        struct world *world = userdata;
+
+        CHECK(readers->everyone);
+        world->applied++;
+        world->refuses = values->refuse_unstable_paths;
+}
+
+static void on_done(void *userdata)
+{
+        ((struct world *)userdata)->done++;
+}
+
+static const struct config_option *options(void)
+{
+        static struct config_option list[2];
+
+        list[0] = (struct config_option){setting_find("UnstablePaths"), "refuse"};
+        list[1] = (struct config_option){setting_find("Readers"), "everyone"};
+        return list;
+}
+
+static void open_world(struct world *world)
+{
+        *world = (struct world){
+                .request = {.root = "/nonexistent", .options = options(), .option_count = 2}
+        };
+        CHECK_INT(__real_config_load(&world->request, &world->started), 0);
+        CHECK(sd_event_new(&world->event) >= 0);
+        CHECK_INT(config_reload_new(
+                          &(struct config_reload_config){
+                                  .event = world->event,
+                                  .request = &world->request,
+                                  .started = world->started,
+                                  .host = &world->host,
+                                  .apply = on_apply,
+                                  .done = on_done,
+                                  .userdata = world,
+                          },
+                          &world->reload),
+                0);
+        errors = 0;
+}
+
+static void close_world(struct world *world)
+{
+        config_reload_free(world->reload);
+        config_free(world->started);
+        host_clear(&world->host);
+        sd_event_unref(world->event);
+}
+
+static void wait_until_done(struct world *world, unsigned times)
+{
+        while (world->done < times && sd_event_run(world->event, 10 * 1000 * 1000) > 0)
+                ;
+        CHECK_INT(world->done, times);
+}
+
+static void test_a_reload(void)
+{
+        struct world world;
+
+        open_world(&world);
+        config_reload_begin(world.reload);
+        wait_until_done(&world, 1);
+        CHECK_INT(world.applied, 1);
+        CHECK(world.refuses);
+        CHECK_INT(world.host.settings.count, 0);
+        close_world(&world);
+}
+
+/* The loop runs meanwhile, and the reloads that come are one more. */
+static void test_while_a_file_hangs(void)
+{
+        struct world world;
+
+        open_world(&world);
+        holds = true;
+        config_reload_begin(world.reload);
+        CHECK_INT(sem_wait(&entered), 0);
+        CHECK_INT(sd_event_run(world.event, 0), 0);
+        for (unsigned i = 0; i < 3; i++)
+                config_reload_begin(world.reload);
+        holds = false;
+        CHECK_INT(sem_post(&go_on), 0);
+        wait_until_done(&world, 1);
+        CHECK_INT(world.applied, 2);
+        CHECK_INT(sd_event_run(world.event, 0), 0);
+        close_world(&world);
+}
+
+/* ublkd stops without waiting; the thread still has a request when ublkd's is gone. */
+static void test_free_while_a_file_hangs(void)
+{
+        struct world world;
+
+        open_world(&world);
+        holds = true;
+        config_reload_begin(world.reload);
+        CHECK_INT(sem_wait(&entered), 0);
+        close_world(&world);
+        memset(&world, 0xff, sizeof(world));
+        holds = false;
+        CHECK_INT(sem_post(&go_on), 0);
+}
+
+static void test_out_of_memory(void)
+{
+        struct world world;
+
+        open_world(&world);
+        load_error = -ENOMEM;
+        config_reload_begin(world.reload);
+        wait_until_done(&world, 1);
+        CHECK_INT(world.applied, 0);
+        CHECK_INT(errors, 1);
+        load_error = 0;
+        config_reload_begin(world.reload);
+        wait_until_done(&world, 2);
+        CHECK_INT(world.applied, 1);
+        close_world(&world);
+}
+
+int main(void)
+{
+        CHECK_INT(sem_init(&entered, 0, 0), 0);
+        CHECK_INT(sem_init(&go_on, 0, 0), 0);
+        test_a_reload();
+        test_while_a_file_hangs();
+        test_free_while_a_file_hangs();
+        test_out_of_memory();
+        return check_report();
+}

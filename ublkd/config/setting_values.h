@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The values of all settings, and the parser of each. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SETTING_LISTEN_MAX = 16 };
+
+/* Texts belong to the text that was parsed. */
+struct setting_values {
+        const char *listen[SETTING_LISTEN_MAX];
+        size_t listen_count;
+        const char *state_directory, *runtime_directory;
+        const char *worker;         /* NULL: ublkd chooses */
+        uint64_t ignored_features;  /* bit N: kernel_feature_name(N) */
+        bool refuse_unstable_paths; /* do not warn, refuse */
+        bool everyone_reads;
+        const char *readers_group; /* its name */
+        uint32_t first_uid, uids;  /* of workers */
+        bool best_effort;          /* a worker serves with the walls that it can have */
+        int log_level;             /* for log_set_level() */
+};
+
+/* Set the value, or add it to a list. in_file: a path must be absolute; else it may be relative to the working
+ * directory. Return 0; -EINVAL: it is not valid; -E2BIG: the list is full. On failure `values` is unchanged. */
+typedef int setting_parse(const char *text, bool in_file, struct setting_values *values);
+
+setting_parse setting_parse_listen, setting_parse_state_directory, setting_parse_runtime_directory,
+        setting_parse_worker, setting_parse_ignored_feature, setting_parse_unstable_paths,
+        setting_parse_readers, setting_parse_worker_uids, setting_parse_sandbox, setting_parse_log_level;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What the service manager knows of ublkd. */
+#include "ublkd/service_state.h"
+
+#include "ublkd/base/clock.h"
+
+#include <inttypes.h>
+#include <systemd/sd-daemon.h>
+
+void service_state_ready(void)
+{
+        (void)sd_notify(0, "READY=1");
+}
+
+void service_state_reloading(void)
+{
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, monotonic_now());
+}
+
+void service_state_stopping(size_t disks)
+{
+        (void)sd_notifyf(0, "STOPPING=1\nSTATUS=Stopped; %zu disks stay in service", disks);
+}
