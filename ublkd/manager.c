@@ -28,7 +28,7 @@
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime_guard.h"
 #include "ublkd/service_state.h"
-#include "ublkd/service_status.h"
+#include "ublkd/service_line.h"
 #include "ublkd/store/event_writer.h"
 
 #include <limits.h>
@@ -60,7 +60,7 @@ struct manager {
         struct reconciler *reconciler; /* NULL until the control plane has opened or failed */
         struct foreign_scan *foreign_scan;
         struct state_look *state_look;
-        struct service_status *service_status;
+        struct service_line *service_line;
         bool scanning, looking; /* foreign_scan or state_look works for a client */
         struct api *api;        /* NULL until it is open */
         bool boot_pass_done;    /* the first pass over every device is done */
@@ -149,7 +149,7 @@ static void on_state_seen(void *userdata, const struct state_seen *seen)
                 (void)report_state(manager, &seen->room);
         }
         (void)runtime_guard_report(manager->runtime_guard, &manager->host.state);
-        service_status_changed(manager->service_status);
+        service_line_changed(manager->service_line);
         answer_host(manager);
 }
 
@@ -235,7 +235,7 @@ static int on_driver_tried(void *userdata, struct ublk_ctl *ctl)
 
         if (r >= 0)
                 set_control(manager, ctl);
-        service_status_changed(manager->service_status);
+        service_line_changed(manager->service_line);
         return r;
 }
 
@@ -507,8 +507,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = device_store_open(options->state_dir, &manager->store, problems);
         if (r >= 0)
-                r = service_status_new(
-                        manager->event, manager->store, &manager->host, &manager->service_status);
+                r = service_line_new(manager->event, manager->store, &manager->host, &manager->service_line);
         if (r >= 0)
                 r = record_keeper_new(manager->store, manager->runtime_dir, &manager->record_keeper);
         if (r >= 0)
@@ -563,7 +562,7 @@ struct manager *manager_free(struct manager *manager)
         driver_keeper_free(manager->driver_keeper);
         event_writer_free(manager->event_writer);
         record_keeper_free(manager->record_keeper);
-        service_status_free(manager->service_status);
+        service_line_free(manager->service_line);
         device_store_free(manager->store);
         fd_store_free(manager->fd_store);
         runtime_dir_free(manager->runtime_dir);

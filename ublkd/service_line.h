@@ -8,13 +8,13 @@
 
 #include <systemd/sd-event.h>
 
-struct service_status;
+struct service_line;
 
 /* Send the line, and again after each change, once a second at most. `store` and `host` outlive it. Without a service
  * manager it does nothing. Return 0 or -errno. */
-int service_status_new(
-        sd_event *event, struct device_store *store, const struct host *host, struct service_status **ret);
+int service_line_new(
+        sd_event *event, struct device_store *store, const struct host *host, struct service_line **ret);
 /* Free it. NULL is fine. Return NULL. */
-struct service_status *service_status_free(struct service_status *status);
+struct service_line *service_line_free(struct service_line *line);
 /* Note that something else than a device has changed: the line is made again. NULL is fine. */
-void service_status_changed(struct service_status *status);
+void service_line_changed(struct service_line *line);

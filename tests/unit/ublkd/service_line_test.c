@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* service_status: what a service manager receives, and how often. */
-#include "ublkd/service_status.h"
+/* service_line: what a service manager receives, and how often. */
+#include "ublkd/service_line.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
@@ -58,7 +58,7 @@ int main(void)
 {
         static const struct device_status live = {.phase = PHASE_LIVE, .reason = REASON_LIVE, .number = -1};
         const struct device_backend *backend;
-        struct service_status *status = NULL;
+        struct service_line *line = NULL;
         struct device_store *store = NULL;
         struct problem problem = {};
         struct host host = {};
@@ -69,19 +69,19 @@ int main(void)
         CHECK(sd_event_new(&event) >= 0);
         CHECK_INT(store_memory_open(&backend, &context), 0);
         CHECK_INT(device_store_new(backend, context, &store), 0);
-        CHECK_INT(service_status_new(event, store, &host, &status), 0);
+        CHECK_INT(service_line_new(event, store, &host, &line), 0);
         check_received(event, manager, "STATUS=0 devices, 0 Live");
         CHECK_INT(put_null_disk(store, "a", ""), 0);
         run_now(event);
         CHECK(!has_received(manager)); /* once a second */
         CHECK_INT(device_store_set_status(store, "a", &live), 0);
         check_received(event, manager, "STATUS=1 device, 1 Live");
-        service_status_changed(status);
+        service_line_changed(line);
         host.state = (struct problem_list){.items = &problem, .count = 1};
         check_received(event, manager, "STATUS=1 device, 1 Live; 1 problem of the host, see 'ublkctl host'");
-        service_status_free(status);
+        service_line_free(line);
         CHECK_INT(put_null_disk(store, "b", ""), 0); /* after the free, no call reaches it */
-        CHECK(!service_status_free(NULL));
+        CHECK(!service_line_free(NULL));
         device_store_free(store);
         sd_event_unref(event);
         close(manager);
