@@ -4,6 +4,7 @@
 #include "ublkd/offload/proc_spawn.h"
 #include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/base/log.h"
+#include "ublkd/base/version.h"
 #include "ublkd/model/device_status.h"
 #include "ublkd/manager.h"
 #include "ublkd/partitions/partition_reader.h"
@@ -287,7 +288,7 @@ static int parse_one(struct arguments *arguments, int option)
                 arguments->done = true;
                 return 0;
         case OPT_VERSION:
-                puts("ublkd " UBLKD_VERSION);
+                printf("ublkd %s\n", ublkd_version);
                 arguments->done = true;
                 return 0;
         default: /* getopt_long() has printed the problem */
