@@ -4,6 +4,9 @@
     @DATE@      when the template was changed last, from the option --date
     @VERBS@     what the file of --verbs has: "ublkctl manual" printed it
     @FIELDS@    the fields of the schemas in --schemas
+    @ABOUT_TARGET@, @TARGET_FIELDS@
+                what the schema of --target says of it, and its fields
+    @PROGRAM@   where ublkd is installed, from the option --program
     @WORKER@    where the worker is installed, from the option --worker
 """
 
@@ -21,6 +24,8 @@ def main():
     parser.add_argument("--date", required=True)
     parser.add_argument("--verbs", type=pathlib.Path)
     parser.add_argument("--schemas", type=pathlib.Path)
+    parser.add_argument("--target", type=pathlib.Path)
+    parser.add_argument("--program")
     parser.add_argument("--worker")
     arguments = parser.parse_args()
     page = arguments.template.read_text(encoding="utf-8").replace("@DATE@", arguments.date)
@@ -28,6 +33,11 @@ def main():
         page = page.replace("@VERBS@", arguments.verbs.read_text(encoding="utf-8").rstrip("\n"))
     if "@FIELDS@" in page:
         page = page.replace("@FIELDS@", device_fields.sections(arguments.schemas))
+    if "@TARGET_FIELDS@" in page:
+        page = page.replace("@ABOUT_TARGET@", device_fields.about_target(arguments.target))
+        page = page.replace("@TARGET_FIELDS@", device_fields.of_target(arguments.target))
+    if "@PROGRAM@" in page:
+        page = page.replace("@PROGRAM@", arguments.program)
     if "@WORKER@" in page:
         page = page.replace("@WORKER@", arguments.worker)
     arguments.page.write_text(page, encoding="utf-8")
