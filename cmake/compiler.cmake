@@ -12,7 +12,7 @@ add_library(ublkd_flags INTERFACE)
 # Assertions stay in every build type: an impossible state must stop a program that holds people's data. CMake adds
 # -DNDEBUG to all types but Debug; this comes after it.
 target_compile_options(ublkd_flags INTERFACE -UNDEBUG)
-target_compile_definitions(ublkd_flags INTERFACE _GNU_SOURCE UBLKD_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(ublkd_flags INTERFACE _GNU_SOURCE)
 target_compile_options(
   ublkd_flags
   INTERFACE -Wall

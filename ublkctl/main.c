@@ -5,6 +5,7 @@
 #include "ublkctl/verbs.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/version.h"
 
 #include <locale.h>
 #include <signal.h>
@@ -124,7 +125,7 @@ static enum exit_status run(int argc, char *argv[])
         if (status != STATUS_OK)
                 return status;
         if (settings.version)
-                puts("ublkctl " UBLKD_VERSION);
+                printf("ublkctl %s\n", ublkd_version);
         else if (settings.help)
                 help_program(stdout);
         if (settings.version || settings.help)

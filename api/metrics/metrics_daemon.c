@@ -6,6 +6,7 @@
 #include "api/http/routes.h"
 #include "api/held/wait.h"
 #include "api/held/watch.h"
+#include "ublkd/base/version.h"
 
 #include <assert.h>
 #include <string.h>
@@ -112,7 +113,7 @@ void metrics_of_daemon(FILE *out, const struct api *api)
         struct daemon_counters counters = {};
 
         metric_family(out, "ublkd_build_info", METRIC_GAUGE, "Always 1, labelled with the version of ublkd.");
-        metric_sample(out, "ublkd_build_info", 1, "version=\"%s\"", UBLKD_VERSION);
+        metric_sample(out, "ublkd_build_info", 1, "version=\"%s\"", ublkd_version);
         metric_alone(out, "ublkd_ready", METRIC_GAUGE, "1 once ublkd has looked at every device.",
                 !config->is_ready || config->is_ready(config->userdata));
         write_store(out, api);

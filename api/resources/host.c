@@ -3,6 +3,7 @@
 #include "api/resources/handlers.h"
 #include "api/resources/host.h"
 
+#include "ublkd/base/version.h"
 #include "ublkd/host/host.h"
 #include "ublkd/kernel/kernel_feature.h"
 
@@ -220,7 +221,7 @@ void reply_host(struct request *request)
         const struct host *host = request->api->config.host;
         cJSON *object = cJSON_CreateObject();
 
-        if (object && cJSON_AddStringToObject(object, "version", UBLKD_VERSION)
+        if (object && cJSON_AddStringToObject(object, "version", ublkd_version)
                 && cJSON_AddStringToObject(object, "kernel", host->kernel ? host->kernel : "")
                 && add_ublk(object, host) && add_walls(object, host) && add_limits(object, host)
                 && add_policy(object, &request->api->config)

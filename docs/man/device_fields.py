@@ -67,15 +67,25 @@ def section(title, lines):
     return [f".Sh {title}", ".Bl -tag -width Ds", *lines, ".El"]
 
 
+def about_target(path):
+    """Describe a target as its schema does."""
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    return text(schema.get("description", schema["title"]))
+
+
+def of_target(path):
+    """Print the list of the fields of a target; `path` is its schema."""
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    return "\n".join([".Bl -tag -width Ds", *fields(schema, path.parent, "target."), ".El"])
+
+
 def sections(schemas):
     """Print all fields; `schemas` is the folder."""
     device = json.loads((schemas / "device.schema.json").read_text(encoding="utf-8"))
     lines = section("FIELDS", fields(device, schemas))
     for path in sorted((schemas / "targets").glob("*.schema.json")):
-        target = json.loads(path.read_text(encoding="utf-8"))
         name = path.name.removesuffix(".schema.json")
-        lines += [f".Sh THE TARGET {name.upper()}", text(target.get("description", target["title"])),
-                  ".Bl -tag -width Ds", *fields(target, path.parent, "target."), ".El"]
+        lines += [f".Sh THE TARGET {name.upper()}", about_target(path), of_target(path)]
     return "\n".join(lines)
 
 

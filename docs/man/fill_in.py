@@ -6,6 +6,9 @@
     @FIELDS@    the fields of the schemas in --schemas
     @SETTINGS_SYNOPSIS@, @SETTINGS_OPTIONS@, @SETTINGS_KEYS@
                 the settings of the file of --settings
+    @ABOUT_TARGET@, @TARGET_FIELDS@
+                what the schema of --target says of it, and its fields
+    @PROGRAM@   where ublkd is installed, from the option --program
     @WORKER@    where the worker is installed, from the option --worker
 """
 
@@ -25,6 +28,8 @@ def main():
     parser.add_argument("--verbs", type=pathlib.Path)
     parser.add_argument("--schemas", type=pathlib.Path)
     parser.add_argument("--settings", type=pathlib.Path)
+    parser.add_argument("--target", type=pathlib.Path)
+    parser.add_argument("--program")
     parser.add_argument("--worker")
     arguments = parser.parse_args()
     page = arguments.template.read_text(encoding="utf-8").replace("@DATE@", arguments.date)
@@ -34,6 +39,11 @@ def main():
         page = page.replace("@FIELDS@", device_fields.sections(arguments.schemas))
     if "@SETTINGS_" in page:
         page = settings_lists.replace(page, arguments.settings, arguments.worker)
+    if "@TARGET_FIELDS@" in page:
+        page = page.replace("@ABOUT_TARGET@", device_fields.about_target(arguments.target))
+        page = page.replace("@TARGET_FIELDS@", device_fields.of_target(arguments.target))
+    if "@PROGRAM@" in page:
+        page = page.replace("@PROGRAM@", arguments.program)
     if "@WORKER@" in page:
         page = page.replace("@WORKER@", arguments.worker)
     arguments.page.write_text(page, encoding="utf-8")

@@ -12,6 +12,7 @@
 #include "targets/worker/worker.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
+#include "ublkd/base/version.h"
 #include "ublkd/proto/device_region.h"
 #include "ublkd/proto/region_faults.h"
 
@@ -564,7 +565,7 @@ int main(int argc, char **argv)
         enum exit_status status;
 
         if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-                puts("ublkd-worker " UBLKD_VERSION);
+                printf("ublkd-worker %s\n", ublkd_version);
                 return EXIT_LEFT;
         }
         if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {

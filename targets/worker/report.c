@@ -2,7 +2,9 @@
 /* What the worker tells its supervisor. */
 #include "targets/worker/worker.h"
 #include "ublkd/base/log.h"
+#include "ublkd/base/version.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int send_with(struct worker *worker, const struct worker_msg *msg, int fd)
@@ -30,8 +32,10 @@ static enum worker_stage told_stage(const struct worker *worker)
 
 static int send_hello(struct worker *worker)
 {
-        static char version[] = UBLKD_VERSION, no_uid[] = "";
+        static char no_uid[] = "";
+        char version[WORKER_VERSION_SIZE];
 
+        snprintf(version, sizeof(version), "%s", ublkd_version);
         return report(worker, &(struct worker_msg){
                                       .type = WORKER_MSG_HELLO,
                                       .hello = {.protocol = WORKER_PROTOCOL,

@@ -13,7 +13,11 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["UBLKD_BUILD"])
 PROGRAMS = pathlib.Path(os.environ["UBLKD_PROGRAMS"])  # of one configuration, where the build has several
-PAGES = {"ublkctl.1", "ublkd.8", "ublkd-worker.8", "ublkd-device.5", "ublkd.conf.5"}
+TARGETS = sorted(path.name.removesuffix(".schema.json") for path in (ROOT / "schemas/targets").glob("*.schema.json"))
+PAGES = {
+    "ublkctl.1", "ublkd.8", "ublkd.service.8", "ublkd-worker.8", "ublkd-device.5", "ublkd.conf.5",
+    *(f"ublkd-{name}.7" for name in TARGETS),
+}
 
 
 def rendered(page):
@@ -116,6 +120,21 @@ def test_ublkd_device_names_every_field():
     assert "recovery.onCrash" in names and "target.path" in names
     for name in names:
         assert re.search(rf"^     {re.escape(name)} \(", page, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_has_a_page_with_all_its_fields(target):
+    page = rendered(f"ublkd-{target}.7")
+    names = list(names_in(json.loads((ROOT / f"schemas/targets/{target}.schema.json").read_text()), "target."))
+    assert "target.type" in names
+    for name in names:
+        assert re.search(rf"^     {re.escape(name)} \(", page, re.MULTILINE), name
+
+
+def test_the_page_of_the_service_names_every_unit():
+    page = rendered("ublkd.service.8")
+    units = {path.name.removesuffix(".in") for path in (ROOT / "units").glob("ublkd*")}
+    assert len(units) >= 4 and all(re.search(rf"^     {re.escape(unit)}$", page, re.MULTILINE) for unit in units)
 
 
 def test_they_are_installed_and_so_is_the_completion(tmp_path):

@@ -234,7 +234,7 @@ DIALECT = re.compile(
     r"|(?<!there )(?:is|are) no (?!longer|more\b))",
     re.IGNORECASE,
 )
-PLAIN_TEXTS = ["*.in", "*.json", "*.md", "*.py", "check", "quickstart", "scripts/*", "units/*"]
+PLAIN_TEXTS = ["*.in", "*.json", "*.md", "*.py", "check", "packaging/*", "quickstart", "scripts/*", "units/*"]
 # They quote these words.
 DIALECT_USERS = ["tests/lint/rules.py", "tests/lint/rules_test.py"]
 

@@ -3,6 +3,7 @@
  * leaves. */
 #include "tests/target/scratch.h"
 #include "tests/unit/check.h"
+#include "ublkd/base/version.h"
 #include "ublkd/proto/device_region.h"
 #include "ublkd/proto/region_faults.h"
 #include "ublkd/proto/worker_msg.h"
@@ -139,7 +140,7 @@ static void expect_hello(int fd, enum worker_stage stage, const char *uid, pid_t
         CHECK_INT(msg.hello.protocol, WORKER_PROTOCOL);
         CHECK_INT(msg.hello.stage, stage);
         CHECK_STR(msg.hello.uid, uid);
-        CHECK_STR(msg.hello.version, UBLKD_VERSION);
+        CHECK_STR(msg.hello.version, ublkd_version);
         CHECK_INT(msg.hello.pid, pid);
 }
 

@@ -2,6 +2,8 @@
 /* The command line of ublkd: an option for each setting, and a few that are none. */
 #include "ublkd/config/command_line.h"
 
+#include "ublkd/base/version.h"
+
 #include <assert.h>
 #include <getopt.h>
 #include <string.h>
@@ -78,7 +80,7 @@ static int take_own(struct command_line *line, int option)
                 line->mode = COMMAND_DONE;
                 return 0;
         case OPTION_VERSION:
-                puts("ublkd " UBLKD_VERSION);
+                printf("ublkd %s\n", ublkd_version);
                 line->mode = COMMAND_DONE;
                 return 0;
         case OPTION_CHECK:

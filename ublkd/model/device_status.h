@@ -42,7 +42,7 @@ struct device_status {
                 pid_t pid; /* 0: no worker */
                 uint64_t restarts;
                 uint64_t started_at;
-                char version[32]; /* of the program; cut if longer */
+                char version[64]; /* of the program; cut if longer */
         } worker;
         const char *data_path;        /* static string, NULL while unknown */
         const char *data_path_reason; /* static: a sentence; NULL with data_path */
