@@ -54,7 +54,8 @@ def warm_up(connection):
 def test_memory_stays_constant_over_many_devices():
     with tempfile.TemporaryDirectory(prefix="ublkd-memory-", dir="/dev/shm") as directory:
         path = os.path.join(directory, "run", "ublkd.sock")
-        command = [PROGRAM, "--worker", WORKER, "--state-dir", f"{directory}/state", "--runtime-dir", f"{directory}/run"]
+        command = [PROGRAM, "--config-root", f"{directory}/root", "--worker", WORKER,
+                   "--state-dir", f"{directory}/state", "--runtime-dir", f"{directory}/run"]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 await_socket(path, process)

@@ -15,7 +15,8 @@ UBLKD = os.environ["UBLKD_PROGRAM"]
 def refused(directory, *arguments, program=UBLKD):
     """Its last line on stderr; it must leave nothing behind."""
     state = directory / "state"
-    run = subprocess.run([program, "--state-dir", state, "--runtime-dir", directory / "run", *arguments],
+    run = subprocess.run([program, "--config-root", directory / "root", "--state-dir", state,
+                          "--runtime-dir", directory / "run", *arguments],
                          capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 1 and run.stdout == "", run
     assert run.stderr.count("\n") == 1 and not state.exists()
