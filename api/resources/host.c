@@ -7,7 +7,7 @@
 #include "ublkd/kernel/kernel_feature.h"
 
 #include "api/http/head_check.h"
-#include "api/http/json_check.h"
+#include "ublkd/values/json_check.h"
 #include "api/resources/path_policy.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
