@@ -30,6 +30,7 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
     "ublkd/proto/latency_buckets.h",
+    "ublkd/store/device_change.h",
     "ublkd/store/device_store.h",
     "ublkd/store/event_log.h",
 ]
