@@ -15,6 +15,7 @@ static int end_by_signals(sd_event *event)
         sigemptyset(&mask);
         for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
                 sigaddset(&mask, ends[i]);
+        sigaddset(&mask, SIGHUP); /* event_loop_on_reload() handles it */
         if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
                 return -errno;
         if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
@@ -44,4 +45,9 @@ int event_loop_open(sd_event **ret)
         }
         *ret = event;
         return 0;
+}
+
+int event_loop_on_reload(sd_event *event, sd_event_signal_handler_t reload, void *userdata)
+{
+        return sd_event_add_signal(event, NULL, SIGHUP, reload, userdata);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ublkd, the supervisor: parses argv, builds the manager, runs the loop. */
+#include "ublkd/declared/device_files.h"
 #include "ublkd/host/host.h"
 #include "ublkd/offload/proc_spawn.h"
 #include "ublkd/kernel/kernel_feature.h"
@@ -27,6 +28,10 @@ enum { LISTEN_MAX = 16 };
 /* Created by units/sysusers.d. */
 #define DEFAULT_READERS "ublk"
 
+/* As systemd orders its directories: the administrator, this boot, local packages, packages. */
+static const char *const default_devices_dirs[] = {"/etc/ublkd/devices.d", "/run/ublkd/devices.d",
+        "/usr/local/lib/ublkd/devices.d", "/usr/lib/ublkd/devices.d"};
+
 static const char usage_text[] =
         "Usage: ublkd [OPTION]...\n"
         "Manage user-space block devices (ublk) over a REST API.\n"
@@ -41,6 +46,10 @@ static const char usage_text[] =
         "  --ignore-feature NAME  do not use a feature of the kernel (BATCH_IO, AUTO_BUF_REG, ...; see GET "
         "/host)\n"
         "                       for disks created from now on; may be given several times\n"
+        "  --devices-dir DIR    read files NAME.json that describe devices; may be given several times, the "
+        "most\n"
+        "                       important first (default: /etc/ublkd/devices.d, and the same in /run,\n"
+        "                       /usr/local/lib and /usr/lib)\n"
         "  --unstable-paths POLICY  warn or refuse: what is done about a device on a path like /dev/sdb, "
         "which\n"
         "                       may be another disk after a reboot (default: warn)\n"
@@ -59,6 +68,7 @@ enum {
         OPT_RUNTIME_DIR,
         OPT_WORKER,
         OPT_IGNORE_FEATURE,
+        OPT_DEVICES_DIR,
         OPT_UNSTABLE_PATHS,
         OPT_READERS,
         OPT_SANDBOX,
@@ -77,6 +87,7 @@ static const struct option options[] = {
         {"runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR},
         {"worker", required_argument, NULL, OPT_WORKER},
         {"ignore-feature", required_argument, NULL, OPT_IGNORE_FEATURE},
+        {"devices-dir", required_argument, NULL, OPT_DEVICES_DIR},
         {"unstable-paths", required_argument, NULL, OPT_UNSTABLE_PATHS},
         {"readers", required_argument, NULL, OPT_READERS},
         {"sandbox", required_argument, NULL, OPT_SANDBOX},
@@ -93,6 +104,7 @@ static const struct option options[] = {
 struct arguments {
         struct manager_options manager;
         const char *listen[LISTEN_MAX];
+        const char *devices_dirs[DEVICE_DIRS_MAX];
         char worker[PATH_MAX];
         bool helper, path_watcher, partition_reader, done;
 };
@@ -224,6 +236,28 @@ static int parse_sandbox(const char *text, bool *ret_best_effort)
         return 0;
 }
 
+static int parse_devices_dir(const char *text, struct arguments *arguments)
+{
+        struct manager_options *manager = &arguments->manager;
+
+        if (text[0] != '/' || text[strlen(text) - 1] == '/') {
+                fprintf(stderr,
+                        "ublkd: --devices-dir %s is not an absolute path; give one without a / at its end\n",
+                        text);
+                return -EINVAL;
+        }
+        if (manager->devices_dirs != arguments->devices_dirs) { /* the default */
+                manager->devices_dirs = arguments->devices_dirs;
+                manager->devices_dir_count = 0;
+        }
+        if (manager->devices_dir_count == DEVICE_DIRS_MAX) {
+                fprintf(stderr, "ublkd: at most %d --devices-dir are possible\n", DEVICE_DIRS_MAX);
+                return -E2BIG;
+        }
+        arguments->devices_dirs[manager->devices_dir_count++] = text;
+        return 0;
+}
+
 /* Neither that of root nor the number that stands for none. */
 static int parse_uids(const char *text, struct manager_options *manager)
 {
@@ -263,6 +297,8 @@ static int parse_one(struct arguments *arguments, int option)
                 return 0;
         case OPT_IGNORE_FEATURE:
                 return parse_ignored(optarg, &manager->ignored_features);
+        case OPT_DEVICES_DIR:
+                return parse_devices_dir(optarg, arguments);
         case OPT_UNSTABLE_PATHS:
                 return parse_unstable_paths(optarg, &manager->refuse_unstable_paths);
         case OPT_READERS:
@@ -303,6 +339,8 @@ static int parse_arguments(int argc, char *argv[], struct arguments *ret)
         ret->manager = (struct manager_options){.state_dir = "/var/lib/ublkd",
                 .runtime_dir = "/run/ublkd",
                 .listen = ret->listen,
+                .devices_dirs = default_devices_dirs,
+                .devices_dir_count = ARRAY_SIZE(default_devices_dirs),
                 .readers = {.name = DEFAULT_READERS}};
         (void)parse_uids(DEFAULT_UIDS, &ret->manager);
         while ((option = getopt_long(argc, argv, "h", options, NULL)) >= 0) {

@@ -11,11 +11,13 @@
 #include "api/api.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
+#include "ublkd/declared_devices.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/event_loop.h"
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/host/served_disk.h"
 #include "ublkd/host/state_look.h"
+#include "ublkd/manager_reports.h"
 #include "ublkd/optional_parts.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/reconcile/device_reach.h"
@@ -56,6 +58,7 @@ struct manager {
         struct fd_store *fd_store;
         struct disk_watch *disk_watch; /* as worker_groups */
         struct reconciler *reconciler; /* NULL until the control plane has opened or failed */
+        struct declared_devices *declared;
         struct foreign_scan *foreign_scan;
         struct state_look *state_look;
         bool scanning, looking; /* foreign_scan or state_look works for a client */
@@ -71,13 +74,7 @@ DEFINE_CLEANUP(struct manager, manager_free);
 static void on_events_written(void *userdata, int error)
 {
         ((struct manager *)userdata)->events_error = error < 0 ? error : 0;
-        if (error < 0)
-                log_errno(LOG_ERR, NULL, error,
-                        "Writing events to the database failed: %s; keeping them in memory, and retrying "
-                        "every 30 s",
-                        strerror(-error));
-        else
-                log_info(NULL, "Events are written to the database again");
+        manager_report_events(error);
 }
 
 static int open_event_writer(struct manager *manager)
@@ -90,23 +87,6 @@ static int open_event_writer(struct manager *manager)
                         .userdata = manager,
                 },
                 &manager->event_writer);
-}
-
-static void report_foreign_disks(struct manager *manager)
-{
-        const struct foreign_disks *disks = &manager->host.foreign;
-
-        for (size_t i = 0; i < disks->count; i++) {
-                const struct foreign_disk *disk = &disks->items[i];
-
-                if (!disk->is_new || !foreign_disk_is_problem(disk))
-                        continue;
-                log_record(LOG_WARNING,
-                        &(const struct log_fields){.reason = reason_to_string(REASON_DISK_OF_NO_DEVICE)},
-                        "%s", disk->detail);
-                device_store_note_disk(
-                        manager->store, disk->number, EVENT_WARNING, REASON_DISK_OF_NO_DEVICE, disk->detail);
-        }
 }
 
 /* A client is answered when both looks are done. */
@@ -123,7 +103,7 @@ static void on_foreign_seen(void *userdata)
         manager->scanning = false;
         (void)adoptables_join(&manager->host.adoptable, &manager->host.foreign);
         (void)record_keeper_show_disks(manager->record_keeper, &manager->host.foreign);
-        report_foreign_disks(manager);
+        manager_report_disks(&manager->host.foreign, manager->store);
         answer_host(manager);
 }
 
@@ -218,17 +198,6 @@ static struct adoption api_adopt(void *userdata, const char *uid, const char *na
 
 static int open_reconciler(struct manager *manager);
 
-static void log_control(const struct manager *manager, int result, bool first)
-{
-        const struct problem_list *problems = &manager->host.problems;
-
-        if (result >= 0 && !first)
-                log_info(NULL, "The ublk driver answers now; starting devices");
-        for (size_t i = 0; first && i < problems->count; i++)
-                log_errno(LOG_ERR, NULL, -problems->items[i].error, "%s (trying again every %d s)",
-                        problems->items[i].detail, CONTROL_RETRY_USEC / 1000000);
-}
-
 static int plan_control_retry(struct manager *manager)
 {
         int r = sd_event_source_set_time_relative(manager->control_retry, CONTROL_RETRY_USEC);
@@ -256,7 +225,7 @@ static void on_control_opened(void *userdata, int result, uint64_t features, str
         *problems = (struct problem_list){};
         manager->host.features = features & ~manager->ignored_features;
         manager->host.ublk_available = result >= 0;
-        log_control(manager, result, first);
+        manager_report_control(&manager->host.problems, result, first, CONTROL_RETRY_USEC);
         if (first)
                 r = open_reconciler(manager);
         if (r >= 0)
@@ -294,7 +263,17 @@ static int control_start(struct manager *manager)
                         on_control_retry, manager);
         if (r >= 0)
                 r = sd_event_source_set_enabled(manager->control_retry, SD_EVENT_OFF);
-        return r < 0 ? r : control_open(manager);
+        return r;
+}
+
+/* At the start the driver is asked after this, so that the first pass has the devices of the files. */
+static void on_files_applied(void *userdata)
+{
+        struct manager *manager = userdata;
+        int r = manager->reconciler || manager->ctl ? 0 : control_open(manager);
+
+        if (r < 0)
+                (void)sd_event_exit(manager->event, r);
 }
 
 static void on_boot_pass_done(void *userdata)
@@ -306,6 +285,7 @@ static void on_boot_pass_done(void *userdata)
         if (manager->api)
                 api_boot_pass_done(manager->api);
         (void)sd_notify(0, "READY=1");
+        declared_devices_boot_pass_done(manager->declared);
         (void)look_for_disks(manager); /* now the disks of this ublkd are known */
         api_look_at_state(manager);
 }
@@ -458,6 +438,28 @@ static int open_reconciler(struct manager *manager)
                 &manager->reconciler);
 }
 
+static int open_declared(struct manager *manager, const struct manager_options *options)
+{
+        return declared_devices_new(
+                &(struct declared_devices_config){
+                        .declared = {.event = manager->event,
+                                     .store = manager->store,
+                                     .dirs = options->devices_dirs,
+                                     .dir_count = options->devices_dir_count,
+                                     .refuse_unstable_paths = options->refuse_unstable_paths,
+                                     .checks = {.disk_search = manager->disk_search,
+                                        .read_reach = api_read_reach,
+                                        .try_spec = api_try_spec,
+                                        .end_preflight = spec_preflight_end,
+                                        .userdata = manager}},
+                        .host = &manager->host,
+                        .record_keeper = manager->record_keeper,
+                        .applied = on_files_applied,
+                        .userdata = manager,
+        },
+                &manager->declared);
+}
+
 static int open_foreign_scan(struct manager *manager)
 {
         return foreign_scan_new(
@@ -528,11 +530,14 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_runtime_guard(manager);
         if (r >= 0)
-                r = control_start(manager); /* opens the reconciler, too */
+                r = open_declared(manager, options);
+        if (r >= 0)
+                r = control_start(manager);
         if (r >= 0)
                 r = open_api(manager, options, problems);
         if (r < 0)
                 return r;
+        declared_devices_apply(manager->declared); /* then opens the control plane and the reconciler */
         *ret = TAKE_PTR(manager);
         return 0;
 }
@@ -542,6 +547,7 @@ struct manager *manager_free(struct manager *manager)
         if (!manager)
                 return NULL;
         api_free(manager->api);
+        declared_devices_free(manager->declared);
         runtime_guard_free(manager->runtime_guard);
         disk_watch_free(manager->disk_watch);
         reconciler_free(manager->reconciler);
