@@ -2,6 +2,7 @@
 """Devices that files describe: the real ublkd, without a driver. The disks themselves are in tests/kernel."""
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -238,6 +239,32 @@ def test_a_lost_database_makes_no_second_device(daemon):
     assert daemon.device("one")["source"] == str(daemon.etc / "one.json")
     daemon.reload()
     until(lambda: daemon.condition("one") == "OwnedByFile")
+
+
+def test_ublkctl_names_the_file(daemon, tmp_path):
+    path = daemon.put("one", labels={"a": "b"})
+    daemon.reload()
+    until(lambda: daemon.device("one"))
+    mine = tmp_path / "mine.json"
+    mine.write_text(json.dumps({**daemon.device("one")["spec"], "labels": {"a": "c"}}), encoding="utf-8")
+
+    def ctl(*words):
+        program = os.path.join(os.path.dirname(PROGRAM), "ublkctl")
+        return subprocess.run([program, "-s", daemon.socket, *words], capture_output=True, text=True, timeout=60,
+                              check=False)
+
+    run = ctl("apply", "-f", mine, "--dry-run")
+    assert run.returncode == 7 and f"one owned by {path}, would be refused" in run.stdout, run
+    run = ctl("apply", "-f", mine)
+    assert run.returncode == 7 and str(path) in run.stderr and "systemctl reload" in run.stderr, run
+    assert re.search(rf"^Source: +{re.escape(str(path))}$", ctl("describe", "one").stdout, re.MULTILINE)
+    assert str(path) in ctl("list", "-o", "wide").stdout
+    mine.write_text(json.dumps(daemon.device("one")["spec"]), encoding="utf-8")
+    for words in (["--dry-run"], []):
+        run = ctl("apply", "-f", mine, *words)
+        assert run.returncode == 0 and "unchanged" in run.stdout, run
+    run = ctl("detach", "--force", "one")
+    assert run.returncode == 7 and str(path) in run.stderr, run
 
 
 @pytest.mark.parametrize("word", ["relative/path", "/ends/with/"])

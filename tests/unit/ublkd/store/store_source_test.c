@@ -31,7 +31,8 @@ static int put(struct device_store *store, const char *name, const char *size, c
         cJSON *document;
         int r;
 
-        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"target\":{\"type\":\"null\"},\"size\":\"%s\"}", name, size);
+        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"target\":{\"type\":\"null\"},\"size\":\"%s\"}", name,
+                size);
         document = cJSON_Parse(text);
         CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
         cJSON_Delete(document);
