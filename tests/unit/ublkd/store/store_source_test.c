@@ -92,7 +92,7 @@ static void test_after_the_file_has_gone(void)
         CHECK_INT(put(store, "a", "1MiB", "/etc/d/a.json", &outcome), 0);
         CHECK_INT(device_store_set_source_state(store, "a", SOURCE_GONE, "It is gone, and in use."), 0);
         CHECK_INT(device_store_set_source_state(store, "a", SOURCE_GONE, "It is gone, and in use."), 0);
-        CHECK_INT(events, 1); /* the same again is no news */
+        CHECK_INT(events, 1); /* the same again makes no event */
         CHECK(!device_record_is_owned(device_store_get(store, "a")));
         CHECK_INT(put(store, "a", "1MiB", NULL, &outcome), 0); /* a client takes it over */
         CHECK(device_store_get(store, "a")->source == NULL);
