@@ -318,7 +318,7 @@ static int create_entry(struct device_store *store, struct device_spec *spec, ch
         r = copy_source(source, &entry->record.source);
         if (r < 0)
                 return r;
-        draft = draft_of_spec(NULL, spec, true);
+        draft = draft_of_spec(NULL, spec, true, source);
         r = device_store_save(store, &entry->record, text, &draft, &event);
         if (r < 0)
                 return r;
@@ -362,7 +362,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                 if (r < 0)
                         return r;
         }
-        draft = draft_of_spec(record, spec, changed.epoch != record->epoch);
+        draft = draft_of_spec(record, spec, changed.epoch != record->epoch, source);
         r = device_store_save(store, &changed, text, &draft, &event);
         if (r < 0) {
                 if (record->quarantine)

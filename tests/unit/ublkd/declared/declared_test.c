@@ -305,7 +305,9 @@ static void world_make(void)
         CHECK_INT(sd_event_new(&world.event), 0);
         CHECK_INT(store_memory_open(&backend, &context), 0);
         CHECK_INT(device_store_new(backend, context, &world.store), 0);
-        CHECK_INT(disk_search_new(world.event, &(struct disk_search_options){.find = find_users}, &world.search), 0);
+        CHECK_INT(disk_search_new(
+                          world.event, &(struct disk_search_options){.find = find_users}, &world.search),
+                0);
         CHECK_INT(declared_new(
                           &(struct declared_config){
                                   .event = world.event,
