@@ -61,7 +61,7 @@ def test_a_device_of_a_file_is_live_after_the_start(files, file_of):
     assert device["source"] == str(path) and files.source("data") == "OwnedByFile"
     api.wait_phase("other", "Live")
     (problem,) = [p for p in api.ask("GET", "/host", 200)["problems"] if p["title"] == "FileInvalid"]
-    assert "bad.json:3: /target" in problem["detail"], problem
+    assert "bad.json:4: /target/type" in problem["detail"], problem
     problem = api.ask("DELETE", "/devices/data?force=true", 409)
     assert problem["type"].endswith("owned-by-file") and str(path) in problem["detail"]
     worker = files.daemon.worker_pid("data")
@@ -93,6 +93,8 @@ def test_a_mounted_disk_stays_when_its_file_goes(files, file_of, directory):
         files.daemon.start()
         wait_until(lambda: files.source("data") == "FileGone", "FileGone after a crash")
         assert api.phase("data") == "Live" and (mount / "file").read_bytes() == block("x")
+        problem = api.ask("DELETE", "/devices/data", 409)  # now a client may, once it is not in use
+        assert problem["type"].endswith("in-use"), problem
     finally:
         run("umount", mount)
     files.reload()

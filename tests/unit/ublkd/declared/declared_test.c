@@ -23,6 +23,8 @@ struct world {
         struct disk_search *search;
         struct declared *declared;
         bool applied;
+        bool lost;        /* the runtime directory has the record of d3, and the database has not */
+        bool early;       /* a disk 0 exists before the first pass */
         bool used[NAMES]; /* the disk of this number */
         enum file_is is[DIRS][NAMES];
         bool away[DIRS];   /* the directory has another name for now */
@@ -49,6 +51,18 @@ static void on_applied(void *userdata, const struct problem_list *problems)
         (void)userdata;
         (void)problems;
         world.applied = true;
+}
+
+static bool is_adoptable(void *userdata, const char *name)
+{
+        (void)userdata;
+        return strcmp(name, "d3") == 0 && world.lost;
+}
+
+static bool disk_exists(void *userdata, int number)
+{
+        (void)userdata;
+        return number == 0 && world.early;
 }
 
 /* ---- the files ---- */
@@ -316,10 +330,12 @@ static void world_make(void)
                                   .dir_count = DIRS,
                                   .checks = {.disk_search = world.search},
                                   .applied = on_applied,
+                                  .is_adoptable = is_adoptable,
+                                  .disk_exists = disk_exists,
+                                  .retry_usec = 1000,
                           },
                           &world.declared),
                 0);
-        declared_disks_are_known(world.declared);
 }
 
 static void world_free(void)
@@ -337,12 +353,103 @@ static void test_seed(unsigned seed)
 
         srand(seed);
         world_make();
+        declared_disks_are_known(world.declared);
         for (int i = 0; i < ROUNDS; i++)
                 one_round();
         check_the_end();
         world_free();
         if (check_failures > before)
                 fprintf(stderr, "  seed %u\n", seed);
+}
+
+static const struct device_record *get(const char *name)
+{
+        return device_store_get(world.store, name);
+}
+
+static void run_until(bool (*condition)(void))
+{
+        for (int i = 0; i < 1000 && !condition(); i++)
+                if (!CHECK(sd_event_run(world.event, 20 * 1000) >= 0))
+                        abort();
+        CHECK(condition());
+}
+
+static bool is_withdrawn(void)
+{
+        return get("d0")->deleting;
+}
+
+static bool is_there(void)
+{
+        return get("d0") != NULL;
+}
+
+static void test_a_disk_that_is_no_longer_in_use_goes(void)
+{
+        world_make();
+        declared_disks_are_known(world.declared);
+        file_set(0, 0, IS_GOOD);
+        apply();
+        show_disks();
+        world.used[0] = true;
+        file_set(0, 0, IS_ABSENT);
+        file_set(0, 1, IS_GOOD); /* the retry does not apply what the administrator did not ask for */
+        apply();
+        CHECK_INT(get("d0")->source_state, SOURCE_GONE);
+        file_set(0, 1, IS_OTHER_SPEC);
+        for (int i = 0; i < 20; i++)
+                CHECK(sd_event_run(world.event, 1000) >= 0);
+        CHECK(!get("d0")->deleting);
+        world.used[0] = false;
+        run_until(is_withdrawn);
+        CHECK(!get("d1")->spec->options.read_only);
+        /* Its file comes back during the removal. */
+        file_set(0, 0, IS_GOOD);
+        apply();
+        CHECK(get("d0")->deleting);
+        CHECK_INT(device_store_remove(world.store, "d0"), 0);
+        run_until(is_there);
+        world_free();
+}
+
+/* Before the first pass: a device without a disk changes, the other one waits. */
+static void test_before_the_disks_are_known(void)
+{
+        world_make();
+        world.early = true;
+        for (size_t i = 0; i < 2; i++)
+                file_set(0, i, IS_GOOD);
+        apply();
+        for (size_t i = 0; i < 2; i++)
+                CHECK_INT(device_store_assign_number(world.store, i == 0 ? "d0" : "d1", (int)i), 0);
+        for (size_t i = 0; i < 2; i++)
+                file_set(0, i, IS_OTHER_SPEC);
+        apply();
+        CHECK(!get("d0")->spec->options.read_only);
+        CHECK(get("d1")->spec->options.read_only);
+        show_disks();
+        world.used[0] = true;
+        world.applied = false;
+        declared_disks_are_known(world.declared);
+        while (!world.applied)
+                CHECK(sd_event_run(world.event, 20 * 1000 * 1000) >= 0);
+        CHECK(!get("d0")->spec->options.read_only);
+        CHECK_INT(get("d0")->source_state, SOURCE_REFUSED);
+        world_free();
+}
+
+static void test_a_disk_that_can_be_adopted(void)
+{
+        world_make();
+        world.lost = true;
+        file_set(0, 3, IS_GOOD);
+        apply();
+        CHECK(get("d3") == NULL);
+        world.lost = false;
+        apply();
+        CHECK(get("d3") != NULL);
+        world_free();
 }
 
 int main(int argc, char *argv[])
@@ -352,5 +459,8 @@ int main(int argc, char *argv[])
         else
                 for (unsigned seed = 1; seed <= 6; seed++)
                         test_seed(seed);
+        test_a_disk_that_is_no_longer_in_use_goes();
+        test_before_the_disks_are_known();
+        test_a_disk_that_can_be_adopted();
         return check_report();
 }
