@@ -6,6 +6,7 @@
  * (who uses the disk?), the name stays at the head of the queue. */
 #include "ublkd/declared/declared.h"
 
+#include "ublkd/declared/declared_names.h"
 #include "ublkd/declared/declared_plan.h"
 #include "ublkd/declared/declared_set.h"
 #include "ublkd/offload/apart.h"
@@ -23,11 +24,6 @@ enum pass {
         PASS_RETRY, /* only devices whose file is gone */
 };
 
-struct names {
-        char **items;
-        size_t head, count;
-};
-
 struct declared {
         struct declared_config config;
         struct apart *apart;
@@ -35,6 +31,8 @@ struct declared {
         sd_event_source *turn, *retry;
         struct device_files files;
         struct declared_set set; /* of `files` */
+        uint64_t devices
+                [DEVICE_DIRS_MAX]; /* the file system that each directory was on first; 0: not yet seen */
         struct names queue, deferred;
         enum pass pass; /* under way */
         bool reading;   /* the files; no turn until they are there */
@@ -45,39 +43,6 @@ struct declared {
 };
 
 DEFINE_CLEANUP(struct declared, declared_free);
-
-/* ---- the queue ---- */
-
-static void names_clear(struct names *names)
-{
-        for (size_t i = names->head; i < names->count; i++)
-                free(names->items[i]);
-        free(names->items);
-        *names = (struct names){};
-}
-
-static int names_add(struct names *names, const char *name)
-{
-        char **items = reallocarray(names->items, names->count + 1, sizeof(*items));
-
-        if (!items)
-                return -ENOMEM;
-        names->items = items;
-        items[names->count] = strdup(name);
-        return items[names->count] ? (names->count++, 0) : -ENOMEM;
-}
-
-static const char *names_head(const struct names *names)
-{
-        return names->head < names->count ? names->items[names->head] : NULL;
-}
-
-static void names_drop(struct names *names)
-{
-        free(names->items[names->head++]);
-        if (names->head == names->count)
-                names_clear(names);
-}
 
 static void wake(struct declared *declared)
 {
@@ -432,11 +397,32 @@ static void read_apart(void *userdata, FILE *answer)
                 device_files_write(&files, answer);
 }
 
+/* A mount that comes or goes shows other files, and all devices would go with the old ones. */
+static int doubt_mounts(struct declared *declared, struct device_files *files)
+{
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < files->dir_count && i < DEVICE_DIRS_MAX; i++) {
+                if (files->dirs[i].state != DIR_READ || files->dirs[i].device == declared->devices[i])
+                        continue;
+                if (declared->devices[i] == 0)
+                        declared->devices[i] = files->dirs[i].device;
+                else
+                        r = device_files_doubt(files, i,
+                                "it is on another file system than before, so a mount came or went; mount it "
+                                "again, or "
+                                "restart ublkd if that is right");
+        }
+        return r;
+}
+
 static int take_files(struct declared *declared, const void *answer, size_t size)
 {
         _cleanup_device_files_ struct device_files files = {};
         int r = device_files_parse(answer, size, &files);
 
+        if (r >= 0)
+                r = doubt_mounts(declared, &files);
         if (r < 0)
                 return r;
         declared_set_clear(&declared->set);

@@ -252,8 +252,33 @@ static int read_dir(struct device_files *files, struct device_dir *dir, bool uns
         }
         if (fd < 0 || fstat(fd, &info) < 0)
                 return fault_dir(dir, strerror(errno));
+        dir->device = info.st_dev;
         cause = distrust(&info);
         return cause ? fault_dir(dir, cause) : read_open_dir(files, dir, fd, unsure, room);
+}
+
+static bool is_in(const struct device_file *file, const struct device_dir *dir)
+{
+        size_t length = (size_t)(device_file_name(file->path) - file->path);
+
+        return strlen(dir->path) + 1 == length && strncmp(dir->path, file->path, length - 1) == 0;
+}
+
+int device_files_doubt(struct device_files *files, size_t dir, const char *cause)
+{
+        int r = fault_dir(&files->dirs[dir], cause);
+
+        for (size_t i = 0; r >= 0 && i < files->count; i++) {
+                struct device_file *file = &files->items[i];
+
+                for (size_t j = dir; j < files->dir_count; j++)
+                        if (is_in(file, &files->dirs[j])) {
+                                free(file->text);
+                                free(file->fault);
+                                *file = (struct device_file){.path = file->path, .state = FILE_UNSURE};
+                        }
+        }
+        return r;
 }
 
 static int compare_files(const void *one, const void *other)

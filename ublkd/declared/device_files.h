@@ -9,6 +9,7 @@
 #include "ublkd/base/cleanup.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 enum {
@@ -28,7 +29,8 @@ enum dir_state {
 struct device_dir {
         char *path;
         enum dir_state state;
-        char *fault; /* of DIR_FAULTY: one sentence; else NULL */
+        char *fault;     /* of DIR_FAULTY: one sentence; else NULL */
+        uint64_t device; /* of its file system; 0: unknown */
 };
 
 enum file_state {
@@ -59,6 +61,10 @@ struct device_files {
 int device_files_read(const char *const *dirs, size_t count, struct device_files *ret);
 void device_files_clear(struct device_files *files);
 #define _cleanup_device_files_ _cleanup_(device_files_clear)
+
+/* Take a directory that was read for one that cannot be read, with its files, and those of less important directories.
+ * Return 0 or -ENOMEM. */
+int device_files_doubt(struct device_files *files, size_t dir, const char *cause);
 
 /* Return the name of the file: the last part of its path. */
 const char *device_file_name(const char *path);

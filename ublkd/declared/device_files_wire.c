@@ -34,6 +34,8 @@ void device_files_write(const struct device_files *files, FILE *stream)
                 put_string(stream, files->dirs[i].path);
                 put_number(stream, files->dirs[i].state);
                 put_string(stream, files->dirs[i].fault);
+                put_number(stream, files->dirs[i].device >> 32);
+                put_number(stream, files->dirs[i].device & UINT32_MAX);
         }
         for (size_t i = 0; i < files->count; i++) {
                 put_string(stream, files->items[i].path);
@@ -82,13 +84,18 @@ static int get_text(struct input *input, char **ret, size_t *ret_size)
 
 static int get_dir(struct input *input, struct device_dir *dir)
 {
-        uint32_t state = 0;
+        uint32_t state = 0, high = 0, low = 0;
         int r = get_text(input, &dir->path, NULL);
 
         if (r >= 0)
                 r = get_number(input, &state);
         if (r >= 0)
                 r = get_text(input, &dir->fault, NULL);
+        if (r >= 0)
+                r = get_number(input, &high);
+        if (r >= 0)
+                r = get_number(input, &low);
+        dir->device = (uint64_t)high << 32 | low;
         dir->state = (enum dir_state)state;
         return r >= 0 && (!dir->path || state > DIR_FAULTY || (state == DIR_FAULTY) != (dir->fault != NULL))
                        ? -EBADMSG

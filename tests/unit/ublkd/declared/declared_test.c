@@ -452,6 +452,51 @@ static void test_a_disk_that_can_be_adopted(void)
         world_free();
 }
 
+static void link_to(const char *place)
+{
+        (void)unlink(world.dirs[0]);
+        CHECK_INT(symlink(place, world.dirs[0]), 0);
+}
+
+/* What a mount covered is empty: that removes nothing, although it can be read. */
+static void test_another_file_system(void)
+{
+        char other[] = "/dev/shm/declared_test.XXXXXX", here[80];
+        struct stat one, two;
+
+        world_make();
+        declared_disks_are_known(world.declared);
+        if (!mkdtemp(other))
+                abort();
+        if (stat(other, &one) < 0 || stat(world.root, &two) < 0 || one.st_dev == two.st_dev) {
+                fprintf(stderr, "/dev/shm is not another file system: skipped\n");
+                world_free();
+                CHECK_INT(rmdir(other), 0);
+                return;
+        }
+        snprintf(here, sizeof(here), "%s/here", world.root);
+        CHECK_INT(rename(world.dirs[0], here), 0);
+        link_to(here);
+        file_set(0, 0, IS_GOOD);
+        file_set(1, 1, IS_GOOD);
+        apply();
+        CHECK(get("d0") && get("d1"));
+        link_to(other);
+        file_set(0, 2, IS_GOOD);
+        file_set(1, 1, IS_OTHER_SPEC);
+        file_set(1, 3, IS_GOOD);
+        apply();
+        apply(); /* and it stays so */
+        CHECK(!get("d0")->deleting && get("d0")->source_state == SOURCE_INVALID);
+        CHECK(get("d2") == NULL && get("d3") == NULL && !get("d1")->spec->options.read_only);
+        file_set(0, 2, IS_ABSENT);
+        link_to(here);
+        apply();
+        CHECK(get("d0")->source_state == SOURCE_APPLIED && get("d1")->spec->options.read_only && get("d3"));
+        world_free();
+        CHECK_INT(rmdir(other), 0);
+}
+
 int main(int argc, char *argv[])
 {
         if (argc > 1)
@@ -462,5 +507,6 @@ int main(int argc, char *argv[])
         test_a_disk_that_is_no_longer_in_use_goes();
         test_before_the_disks_are_known();
         test_a_disk_that_can_be_adopted();
+        test_another_file_system();
         return check_report();
 }
