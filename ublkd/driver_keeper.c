@@ -84,12 +84,15 @@ int driver_keeper_new(const struct driver_keeper_config *config, struct driver_k
                 r = sd_event_add_time(config->event, &keeper->retry, CLOCK_MONOTONIC, 0, 0, on_retry, keeper);
         if (r >= 0)
                 r = sd_event_source_set_enabled(keeper->retry, SD_EVENT_OFF);
-        if (r >= 0)
-                r = open_control(keeper);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(keeper);
         return 0;
+}
+
+int driver_keeper_start(struct driver_keeper *keeper)
+{
+        return keeper->tried || keeper->ctl ? 0 : open_control(keeper);
 }
 
 struct driver_keeper *driver_keeper_free(struct driver_keeper *keeper)

@@ -19,7 +19,9 @@ struct driver_keeper_config {
 
 struct driver_keeper;
 
-/* Begin to open the control device; until the driver has answered the host has a problem. Return 0 or -errno. */
+/* Create a keeper; until the driver has answered the host has a problem. Return 0 or -errno. */
 int driver_keeper_new(const struct driver_keeper_config *config, struct driver_keeper **ret);
+/* Begin to open the control device, if the keeper has not begun yet. Return 0 or -errno. */
+int driver_keeper_start(struct driver_keeper *keeper);
 /* Close the control device and free the keeper. NULL is fine. Return NULL. */
 struct driver_keeper *driver_keeper_free(struct driver_keeper *keeper);

@@ -90,6 +90,8 @@ static int start(const struct config_request *request, const struct config *conf
                 .listen = values->listen,
                 .listen_count = values->listen_count,
                 .ignored_features = values->ignored_features,
+                .devices_dirs = values->devices_dirs,
+                .devices_dir_count = values->devices_dir_count,
                 .refuse_unstable_paths = values->refuse_unstable_paths,
                 .confinement = {.best_effort = values->best_effort,
                                 .first_user = values->first_uid,

@@ -12,12 +12,14 @@
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
 #include "ublkd/config_reload.h"
+#include "ublkd/declared_devices.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/driver_keeper.h"
 #include "ublkd/event_loop.h"
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/host/served_disk.h"
 #include "ublkd/host/state_look.h"
+#include "ublkd/manager_reports.h"
 #include "ublkd/optional_parts.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/reconcile/device_reach.h"
@@ -58,12 +60,14 @@ struct manager {
         struct fd_store *fd_store;
         struct disk_watch *disk_watch; /* as worker_groups */
         struct reconciler *reconciler; /* NULL until the control plane has opened or failed */
+        struct declared_devices *declared;
         struct foreign_scan *foreign_scan;
         struct state_look *state_look;
         struct service_line *service_line;
         bool scanning, looking; /* foreign_scan or state_look works for a client */
         struct api *api;        /* NULL until it is open */
         bool boot_pass_done;    /* the first pass over every device is done */
+        bool reloading;         /* the service manager waits for the end of a reload */
         char socket_path[PATH_MAX];
 };
 
@@ -72,13 +76,7 @@ DEFINE_CLEANUP(struct manager, manager_free);
 static void on_events_written(void *userdata, int error)
 {
         ((struct manager *)userdata)->events_error = error < 0 ? error : 0;
-        if (error < 0)
-                log_errno(LOG_ERR, NULL, error,
-                        "Writing events to the database failed: %s; keeping them in memory, and retrying "
-                        "every 30 s",
-                        strerror(-error));
-        else
-                log_info(NULL, "Events are written to the database again");
+        manager_report_events(error);
 }
 
 static int open_event_writer(struct manager *manager)
@@ -91,23 +89,6 @@ static int open_event_writer(struct manager *manager)
                         .userdata = manager,
                 },
                 &manager->event_writer);
-}
-
-static void report_foreign_disks(struct manager *manager)
-{
-        const struct foreign_disks *disks = &manager->host.foreign;
-
-        for (size_t i = 0; i < disks->count; i++) {
-                const struct foreign_disk *disk = &disks->items[i];
-
-                if (!disk->is_new || !foreign_disk_is_problem(disk))
-                        continue;
-                log_record(LOG_WARNING,
-                        &(const struct log_fields){.reason = reason_to_string(REASON_DISK_OF_NO_DEVICE)},
-                        "%s", disk->detail);
-                device_store_note_disk(
-                        manager->store, disk->number, EVENT_WARNING, REASON_DISK_OF_NO_DEVICE, disk->detail);
-        }
 }
 
 /* A client is answered when both looks are done. */
@@ -124,7 +105,7 @@ static void on_foreign_seen(void *userdata)
         manager->scanning = false;
         (void)adoptables_join(&manager->host.adoptable, &manager->host.foreign);
         (void)record_keeper_show_disks(manager->record_keeper, &manager->host.foreign);
-        report_foreign_disks(manager);
+        manager_report_disks(&manager->host.foreign, manager->store);
         answer_host(manager);
 }
 
@@ -252,6 +233,21 @@ static int open_driver_keeper(struct manager *manager, uint64_t ignored_features
                 &manager->driver_keeper);
 }
 
+/* At the start the driver is asked after this, so that the first pass has the devices of the files. */
+static void on_files_applied(void *userdata)
+{
+        struct manager *manager = userdata;
+        int r = driver_keeper_start(manager->driver_keeper);
+
+        if (r < 0)
+                (void)sd_event_exit(manager->event, r);
+        if (manager->reloading) {
+                manager->reloading = false;
+                service_state_ready();
+        }
+        service_line_changed(manager->service_line);
+}
+
 static void on_boot_pass_done(void *userdata)
 {
         struct manager *manager = userdata;
@@ -261,6 +257,7 @@ static void on_boot_pass_done(void *userdata)
         if (manager->api)
                 api_boot_pass_done(manager->api);
         service_state_ready();
+        declared_devices_boot_pass_done(manager->declared);
         (void)look_for_disks(manager); /* now the disks of this ublkd are known */
         api_look_at_state(manager);
 }
@@ -268,7 +265,8 @@ static void on_boot_pass_done(void *userdata)
 /* Read again what can change while ublkd runs. */
 static void on_reload(struct manager *manager)
 {
-        if (manager->boot_pass_done)
+        manager->reloading = manager->boot_pass_done;
+        if (manager->reloading)
                 service_state_reloading();
         config_reload_begin(manager->config_reload);
 }
@@ -287,13 +285,13 @@ static void on_config_applied(
 
         log_set_level(values->log_level);
         api_set_policy(manager->api, readers, values->refuse_unstable_paths);
+        declared_devices_set_policy(manager->declared, values->refuse_unstable_paths);
 }
 
-/* Before the first pass is done ublkd is not ready, whatever it has reloaded. */
+/* on_files_applied() follows. */
 static void on_config_done(void *userdata)
 {
-        if (((struct manager *)userdata)->boot_pass_done)
-                service_state_ready();
+        declared_devices_apply(((struct manager *)userdata)->declared);
 }
 
 static int open_config_reload(struct manager *manager, const struct manager_options *options)
@@ -460,6 +458,28 @@ static int open_reconciler(struct manager *manager)
                 &manager->reconciler);
 }
 
+static int open_declared(struct manager *manager, const struct manager_options *options)
+{
+        return declared_devices_new(
+                &(struct declared_devices_config){
+                        .declared = {.event = manager->event,
+                                     .store = manager->store,
+                                     .dirs = options->devices_dirs,
+                                     .dir_count = options->devices_dir_count,
+                                     .refuse_unstable_paths = options->refuse_unstable_paths,
+                                     .checks = {.disk_search = manager->disk_search,
+                                        .read_reach = api_read_reach,
+                                        .try_spec = api_try_spec,
+                                        .end_preflight = spec_preflight_end,
+                                        .userdata = manager}},
+                        .host = &manager->host,
+                        .record_keeper = manager->record_keeper,
+                        .applied = on_files_applied,
+                        .userdata = manager,
+        },
+                &manager->declared);
+}
+
 static int open_foreign_scan(struct manager *manager)
 {
         return foreign_scan_new(
@@ -531,13 +551,16 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_runtime_guard(manager);
         if (r >= 0)
-                r = open_driver_keeper(manager, options->ignored_features); /* opens the reconciler, too */
+                r = open_declared(manager, options);
+        if (r >= 0)
+                r = open_driver_keeper(manager, options->ignored_features);
         if (r >= 0)
                 r = open_api(manager, options, problems);
         if (r >= 0)
                 r = open_config_reload(manager, options);
         if (r < 0)
                 return r;
+        declared_devices_apply(manager->declared); /* then the driver is asked, and the reconciler opened */
         *ret = TAKE_PTR(manager);
         return 0;
 }
@@ -548,6 +571,7 @@ struct manager *manager_free(struct manager *manager)
                 return NULL;
         config_reload_free(manager->config_reload);
         api_free(manager->api);
+        declared_devices_free(manager->declared);
         runtime_guard_free(manager->runtime_guard);
         disk_watch_free(manager->disk_watch);
         reconciler_free(manager->reconciler);

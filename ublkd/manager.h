@@ -24,6 +24,8 @@ struct manager_options {
         bool refuse_unstable_paths; /* in a spec: api.h */
         struct api_readers readers;
         struct worker_confinement confinement;
+        const char *const *devices_dirs; /* of files that describe devices; the most important first */
+        size_t devices_dir_count;
         size_t listen_count; /* 0: the sockets from systemd, else RUNTIME_DIR/ublkd.sock */
 };
 

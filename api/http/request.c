@@ -4,7 +4,7 @@
 
 #include "api/http/accept.h"
 #include "api/http/hold.h"
-#include "api/http/json_check.h"
+#include "ublkd/values/json_check.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"

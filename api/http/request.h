@@ -14,7 +14,6 @@
 #include <microhttpd.h>
 
 enum {
-        DEVICES_MAX = 10000,
         BODY_MAX = 1024 * 1024,
         BODY_DRAIN_MAX =
                 16 * 1024 * 1024, /* bytes; many clients read an answer only after they have sent all */

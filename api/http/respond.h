@@ -41,6 +41,7 @@ enum problem_type {
         PROBLEM_TOO_MANY_CONNECTIONS,
         PROBLEM_INVALID_REQUEST,
         PROBLEM_RECORD_OUTDATED,
+        PROBLEM_OWNED_BY_FILE,
         _PROBLEM_TYPE_MAX
 };
 

@@ -5,6 +5,7 @@
 #include "api/held/turns.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
+#include "ublkd/store/device_change.h"
 
 #include <stdio.h>
 #include <string.h>

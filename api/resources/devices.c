@@ -12,6 +12,7 @@
 #include "api/http/server.h"
 #include "api/held/wait.h"
 #include "ublkd/kernel/kernel_feature.h"
+#include "ublkd/store/device_change.h"
 #include "ublkd/base/utf8.h"
 
 #include <stdio.h>
@@ -41,6 +42,26 @@ static bool check_current(struct request *request, const struct device_record *r
         if (record->age != RECORD_CURRENT && !may_go)
                 reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s", record->status.message);
         return record->age == RECORD_CURRENT || may_go;
+}
+
+static void reply_owned(struct request *request, const struct device_record *record)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        (void)device_record_refuse_owned(record, &problems);
+        reply_problems(request, PROBLEM_OWNED_BY_FILE, &problems);
+}
+
+/* Return true if the request may remove the device, or replace its spec by `spec` (NULL: remove). Else a file owns it,
+ * and there is a reply. A repetition of the same spec changes nothing. `record` may be NULL: a new device. */
+static bool check_owner(
+        struct request *request, const struct device_record *record, const struct device_spec *spec)
+{
+        if (!record || !device_record_is_owned(record)
+                || (spec && record->spec && device_spec_equal(record->spec, spec)))
+                return true;
+        reply_owned(request, record);
+        return false;
 }
 
 /* Parse `document` (taken over) as a spec. 0; -errno with a reply. */
@@ -89,16 +110,6 @@ static int parse_patch(struct request *request, const struct device_record *reco
         return r;
 }
 
-/* Return the number of the device's disk; -1: it has none. Before the first look, and for a record that
- * cannot be used, the status knows of no disk although there may be one. */
-static int disk_number(const struct device_record *record)
-{
-        bool known = record->spec && record->status.phase != PHASE_PENDING
-                     && record->status.phase != PHASE_UNKNOWN && record->age == RECORD_CURRENT;
-
-        return known && !record->status.disk ? -1 : record->number;
-}
-
 /* The sentence does not advise `force`, which destroys: the documents explain it. */
 static void reply_in_use(struct request *request, const struct disk_answer *answer, const char *what)
 {
@@ -119,7 +130,7 @@ static void reply_in_use(struct request *request, const struct disk_answer *answ
 static const struct disk_answer *find_users(struct request *request, const struct device_record *record)
 {
         static const struct disk_answer no_disk = {.number = -1, .use = DISK_UNUSED, .text = ""};
-        int number = disk_number(record);
+        int number = device_disk_number(record);
 
         if (number < 0 || !request->api->config.disk_search)
                 return &no_disk;
@@ -143,17 +154,20 @@ static const char disabling[] = "Disabling the device would remove its disk",
 static bool check_replaceable(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
 {
-        const struct disk_now disk = device_record_disk(record);
-        struct disk_change change = {.field = "target"};
+        struct disk_change change;
         char what[160];
 
         if (record->deleting) /* the store refuses it */
                 return true;
-        if (record->spec && record->spec->options.enabled && !spec->options.enabled)
+        switch (device_change_of(record, spec, &change)) {
+        case CHANGE_DISABLES:
                 return last_copy_may_go(request, record, disabling)
                        && check_unused(request, record, disabling);
-        if (record->spec && !device_spec_needs_new_disk(record->spec, spec, &disk, &change))
+        case CHANGE_IN_PLACE:
                 return true;
+        case CHANGE_REPLACES_DISK:
+                break;
+        }
         snprintf(what, sizeof(what), "Changing '%s' needs a new disk%s%s%s", change.field,
                 change.why ? " (" : "", change.why ? change.why : "", change.why ? ")" : "");
         return new_disk_keeps_store(request, record, spec, what) && spec_check(request, record, spec)
@@ -170,6 +184,7 @@ static void reply_put_failure(struct request *request, int error, const struct p
                 {ESTALE,     PROBLEM_PRECONDITION_FAILED},
                 {EBUSY,      PROBLEM_BEING_REMOVED      },
                 {EUCLEAN,    PROBLEM_RECORD_OUTDATED    },
+                {EPERM,      PROBLEM_OWNED_BY_FILE      },
                 {EADDRINUSE, PROBLEM_NUMBER_TAKEN       },
                 {ENOSPC,     PROBLEM_STORE_FULL         },
                 {ENOLINK,    PROBLEM_DATABASE_GONE      },
@@ -231,7 +246,7 @@ void handle_device_create(struct request *request)
                 return;
         record = device_store_get(store_of(request), spec->options.name);
         if (precondition_read(request, record, &condition) >= 0 && (record || check_room(request))
-                && path_is_allowed(request, record, spec))
+                && check_owner(request, record, spec) && path_is_allowed(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
@@ -252,8 +267,8 @@ void handle_device_put(struct request *request)
         if (parse_spec(request, request->name, &spec) < 0)
                 return;
         record = device_store_get(store_of(request), request->name);
-        if (precondition_read(request, record, &condition) < 0 || !path_is_allowed(request, record, spec)
-                || (record && !check_current(request, record)))
+        if (precondition_read(request, record, &condition) < 0 || !check_owner(request, record, spec)
+                || !path_is_allowed(request, record, spec) || (record && !check_current(request, record)))
                 return;
         if (record ? check_replaceable(request, record, spec) : check_room(request))
                 put_spec(request, TAKE_PTR(spec), &condition);
@@ -273,8 +288,8 @@ void handle_device_patch(struct request *request)
                         "replace the spec with 'ublkctl apply' (PUT).");
                 return;
         }
-        if (parse_patch(request, record, &spec) >= 0 && path_is_allowed(request, record, spec)
-                && check_replaceable(request, record, spec))
+        if (parse_patch(request, record, &spec) >= 0 && check_owner(request, record, spec)
+                && path_is_allowed(request, record, spec) && check_replaceable(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
@@ -332,7 +347,8 @@ void handle_device_delete(struct request *request)
         const struct device_record *record = find_device(request);
         int r;
 
-        if (!record || !precondition_holds(request, record) || !check_current(request, record))
+        if (!record || !precondition_holds(request, record) || !check_current(request, record)
+                || !check_owner(request, record, NULL))
                 return;
         if (request->query.dry_run) {
                 rehearse_delete(request, record);

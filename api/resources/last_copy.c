@@ -4,7 +4,7 @@
 
 #include "api/http/respond.h"
 #include "api/http/server.h"
-#include "api/resources/path_policy.h"
+#include "ublkd/store/device_change.h"
 
 #include <string.h>
 
@@ -32,25 +32,18 @@ bool last_copy_may_go(struct request *request, const struct device_record *recor
         return false;
 }
 
-static bool names_another_path(const struct device_record *record, const struct device_spec *spec)
-{
-        const char *before = record->spec ? spec_path(record->spec) : NULL, *now = spec_path(spec);
-
-        return !before || !now || strcmp(before, now) != 0;
-}
-
 bool new_disk_keeps_store(struct request *request, const struct device_record *record,
         const struct device_spec *spec, const char *what)
 {
         if (!last_copy_may_go(request, record, what))
                 return false;
-        if (request->query.last_copy == LAST_COPY_DROP || names_another_path(record, spec)
-                || reach_of(request, record) != BACKING_REACH_ELSEWHERE)
+        if (request->query.last_copy == LAST_COPY_DROP
+                || !device_change_loses_store(record, spec, reach_of(request, record)))
                 return true;
         reply_problem(request, PROBLEM_PATH_ELSEWHERE,
                 "%s, and %s does not lead to the store of /dev/ublkb%d any more, so the new disk would not "
                 "have its data. Bring the store back to this path, or give its present path in the same "
                 "change (target.path), and repeat.",
-                what, spec_path(spec), record->number);
+                what, device_spec_path(spec), record->number);
         return false;
 }

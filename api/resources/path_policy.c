@@ -4,28 +4,11 @@
 
 #include "api/http/respond.h"
 #include "api/http/server.h"
-#include "ublkd/kernel/kernel_name.h"
-#include "ublkd/values/path_text.h"
-
-#include <string.h>
+#include "ublkd/store/device_change.h"
 
 const char *path_policy_to_string(bool refuse)
 {
         return refuse ? "refuse" : "warn";
-}
-
-const char *spec_path(const struct device_spec *spec)
-{
-        const cJSON *target = spec ? cJSON_GetObjectItemCaseSensitive(spec->document, "target") : NULL;
-
-        return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target, "path"));
-}
-
-static bool is_kept(const struct device_record *record, const char *path)
-{
-        const char *before = record ? spec_path(record->spec) : NULL;
-
-        return before && strcmp(before, path) == 0;
 }
 
 static void refuse(struct request *request, const char *path)
@@ -46,18 +29,16 @@ static void refuse(struct request *request, const char *path)
 bool path_is_allowed(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
 {
-        const char *path = spec_path(spec);
-        _cleanup_free_ char *clean = NULL;
         int r;
 
-        if (!request->api->config.refuse_unstable_paths || !path || is_kept(record, path))
+        if (!request->api->config.refuse_unstable_paths)
                 return true;
-        r = path_make_absolute("/", path, &clean);
-        if (r >= 0 && !kernel_name_may_change(clean))
+        r = device_spec_path_is_unstable(record, spec);
+        if (r == 0)
                 return true;
         if (r < 0)
                 reply_error(request, r, "Cannot read the spec");
         else
-                refuse(request, path);
+                refuse(request, device_spec_path(spec));
         return false;
 }

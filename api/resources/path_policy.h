@@ -10,7 +10,5 @@
  * `record` (NULL: a new device) already has. Reads the spec only, not the file system. */
 bool path_is_allowed(
         struct request *request, const struct device_record *record, const struct device_spec *spec);
-/* Return the path of the spec's target, which the spec owns; NULL: the target has none. */
-const char *spec_path(const struct device_spec *spec);
 /* Return "warn" or "refuse". */
 const char *path_policy_to_string(bool refuse);

@@ -26,9 +26,14 @@ class Daemon:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [PROGRAM, "--config-root", self.root, "--worker", WORKER, "--state-dir", self.state, "--runtime-dir", self.run],
+                [PROGRAM, "--config-root", self.root, "--worker", WORKER, "--state-dir", self.state,
+                 "--runtime-dir", self.run, *self.arguments()],
                 stdin=subprocess.DEVNULL, stderr=log)
         until(self.answers)
+
+    def arguments(self):
+        """No device of the host that runs the tests."""
+        return ["--devices-dir", self.state.with_name("no-files")]
 
     def answers(self):
         """A socket is there a moment before ublkd listens on it."""

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the fuzzers share: texts, JSON as the API takes it, and how a finding ends the program. */
 #include "tests/fuzz/fuzz.h"
-#include "api/http/json_check.h"
+#include "ublkd/values/json_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

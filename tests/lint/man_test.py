@@ -91,7 +91,7 @@ def test_ublkd_has_the_same_defaults_in_both_places():
     assert told == defaults_in(help_of("ublkd", "--help"), r"\(default: ([^)]+)\)")
     wanted = {
         "--listen", "--state-dir", "--runtime-dir", "--worker", "--unstable-paths", "--worker-uids", "--sandbox",
-        "--readers", "--log-level", "--config-root",
+        "--readers", "--devices-dir", "--log-level", "--config-root",
     }
     assert wanted == set(told)
 

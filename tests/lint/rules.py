@@ -30,6 +30,7 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
     "ublkd/proto/latency_buckets.h",
+    "ublkd/store/device_change.h",
     "ublkd/store/device_store.h",
     "ublkd/store/event_log.h",
 ]
@@ -67,6 +68,8 @@ QUOTED = [
     ("ublkd/store/*", COMMON + rooms("ublkd", "model")),
     ("ublkd/host/*", BASE + rooms("ublkd", "kernel offload model driver store")),
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
+    ("ublkd/declared/declared_plan.[ch]", ["!", "ublkd/declared/declared_plan.h"]),
+    ("ublkd/declared/*", VALUES + rooms("ublkd", "kernel offload model disk_users store")),
     ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload cgroups plan runtime")),
     ("ublkd/reconcile/view/*", COMMON + PROTO + rooms("ublkd", "cgroups model plan driver paths store workers")),
     # the struct that is made of all parts
@@ -118,10 +121,12 @@ UAPI_USERS = ["ublkd/driver/ublk_ctl*", "targets/worker/*", "targets/worker/*/*"
 # log is written to that of ublkd.
 LOGGERS = [
     "ublkd/base/log.[ch]",
+    "ublkd/declared_devices.c",
     "ublkd/main.c",
     "ublkd/manager.c",
     "ublkd/config_reload.c",
     "ublkd/driver_keeper.c",
+    "ublkd/manager_reports.c",
     "ublkd/optional_parts.c",
     "ublkd/reader_group.c",
     "ublkd/runtime_guard.c",

@@ -87,6 +87,18 @@ int setting_parse_runtime_directory(const char *text, bool in_file, struct setti
         return parse_path(text, in_file, &values->runtime_directory);
 }
 
+int setting_parse_devices_directory(const char *text, bool in_file _unused_, struct setting_values *values)
+{
+        const char *path;
+
+        if (parse_path(text, true, &path) < 0 || text[strlen(text) - 1] == '/')
+                return -EINVAL;
+        if (values->devices_dir_count == SETTING_DIRS_MAX)
+                return -E2BIG;
+        values->devices_dirs[values->devices_dir_count++] = path;
+        return 0;
+}
+
 int setting_parse_worker(const char *text, bool in_file, struct setting_values *values)
 {
         return parse_path(text, in_file, &values->worker);

@@ -6,13 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SETTING_LISTEN_MAX = 16 };
+enum { SETTING_LISTEN_MAX = 16, SETTING_DIRS_MAX = 16 };
 
 /* Texts belong to the text that was parsed. */
 struct setting_values {
         const char *listen[SETTING_LISTEN_MAX];
         size_t listen_count;
         const char *state_directory, *runtime_directory;
+        const char *devices_dirs[SETTING_DIRS_MAX];
+        size_t devices_dir_count;   /* 0: the usual ones */
         const char *worker;         /* NULL: ublkd chooses */
         uint64_t ignored_features;  /* bit N: kernel_feature_name(N) */
         bool refuse_unstable_paths; /* do not warn, refuse */
@@ -28,5 +30,5 @@ struct setting_values {
 typedef int setting_parse(const char *text, bool in_file, struct setting_values *values);
 
 setting_parse setting_parse_listen, setting_parse_state_directory, setting_parse_runtime_directory,
-        setting_parse_worker, setting_parse_ignored_feature, setting_parse_unstable_paths,
+        setting_parse_devices_directory, setting_parse_worker, setting_parse_ignored_feature, setting_parse_unstable_paths,
         setting_parse_readers, setting_parse_worker_uids, setting_parse_sandbox, setting_parse_log_level;

@@ -21,6 +21,7 @@ static const char *const type_names[] = {
         [CONDITION_RESOURCES] = "Resources",
         [CONDITION_STABLE_PATH] = "StablePath",
         [CONDITION_PARTITIONS] = "Partitions",
+        [CONDITION_SOURCE] = "Source",
 };
 static_assert(ARRAY_SIZE(type_names) == _CONDITION_MAX, "every condition has a name");
 

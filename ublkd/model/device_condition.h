@@ -21,6 +21,7 @@ enum condition_type {
         CONDITION_RESOURCES,           /* device_group.c */
         CONDITION_STABLE_PATH,         /* stable_path.c */
         CONDITION_PARTITIONS,          /* device_partitions.c */
+        CONDITION_SOURCE,              /* source_condition.c */
         _CONDITION_MAX
 };
 

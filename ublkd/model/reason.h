@@ -135,6 +135,11 @@ enum condition_reason {
         REASON_BACKING_ACCEPTED,
         REASON_NUMBER_RELEASED,
         REASON_ADOPTED,
+        /* Devices that files describe. */
+        REASON_OWNED_BY_FILE,
+        REASON_FILE_INVALID,
+        REASON_FILE_REFUSED,
+        REASON_FILE_GONE,
         /* An unknown name above REASONS_UNKNOWN_MAX. */
         REASON_OTHER,
         _REASON_MAX

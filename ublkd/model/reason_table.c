@@ -425,6 +425,23 @@ const struct reason_info reason_table[] = {
                 .meaning = "ublkd took the record from the runtime directory, and manages the device from now on.",
                 .advice = "Nothing." },
 
+        [REASON_OWNED_BY_FILE] = { "OwnedByFile",
+                .meaning = "A file in a directory devices.d describes the device, and the API does not change it.",
+                .advice = "To change the device, edit the file that the message names, and run 'systemctl reload "
+                          "ublkd'." },
+        [REASON_FILE_INVALID] = { "FileInvalid", .weight = REASON_ALARMING,
+                .meaning = "The file that describes the device cannot be read or is invalid; the device keeps its "
+                           "last good spec.",
+                .advice = "Correct the file at the line that the message names, and run 'systemctl reload ublkd'." },
+        [REASON_FILE_REFUSED] = { "FileRefused", .weight = REASON_ALARMING,
+                .meaning = "The file that describes the device has another spec, which cannot be applied now.",
+                .advice = "Do what the message says, and run 'systemctl reload ublkd'; or put the old spec back into "
+                          "the file." },
+        [REASON_FILE_GONE] = { "FileGone", .weight = REASON_ALARMING,
+                .meaning = "The file that described the device is gone, and the disk stays because it is in use.",
+                .advice = "To keep the device, put the file back; else unmount the disk: ublkd removes it once it is "
+                          "not in use any more." },
+
         [REASON_OTHER] = { "Other",
                 .meaning = "Another version of ublkd or of its worker gave a reason that this version does not know.",
                 .advice = "Read the message." },

@@ -16,6 +16,7 @@
 #include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/view/device_report.h"
 #include "ublkd/base/clock.h"
+#include "ublkd/reconcile/view/source_condition.h"
 #include "ublkd/reconcile/view/stable_path.h"
 #include "ublkd/reconcile/view/user_request.h"
 
@@ -28,6 +29,12 @@ static int stable_path(
                 device->process.worker ? worker_proc_params(device->process.worker) : NULL;
 
         return stable_path_condition(record, params, device->view.facts.kernel, ret);
+}
+
+static int source(const struct managed_device *device _unused_, const struct device_record *record,
+        struct device_condition *ret)
+{
+        return source_condition(record, ret);
 }
 
 /* Make an event before the condition becomes False, or gets another message. */
@@ -50,6 +57,7 @@ static int (*const writers[_CONDITION_MAX])(const struct managed_device *device,
         [CONDITION_RESOURCES] = device_group_condition,
         [CONDITION_STABLE_PATH] = stable_path,
         [CONDITION_PARTITIONS] = device_partitions_condition,
+        [CONDITION_SOURCE] = source,
 };
 
 static int fill_conditions(const struct managed_device *device, const struct device_record *record,

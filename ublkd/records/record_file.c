@@ -51,6 +51,7 @@ static const struct member members[] = {
         {.name = "backingNow", .kind = MEMBER_TEXT, AT(record.backing.boot)},
         {.name = "backingLasting", .kind = MEMBER_TEXT, AT(record.backing.lasting)},
         {.name = "backingBoot", .kind = MEMBER_TEXT, AT(record.backing_boot)},
+        {.name = "source", .kind = MEMBER_STRING, .optional = true, AT(record.source)},
 };
 /* clang-format on */
 
@@ -253,7 +254,8 @@ static bool is_alike(const struct record_file *file, const struct device_record 
 {
         const struct device_record *other = &file->record;
 
-        return !file->removed && other->generation == record->generation && other->epoch == record->epoch
+        return !file->removed && device_record_has_source(other, record->source)
+               && other->generation == record->generation && other->epoch == record->epoch
                && other->restart == record->restart && other->number == record->number
                && other->deleting == record->deleting && strcmp(other->name, record->name) == 0
                && backing_identity_equal(&other->backing, &record->backing) && record->spec

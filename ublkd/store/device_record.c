@@ -74,6 +74,8 @@ void device_record_clear(struct device_record *record)
 {
         free(record->name);
         free(record->quarantine);
+        free(record->source);
+        free(record->source_trouble);
         device_spec_free(record->spec);
         device_status_clear(&record->status);
         *record = (struct device_record){};
@@ -201,6 +203,21 @@ int device_record_check(const struct device_record *record, const struct put_con
         return 0;
 }
 
+bool device_record_has_source(const struct device_record *record, const char *source)
+{
+        return record->source && source ? strcmp(record->source, source) == 0 : !record->source && !source;
+}
+
+int device_record_refuse_owned(const struct device_record *record, struct problem_list *problems)
+{
+        (void)problem_add(problems, EPERM, "", reason_to_string(REASON_OWNED_BY_FILE),
+                "The device %s is described by the file %s, and only that file changes or removes it. Edit "
+                "the file, "
+                "and run 'systemctl reload ublkd'.",
+                record->name, record->source);
+        return -EPERM;
+}
+
 void device_record_restart(struct device_record *record)
 {
         record->restart++;
@@ -218,6 +235,13 @@ struct disk_now device_record_disk(const struct device_record *record)
                 .size = record->status.disk ? record->status.size : 0,
                 .can_grow = kernel_has_feature(record->status.kernel_flags, KERNEL_FEATURE_GROW),
         };
+}
+
+static bool add_source(cJSON *object, const struct device_record *record)
+{
+        return (record->source ? cJSON_AddStringToObject(object, "source", record->source)
+                               : cJSON_AddNullToObject(object, "source"))
+               != NULL;
 }
 
 /* Add the path of the backing store from the spec, if the target has one. */
@@ -242,7 +266,7 @@ cJSON *device_record_to_json(const struct device_record *record)
         if (object && status && spec && add_path(status, spec)
                 && cJSON_AddStringToObject(object, "name", record->name)
                 && cJSON_AddStringToObject(object, "uid", record->uid)
-                && json_add_integer(object, "generation", record->generation)
+                && json_add_integer(object, "generation", record->generation) && add_source(object, record)
                 && cJSON_AddItemToObject(object, "spec", spec)) {
                 spec = NULL;
                 if (cJSON_AddItemToObject(object, "status", status))

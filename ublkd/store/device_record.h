@@ -16,6 +16,15 @@ enum record_age {
         _RECORD_AGE_MAX
 };
 
+/* What the file that owns a device says of it. */
+enum source_state {
+        SOURCE_APPLIED, /* its spec is that of the device */
+        SOURCE_INVALID, /* the file cannot be read or is invalid: the device keeps its last good spec */
+        SOURCE_REFUSED, /* it has another spec, which cannot be applied now */
+        SOURCE_GONE,    /* it has no spec of the device any more, and the disk cannot be removed yet */
+        _SOURCE_STATE_MAX
+};
+
 /* Owned by the store, and valid until the next call that changes the store. Read-only outside the store. */
 struct device_record {
         char *name;
@@ -41,7 +50,10 @@ struct device_record {
         struct device_spec *spec;         /* NULL: quarantined, see `quarantine` */
         char *quarantine;                 /* why the stored record cannot be used, or NULL */
         struct device_status status;      /* not durable */
-        enum record_age age; /* not durable; ublkd does nothing with a device that is not current */
+        char *source;                     /* path of the file that owns the device; NULL: a client made it */
+        enum source_state source_state;   /* not durable; of `source` */
+        char *source_trouble; /* not durable: why it is not SOURCE_APPLIED, one sentence; or NULL */
+        enum record_age age;  /* not durable; ublkd does nothing with a device that is not current */
 };
 
 /* Return whether its disk has its number. The disk of an outdated record may be known to have another one. */
@@ -57,6 +69,7 @@ struct put_condition {
         bool must_not_exist;       /* If-None-Match: * */
         uint64_t match_generation; /* If-Match, 0: any */
         bool match_any;            /* If-Match: * */
+        const char *source;        /* path of the file that the spec comes from; NULL: of a client */
 };
 
 /* Return what the record says about the disk of the device. */
@@ -98,6 +111,17 @@ int device_record_explain_age(const struct device_record *record, struct device_
 
 /* Free what the record owns. */
 void device_record_clear(struct device_record *record);
+
+/* Return whether only the file of the device may change its spec, and remove it. After the file has gone, clients
+ * may. */
+static inline bool device_record_is_owned(const struct device_record *record)
+{
+        return record->source && record->source_state != SOURCE_GONE;
+}
+/* Return whether `source` (NULL: a client) is the source of the record. */
+bool device_record_has_source(const struct device_record *record, const char *source);
+/* Add the problem that a file owns the device. Return -EPERM. */
+int device_record_refuse_owned(const struct device_record *record, struct problem_list *problems);
 
 /* Check `condition` against `record` (NULL: no such device). Return 0, or -ESTALE with one problem. */
 int device_record_check(const struct device_record *record, const struct put_condition *condition,

@@ -133,11 +133,14 @@ static int load_record(void *userdata, const struct device_record *stored, const
         entry->record = *stored;
         entry->record.spec = NULL;
         entry->record.quarantine = NULL;
+        entry->record.source = NULL;
         entry->record.stored_revision = stored->revision;
         entry->record.status = (struct device_status){.number = -1};
         entry->record.name = strdup(stored->name);
         entry->text = strdup(text);
-        if (!entry->record.name || !entry->text)
+        if (stored->source)
+                entry->record.source = strdup(stored->source);
+        if (!entry->record.name || !entry->text || (stored->source && !entry->record.source))
                 return -ENOMEM;
         r = device_record_explain_unseen(&entry->record);
         if (r >= 0)
@@ -281,8 +284,25 @@ int device_store_free_number(const struct device_store *store, int from, const c
         return store_numbers_free(&store->entries, from, name, ret);
 }
 
-static int create_entry(
-        struct device_store *store, struct device_spec *spec, char *text, const struct device_record **ret)
+/* Copy `source` (NULL is fine). Return 0 or -ENOMEM. */
+static int copy_source(const char *source, char **ret)
+{
+        *ret = source ? strdup(source) : NULL;
+        return source && !*ret ? -ENOMEM : 0;
+}
+
+/* Give the record of `changed`, which is stored, its source (taken over) instead of that of `record`. */
+static void take_source(struct device_record *record, struct device_record *changed, char *source)
+{
+        free(record->source);
+        free(record->source_trouble);
+        changed->source = source;
+        changed->source_trouble = NULL;
+        changed->source_state = SOURCE_APPLIED;
+}
+
+static int create_entry(struct device_store *store, struct device_spec *spec, char *text, const char *source,
+        const struct device_record **ret)
 {
         _cleanup_store_entry_ struct store_entry *entry = calloc(1, sizeof(*entry));
         const struct device_event *event;
@@ -295,7 +315,10 @@ static int create_entry(
         if (r < 0)
                 return r;
         entry->record.number = (int)spec->options.id;
-        draft = draft_of_spec(NULL, spec, true);
+        r = copy_source(source, &entry->record.source);
+        if (r < 0)
+                return r;
+        draft = draft_of_spec(NULL, spec, true, source);
         r = device_store_save(store, &entry->record, text, &draft, &event);
         if (r < 0)
                 return r;
@@ -308,15 +331,19 @@ static int create_entry(
 }
 
 static int replace_entry(struct device_store *store, struct store_entry *entry, struct device_spec *spec,
-        char *text, const struct device_record **ret)
+        char *text, const char *source, const struct device_record **ret)
 {
         struct device_record *record = &entry->record, changed = *record;
+        _cleanup_free_ char *owner = NULL;
         const struct device_event *event;
         struct event_draft draft;
         const struct disk_now disk = device_record_disk(record);
-        int r;
+        int r = copy_source(source, &owner);
 
+        if (r < 0)
+                return r;
         changed.generation++;
+        changed.source = owner;
         if (!record->spec || device_spec_needs_new_disk(record->spec, spec, &disk, NULL)) {
                 changed.epoch++;
                 changed.held_boot[0] = '\0'; /* there will be no old disk to hold */
@@ -335,7 +362,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                 if (r < 0)
                         return r;
         }
-        draft = draft_of_spec(record, spec, changed.epoch != record->epoch);
+        draft = draft_of_spec(record, spec, changed.epoch != record->epoch, source);
         r = device_store_save(store, &changed, text, &draft, &event);
         if (r < 0) {
                 if (record->quarantine)
@@ -347,6 +374,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         free(record->quarantine);
         device_spec_free(record->spec);
         free(entry->text);
+        take_source(record, &changed, TAKE_PTR(owner));
         entry->record = changed;
         entry->record.quarantine = NULL;
         entry->record.spec = spec;
@@ -354,6 +382,30 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         store_entries_renumber(&store->entries, entry);
         *ret = &entry->record;
         device_store_announce(store, STORE_SPEC, entry, event);
+        return 0;
+}
+
+/* The spec stays, and another file owns the device now, or a client after the file has gone. */
+static int keep_entry(struct device_store *store, struct store_entry *entry, const char *source)
+{
+        struct device_record changed = entry->record;
+        _cleanup_free_ char *owner = NULL;
+        const struct device_event *event;
+        int r;
+
+        if (device_record_has_source(&entry->record, source)
+                || (!source && device_record_is_owned(&entry->record)))
+                return 0;
+        r = copy_source(source, &owner);
+        if (r < 0)
+                return r;
+        changed.source = owner;
+        r = device_store_save(store, &changed, entry->text, NULL, &event);
+        if (r < 0)
+                return r;
+        take_source(&entry->record, &changed, TAKE_PTR(owner));
+        entry->record = changed;
+        device_store_announce(store, STORE_INTENT, entry, event);
         return 0;
 }
 
@@ -378,6 +430,9 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
         if (r < 0)
                 return r;
         if (entry && entry->record.spec && device_spec_equal(entry->record.spec, spec)) {
+                r = keep_entry(store, entry, condition->source);
+                if (r < 0)
+                        return r;
                 device_spec_free(spec);
                 *ret = &entry->record;
                 *ret_outcome = PUT_UNCHANGED;
@@ -386,7 +441,8 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
         text = json_print(spec->document);
         if (!text)
                 return -ENOMEM;
-        r = entry ? replace_entry(store, entry, spec, text, ret) : create_entry(store, spec, text, ret);
+        r = entry ? replace_entry(store, entry, spec, text, condition->source, ret)
+                  : create_entry(store, spec, text, condition->source, ret);
         if (r < 0) {
                 (void)problem_add(problems, -r, "", r == -ENOSPC ? "DiskFull" : "NotStored",
                         "Storing the device failed: %s. Nothing was changed; %s.", strerror(-r),

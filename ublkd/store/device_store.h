@@ -119,9 +119,9 @@ int device_store_free_number(const struct device_store *store, int from, const c
 enum put_outcome { PUT_CREATED, PUT_REPLACED, PUT_UNCHANGED };
 
 /* Store `spec` (taken over only on success). Return 0; -EEXIST: mode is PUT_CREATE and the device has another
- * spec; -ESTALE: a precondition does not hold; -EBUSY: the device is being removed; -EADDRINUSE: `id` belongs
- * to another device; -EUCLEAN: the record is not current; -ENOSPC or another -errno of the backend. On failure
- * nothing is changed, and *problems says why. */
+ * spec, or a file would take the device of a client; -ESTALE: a precondition does not hold; -EBUSY: the device is
+ * being removed; -EADDRINUSE: `id` belongs to another device; -EUCLEAN: the record is not current; -EPERM: a file
+ * owns the device; -ENOSPC or another -errno of the backend. On failure nothing is changed, and *problems says why. */
 int device_store_put(struct device_store *store, struct device_spec *spec,
         const struct put_condition *condition, const struct device_record **ret,
         enum put_outcome *ret_outcome, struct problem_list *problems);
@@ -129,6 +129,12 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
 /* Mark the device for removal. force: even if the disk has openers. Return 0 (also if it was marked), -ENOENT,
  * or -errno of the backend. */
 int device_store_request_delete(struct device_store *store, const char *name, bool force);
+/* Mark the device for removal, because the file that described it is gone. Return as above. */
+int device_store_withdraw(struct device_store *store, const char *name);
+/* Set what the file of the device says of it. trouble: why it is not applied, one sentence; NULL: it is. A change
+ * makes an event. Not durable. Return 0, -ENOENT or -ENOMEM. */
+int device_store_set_source_state(
+        struct device_store *store, const char *name, enum source_state state, const char *trouble);
 /* Request a recovery. Return 0, -ENOENT, or -errno of the backend. */
 int device_store_request_recover(struct device_store *store, const char *name);
 

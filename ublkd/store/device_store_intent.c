@@ -3,6 +3,7 @@
  * Each is a column of the record. */
 #include "ublkd/store/device_store_internal.h"
 
+#include "ublkd/base/sentence.h"
 #include "ublkd/store/device_record.h"
 
 #include <stdio.h>
@@ -23,6 +24,51 @@ int device_store_request_delete(struct device_store *store, const char *name, bo
         changed.forced = force;
         return device_store_update(store, entry, &changed, REASON_DELETE_REQUESTED,
                 "A client asked for the removal; ublkd removes the disk and the record.");
+}
+
+int device_store_withdraw(struct device_store *store, const char *name)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        if (entry->record.deleting)
+                return 0;
+        changed = entry->record;
+        changed.deleting = true;
+        return device_store_update(store, entry, &changed, REASON_DELETE_REQUESTED,
+                "The file that described the device is gone, and the disk is not in use; ublkd removes the "
+                "disk and "
+                "the record.");
+}
+
+int device_store_set_source_state(
+        struct device_store *store, const char *name, enum source_state state, const char *trouble)
+{
+        static const enum condition_reason reasons[_SOURCE_STATE_MAX] = {
+                [SOURCE_APPLIED] = REASON_NONE,
+                [SOURCE_INVALID] = REASON_FILE_INVALID,
+                [SOURCE_REFUSED] = REASON_FILE_REFUSED,
+                [SOURCE_GONE] = REASON_FILE_GONE,
+        };
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        char *copy;
+
+        if (!entry)
+                return -ENOENT;
+        if (entry->record.source_state == state && sentence_equal(entry->record.source_trouble, trouble))
+                return 0;
+        copy = trouble ? strdup(trouble) : NULL;
+        if (trouble && !copy)
+                return -ENOMEM;
+        free(entry->record.source_trouble);
+        entry->record.source_trouble = copy;
+        entry->record.source_state = state;
+        if (reasons[state] != REASON_NONE && trouble)
+                (void)device_store_note(store, name, EVENT_WARNING, reasons[state], "%s", trouble);
+        device_store_announce(store, STORE_INTENT, entry, NULL);
+        return 0;
 }
 
 int device_store_request_recover(struct device_store *store, const char *name)

@@ -18,18 +18,33 @@ struct event_draft draft_of(const struct device_record *record, enum event_type 
         };
 }
 
+/* Return what a change of the spec does. */
+static const char *change_message(bool has_disk, bool new_disk, bool by_file)
+{
+        if (!has_disk)
+                return by_file ? "The file of the device changed the spec; the disk does not exist yet and "
+                                 "will be "
+                                 "created from it."
+                               : "A client changed the spec; the disk does not exist yet and will be created "
+                                 "from it.";
+        if (new_disk)
+                return by_file ? "The file of the device changed the spec; ublkd removes the old disk and "
+                                 "creates a "
+                                 "new one."
+                               : "A client changed the spec; ublkd removes the old disk and creates a new "
+                                 "one.";
+        return by_file ? "The file of the device changed the spec; the disk stays, and ublkd applies the "
+                         "changes to it."
+                       : "A client changed the spec; the disk stays, and ublkd applies the changes to it.";
+}
+
 struct event_draft draft_of_spec(
-        const struct device_record *before, const struct device_spec *spec, bool new_disk)
+        const struct device_record *before, const struct device_spec *spec, bool new_disk, bool by_file)
 {
         return (struct event_draft){
                 .reason = before ? REASON_SPEC_CHANGED : REASON_CREATED,
-                .message = !before                ? "ublkd stored the device; it creates the disk next."
-                           : !before->status.disk ? "A client changed the spec; the disk does not exist yet "
-                                                    "and will be created from it."
-                           : new_disk ? "A client changed the spec; ublkd removes the old disk and creates a "
-                                        "new one."
-                                      : "A client changed the spec; the disk stays, and ublkd applies the "
-                                        "changes to it.",
+                .message = before ? change_message(before->status.disk, new_disk, by_file)
+                                  : "ublkd stored the device; it creates the disk next.",
                 .labels = spec->options.labels,
                 .asked = true,
         };

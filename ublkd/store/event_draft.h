@@ -18,9 +18,9 @@ struct event_draft {
 struct event_draft draft_of(const struct device_record *record, enum event_type type,
         enum condition_reason reason, const char *message);
 /* Return the draft for a new spec. before: the record until now; NULL: a new device. new_disk: the change
- * needs a new disk. */
+ * needs a new disk; by_file: a file asked for it. */
 struct event_draft draft_of_spec(
-        const struct device_record *before, const struct device_spec *spec, bool new_disk);
+        const struct device_record *before, const struct device_spec *spec, bool new_disk, bool by_file);
 /* Return the draft for the change from the status of `record` to `to`; REASON_NONE if phase and reason
  * stay. */
 struct event_draft draft_of_status(const struct device_record *record, const struct device_status *to);

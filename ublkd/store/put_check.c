@@ -2,6 +2,28 @@
 /* Checks a put against the other devices and the preconditions of the client. */
 #include "ublkd/store/put_check.h"
 
+static bool is_same_spec(const struct device_record *record, const struct device_spec *spec)
+{
+        return record->spec && device_spec_equal(record->spec, spec);
+}
+
+/* A client may repeat the spec of a device that a file owns, and a file may not take the device of a client. */
+static int check_source(const struct device_spec *spec, const struct device_record *record,
+        const char *source, struct problem_list *problems)
+{
+        if (!source)
+                return !device_record_is_owned(record) || is_same_spec(record, spec)
+                               ? 0
+                               : device_record_refuse_owned(record, problems);
+        if (record->source)
+                return 0;
+        (void)problem_add(problems, EEXIST, "/name", "NameTaken",
+                "The file %s describes the device %s, which a client of the API has made, so the file is not "
+                "applied. Remove the device ('ublkctl remove') or give the file another name of a device.",
+                source, record->name);
+        return -EEXIST;
+}
+
 int put_check(const struct device_spec *spec, const struct device_record *record,
         const struct device_record *owner, const struct put_condition *condition,
         struct problem_list *problems)
@@ -21,8 +43,10 @@ int put_check(const struct device_spec *spec, const struct device_record *record
                         "The device %s is being removed; try again after its removal.", name);
                 return -EBUSY;
         }
-        if (record && condition->mode == PUT_CREATE
-                && !(record->spec && device_spec_equal(record->spec, spec))) {
+        r = record ? check_source(spec, record, condition->source, problems) : 0;
+        if (r < 0)
+                return r;
+        if (record && condition->mode == PUT_CREATE && !is_same_spec(record, spec)) {
                 (void)problem_add(problems, EEXIST, "/name", "NameTaken",
                         "The device %s exists with another spec; change that device, or choose another "
                         "name.",

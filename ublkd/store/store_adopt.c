@@ -32,9 +32,17 @@ static int fill_entry(
         *record = *from;
         record->spec = NULL;
         record->quarantine = NULL;
+        record->source = NULL;
+        record->source_trouble = NULL;
+        record->source_state = SOURCE_APPLIED;
         record->status = (struct device_status){.number = -1};
         record->age = RECORD_CURRENT;
         record->name = strdup(name);
+        if (from->source) {
+                record->source = strdup(from->source);
+                if (!record->source)
+                        return -ENOMEM;
+        }
         entry->text = renamed ? rename_spec(text, name) : strdup(text);
         if (!record->name || !entry->text)
                 return -ENOMEM;

@@ -6,6 +6,7 @@
  * newer ublkd, nor its write-ahead log. */
 #include "ublkd/store/database_file.h"
 #include "ublkd/store/device_store.h"
+#include "ublkd/store/store_migrations.h"
 #include "ublkd/store/store_sqlite_events.h"
 
 #include <assert.h>
@@ -18,51 +19,6 @@
 #include <sys/stat.h>
 
 enum { APPLICATION_ID = 0x75626c6b /* "ublk" */, WAL_KEEP_BYTES = 4 * 1024 * 1024 };
-
-/* migrations[N] converts a database from user_version N to N + 1. Do not change a released migration: add
- * another one. */
-static const char *const migrations[] = {
-        "CREATE TABLE store (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL) STRICT;"
-        "INSERT INTO store VALUES (1, 0);"
-        "CREATE TABLE device ("
-        " name TEXT PRIMARY KEY NOT NULL,"
-        " uid TEXT NOT NULL UNIQUE,"
-        " generation INTEGER NOT NULL,"
-        " revision INTEGER NOT NULL,"
-        " epoch INTEGER NOT NULL,"
-        " number INTEGER UNIQUE,"     /* NULL: none yet */
-        " deleting INTEGER NOT NULL," /* 2: even if the disk has openers */
-        " recover_requested INTEGER NOT NULL,"
-        " held_boot TEXT NOT NULL,"
-        " created_at INTEGER NOT NULL,"
-        " spec TEXT NOT NULL"
-        ") STRICT, WITHOUT ROWID;",
-        "ALTER TABLE device ADD COLUMN restart INTEGER NOT NULL DEFAULT 0;",
-        "ALTER TABLE store ADD COLUMN compacted INTEGER NOT NULL DEFAULT 0;" /* events up to that revision */
-        "CREATE TABLE event ("
-        " first_revision INTEGER PRIMARY KEY NOT NULL,"
-        " revision INTEGER NOT NULL,"
-        " first_at INTEGER NOT NULL,"
-        " last_at INTEGER NOT NULL,"
-        " count INTEGER NOT NULL,"
-        " type TEXT NOT NULL,"
-        " device TEXT NOT NULL,"
-        " uid TEXT NOT NULL,"
-        " reason TEXT NOT NULL,"
-        " message TEXT NOT NULL,"
-        " labels TEXT" /* NULL: none */
-        ") STRICT;",
-        "ALTER TABLE device ADD COLUMN restart_refused INTEGER NOT NULL DEFAULT 0;",
-        /* struct backing_identity; the basis 0 and empty tokens: none */
-        "ALTER TABLE device ADD COLUMN backing_basis INTEGER NOT NULL DEFAULT 0;"
-        "ALTER TABLE device ADD COLUMN backing_is_disk INTEGER NOT NULL DEFAULT 0;"
-        "ALTER TABLE device ADD COLUMN backing_now TEXT NOT NULL DEFAULT '';"
-        "ALTER TABLE device ADD COLUMN backing_lasting TEXT NOT NULL DEFAULT '';"
-        "ALTER TABLE device ADD COLUMN backing_boot TEXT NOT NULL DEFAULT '';",
-        /* identity of the database */
-        ("ALTER TABLE store ADD COLUMN database TEXT NOT NULL DEFAULT '';"
-         "UPDATE store SET database = lower(hex(randomblob(16)));"),
-};
 
 enum statement {
         STATEMENT_BEGIN,
@@ -81,8 +37,9 @@ static const char *const statement_texts[] = {
         [STATEMENT_SAVE] =
                 "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
                 " recover_requested, held_boot, created_at, spec, restart, restart_refused,"
-                " backing_basis, backing_is_disk, backing_now, backing_lasting, backing_boot)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)"
+                " backing_basis, backing_is_disk, backing_now, backing_lasting, backing_boot, source)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
+                "?19)"
                 " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
                 " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number,"
                 " deleting = excluded.deleting, recover_requested = excluded.recover_requested,"
@@ -90,7 +47,7 @@ static const char *const statement_texts[] = {
                 " restart = excluded.restart, restart_refused = excluded.restart_refused,"
                 " backing_basis = excluded.backing_basis, backing_is_disk = excluded.backing_is_disk,"
                 " backing_now = excluded.backing_now, backing_lasting = excluded.backing_lasting,"
-                " backing_boot = excluded.backing_boot",
+                " backing_boot = excluded.backing_boot, source = excluded.source",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
 };
@@ -273,6 +230,7 @@ static int sqlite_save(void *context, const struct device_record *record, const 
         (void)sqlite3_bind_text(save, 16, record->backing.boot, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 17, record->backing.lasting, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 18, record->backing_boot, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 19, record->source ? record->source : "", -1, SQLITE_STATIC);
         r = run(store, STATEMENT_SAVE);
         if (r >= 0)
                 r = set_revision(store, revision);
@@ -357,6 +315,8 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
         snprintf(record.uid, sizeof(record.uid), "%s", column_text(row, 1));
         snprintf(record.held_boot, sizeof(record.held_boot), "%s", column_text(row, 8));
         load_backing(row, &record);
+        if (*column_text(row, 18)) /* borrowed, as the name is */
+                record.source = (char *)column_text(row, 18);
         return each(userdata, &record, column_text(row, 10));
 }
 
@@ -388,7 +348,7 @@ static int sqlite_load(void *context, load_each each, void *userdata, struct sto
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot, created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, "
                 "backing_now,"
-                " backing_lasting, backing_boot FROM device ORDER BY name",
+                " backing_lasting, backing_boot, source FROM device ORDER BY name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);
@@ -449,10 +409,10 @@ static int migrate(struct store_sqlite *store, int64_t version)
         char text[96];
         int r = execute(store, "BEGIN EXCLUSIVE");
 
-        for (size_t i = (size_t)version; r >= 0 && i < ARRAY_SIZE(migrations); i++)
-                r = execute(store, migrations[i]);
+        for (size_t i = (size_t)version; r >= 0 && i < store_migration_count; i++)
+                r = execute(store, store_migrations[i]);
         snprintf(text, sizeof(text), "PRAGMA application_id = %d; PRAGMA user_version = %zu; COMMIT",
-                APPLICATION_ID, ARRAY_SIZE(migrations));
+                APPLICATION_ID, store_migration_count);
         if (r >= 0)
                 r = execute(store, text);
         if (r < 0 && !sqlite3_get_autocommit(store->db))
@@ -527,12 +487,12 @@ static int open_store(const char *path, struct store_sqlite *store)
         version = read_version(store);
         if (version < 0)
                 return (int)version;
-        if (version > (int64_t)ARRAY_SIZE(migrations))
+        if (version > (int64_t)store_migration_count)
                 return -EPROTONOSUPPORT;
         r = check_integrity(store);
         if (r >= 0)
                 r = configure(store);
-        if (r >= 0 && version < (int64_t)ARRAY_SIZE(migrations))
+        if (r >= 0 && version < (int64_t)store_migration_count)
                 r = migrate(store, version);
         if (r >= 0) /* it can be written */
                 r = execute(store, "BEGIN IMMEDIATE; UPDATE store SET revision = revision; COMMIT");

@@ -107,6 +107,24 @@ static enum outcome compare(struct context *context, const char *name, const cJS
         return count ? OUTCOME_CHANGED : OUTCOME_UNCHANGED;
 }
 
+/* Return the file that alone may change the device, or NULL. When the file has gone, a client may. */
+static const char *owner_of(const cJSON *device)
+{
+        const char *source = json_text(device, "source"),
+                   *reason = json_text(json_condition(device, "Source"), "reason");
+
+        return source && (!reason || strcmp(reason, "FileGone") != 0) ? source : NULL;
+}
+
+static enum exit_status refuse_owned(const char *name, const char *owner)
+{
+        print_safely(stdout, name);
+        fputs(" owned by ", stdout);
+        print_safely(stdout, owner);
+        puts(", would be refused");
+        return STATUS_REFUSED;
+}
+
 /* `device`: its present state; NULL: it does not exist. */
 static enum exit_status rehearse(
         struct context *context, const char *name, const cJSON *device, const cJSON *spec)
@@ -120,7 +138,8 @@ static enum exit_status rehearse(
         if (!device)
                 print_outcome(context, name, OUTCOME_CREATED);
         else if (compare(context, name, json_find(device, "spec"), spec) == OUTCOME_CHANGED)
-                return dry_run_tell_of_disk(context, device, spec);
+                return owner_of(device) ? refuse_owned(name, owner_of(device))
+                                        : dry_run_tell_of_disk(context, device, spec);
         return STATUS_OK;
 }
 

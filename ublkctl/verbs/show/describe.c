@@ -286,7 +286,7 @@ static void print_next_try(const cJSON *device)
 static void print_store_faults(const cJSON *device)
 {
         static const char *const types[] = {
-                "BackingWhole", "Durable", "Space", "Progress", "Resources", "Partitions"};
+                "BackingWhole", "Durable", "Space", "Progress", "Resources", "Partitions", "Source"};
 
         for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
                 const cJSON *condition = json_condition(device, types[i]);
@@ -332,6 +332,8 @@ static enum exit_status describe(struct context *context, const cJSON *device)
         print_features(device);
         print_generation(device);
         print_field("Uid", json_text(device, "uid"));
+        if (json_text(device, "source"))
+                print_field("Source", json_text(device, "source"));
         puts("Spec:");
         print_spec(json_find(device, "spec"), "", 0);
         status = print_conditions(context, device);

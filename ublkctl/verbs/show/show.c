@@ -255,6 +255,13 @@ static char *reasons_of(const cJSON *device)
         return text;
 }
 
+static void add_source(struct table *table, const cJSON *device)
+{
+        const char *source = json_text(device, "source");
+
+        table_add(table, source ? source : "-");
+}
+
 static void add_reason(struct table *table, const cJSON *device)
 {
         _cleanup_free_ char *text = reasons_of(device);
@@ -309,6 +316,7 @@ static const struct column {
         {">REPLACED",   add_replaced,   COLUMN_WIDE    },
         {">RECOVERIES", add_recoveries, COLUMN_WIDE    },
         {"LABELS",      add_labels,     COLUMN_WIDE    },
+        {"SOURCE",      add_source,     COLUMN_WIDE    },
         {"REASON",      add_reason,     COLUMN_TROUBLES},
 };
 

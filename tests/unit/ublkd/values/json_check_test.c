@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* json_check: RFC 8259 to the letter, and where the fault is. What it accepts, the parser behind it accepts
  * too. */
-#include "api/http/json_check.h"
+#include "ublkd/values/json_check.h"
 
 #include "tests/unit/check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Check that a text is JSON, by recursive descent; builds no document. */
-#include "api/http/json_check.h"
+#include "ublkd/values/json_check.h"
 
 #include "ublkd/base/utf8.h"
 

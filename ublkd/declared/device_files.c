@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* Read the files that describe devices. */
+#include "ublkd/declared/device_files.h"
+
+#include "ublkd/base/file_io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void device_files_clear(struct device_files *files)
+{
+        for (size_t i = 0; i < files->dir_count; i++) {
+                free(files->dirs[i].path);
+                free(files->dirs[i].fault);
+        }
+        for (size_t i = 0; i < files->count; i++) {
+                free(files->items[i].path);
+                free(files->items[i].text);
+                free(files->items[i].fault);
+        }
+        free(files->dirs);
+        free(files->items);
+        *files = (struct device_files){};
+}
+
+const char *device_file_name(const char *path)
+{
+        const char *slash = strrchr(path, '/');
+
+        return slash ? slash + 1 : path;
+}
+
+/* ---- one file ---- */
+
+/* Why another user could change what is read; NULL: none could. */
+static const char *distrust(const struct stat *info)
+{
+        if (info->st_uid != 0 && info->st_uid != geteuid())
+                return "it belongs to another user than root; 'chown root' it";
+        if (info->st_mode & (S_IWGRP | S_IWOTH))
+                return "its group or others may write to it; 'chmod go-w' it";
+        return NULL;
+}
+
+static int fault_file(struct device_file *file, const char *cause)
+{
+        file->state = FILE_FAULTY;
+        return asprintf(&file->fault, "The file %s is not taken: %s.", file->path, cause) < 0 ? -ENOMEM : 0;
+}
+
+static bool is_mask(int dir, const char *name, const struct stat *info)
+{
+        char target[16];
+        ssize_t n = readlinkat(dir, name, target, sizeof(target));
+
+        if (n == (ssize_t)strlen("/dev/null") && memcmp(target, "/dev/null", (size_t)n) == 0)
+                return true;
+        return S_ISREG(info->st_mode) && info->st_size == 0;
+}
+
+static int read_text(int fd, size_t room, struct device_file *file)
+{
+        size_t most = room < DEVICE_FILE_SIZE_MAX ? room : DEVICE_FILE_SIZE_MAX, size = 0;
+        _cleanup_free_ char *text = malloc(most + 2);
+        ssize_t n = 0;
+
+        if (!text)
+                return -ENOMEM;
+        while (size <= most && (n = read(fd, text + size, most + 1 - size)) > 0)
+                size += (size_t)n;
+        if (n < 0)
+                return fault_file(file, strerror(errno));
+        if (size > most)
+                return fault_file(file, most < DEVICE_FILE_SIZE_MAX
+                                                ? "all files together are larger than 12 MiB; remove some"
+                                                : "it is larger than 1 MiB; divide it");
+        text[size] = '\0';
+        file->state = FILE_READ;
+        file->size = size;
+        file->text = realloc(text, size + 1);
+        if (file->text)
+                (void)TAKE_PTR(text);
+        return file->text ? 0 : -ENOMEM;
+}
+
+/* The file is looked at before it is opened, because opening a device can do something, and again after that. */
+static int read_file(int dir, const char *name, size_t room, struct device_file *file)
+{
+        _cleanup_close_ int fd = -1;
+        struct stat info = {};
+        const char *cause;
+
+        if (fstatat(dir, name, &info, 0) < 0)
+                return fault_file(file, errno == ENOENT
+                                                ? "the link leads to nothing; correct it, or link it to "
+                                                  "/dev/null to mask the file"
+                                                : strerror(errno));
+        if (is_mask(dir, name, &info)) {
+                file->state = FILE_MASKED;
+                return 0;
+        }
+        if (!S_ISREG(info.st_mode))
+                return fault_file(file, "it is not a regular file");
+        fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0 || fstat(fd, &info) < 0)
+                return fault_file(file, strerror(errno));
+        cause = S_ISREG(info.st_mode) ? distrust(&info) : "it is not a regular file";
+        return cause ? fault_file(file, cause) : read_text(fd, room, file);
+}
+
+/* ---- all of them ---- */
+
+static bool is_device_file(const char *name)
+{
+        size_t length = strlen(name);
+
+        return name[0] != '.' && length > 5 && strcmp(name + length - 5, ".json") == 0;
+}
+
+static bool has_file(const struct device_files *files, const char *name)
+{
+        for (size_t i = 0; i < files->count; i++)
+                if (strcmp(device_file_name(files->items[i].path), name) == 0)
+                        return true;
+        return false;
+}
+
+/* Read a file unless a more important one has its name. */
+static int add_file(
+        struct device_files *files, int dir, const char *path, const char *name, bool unsure, size_t *room)
+{
+        struct device_file *file, *items;
+        int r;
+
+        if (has_file(files, name))
+                return 0;
+        items = reallocarray(files->items, files->count + 1, sizeof(*items));
+        if (!items)
+                return -ENOMEM;
+        files->items = items;
+        file = &items[files->count];
+        *file = (struct device_file){.state = FILE_UNSURE};
+        if (asprintf(&file->path, "%s/%s", path, name) < 0) {
+                file->path = NULL;
+                return -ENOMEM;
+        }
+        files->count++;
+        if (unsure)
+                return 0;
+        if (strlen(file->path) >= DEVICE_FILE_PATH_MAX)
+                return fault_file(file, "its path is longer than 1023 bytes");
+        r = read_file(dir, name, *room, file);
+        *room -= file->size;
+        return r;
+}
+
+static int fault_dir(struct device_dir *dir, const char *cause)
+{
+        dir->state = DIR_FAULTY;
+        free(dir->fault);
+        return asprintf(&dir->fault,
+                       "The directory %s is not read: %s. No device is removed because of it, and files of "
+                       "less "
+                       "important directories are not applied.",
+                       dir->path,
+                       cause) < 0
+                       ? -ENOMEM
+                       : 0;
+}
+
+static int compare_names(const void *one, const void *other)
+{
+        return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+struct names {
+        char **items;
+        size_t count;
+};
+
+static void names_clear(struct names *names)
+{
+        for (size_t i = 0; i < names->count; i++)
+                free(names->items[i]);
+        free(names->items);
+}
+
+/* Return 0; -E2BIG: there are too many; other -errno: the directory is not known. */
+static int list_names(int fd, struct names *ret)
+{
+        DIR *stream = fdopendir(fd);
+        const struct dirent *entry;
+        int r = 0;
+
+        if (!stream) {
+                r = -errno;
+                close_fd(fd);
+                return r;
+        }
+        while (r >= 0 && (errno = 0, entry = readdir(stream))) {
+                char **more;
+
+                if (!is_device_file(entry->d_name))
+                        continue;
+                more = ret->count < DEVICE_FILES_MAX ? reallocarray(ret->items, ret->count + 1, sizeof(*more))
+                                                     : NULL;
+                r = ret->count == DEVICE_FILES_MAX ? -E2BIG : more ? 0 : -ENOMEM;
+                if (more)
+                        ret->items = more;
+                if (r >= 0)
+                        r = (more[ret->count] = strdup(entry->d_name)) ? (ret->count++, 0) : -ENOMEM;
+        }
+        if (r >= 0 && errno != 0)
+                r = -errno;
+        closedir(stream);
+        if (r >= 0 && ret->count > 0)
+                qsort(ret->items, ret->count, sizeof(*ret->items), compare_names);
+        return r;
+}
+
+static int read_open_dir(
+        struct device_files *files, struct device_dir *dir, int fd, bool unsure, size_t *room)
+{
+        _cleanup_(names_clear) struct names names = {};
+        int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        int r = copy < 0 ? -errno : list_names(copy, &names);
+
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                return fault_dir(
+                        dir, r == -E2BIG ? "it has more than 4096 files; remove some" : strerror(-r));
+        for (size_t i = 0; r >= 0 && i < names.count; i++)
+                r = add_file(files, fd, dir->path, names.items[i], unsure, room);
+        return r;
+}
+
+static int read_dir(struct device_files *files, struct device_dir *dir, bool unsure, size_t *room)
+{
+        _cleanup_close_ int fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+        struct stat info;
+        const char *cause;
+
+        if (fd < 0 && errno == ENOENT) {
+                dir->state = DIR_MISSING;
+                return 0;
+        }
+        if (fd < 0 || fstat(fd, &info) < 0)
+                return fault_dir(dir, strerror(errno));
+        dir->device = info.st_dev;
+        cause = distrust(&info);
+        return cause ? fault_dir(dir, cause) : read_open_dir(files, dir, fd, unsure, room);
+}
+
+static bool is_in(const struct device_file *file, const struct device_dir *dir)
+{
+        size_t length = (size_t)(device_file_name(file->path) - file->path);
+
+        return strlen(dir->path) + 1 == length && strncmp(dir->path, file->path, length - 1) == 0;
+}
+
+int device_files_doubt(struct device_files *files, size_t dir, const char *cause)
+{
+        int r = fault_dir(&files->dirs[dir], cause);
+
+        for (size_t i = 0; r >= 0 && i < files->count; i++) {
+                struct device_file *file = &files->items[i];
+
+                for (size_t j = dir; j < files->dir_count; j++)
+                        if (is_in(file, &files->dirs[j])) {
+                                free(file->text);
+                                free(file->fault);
+                                *file = (struct device_file){.path = file->path, .state = FILE_UNSURE};
+                        }
+        }
+        return r;
+}
+
+static int compare_files(const void *one, const void *other)
+{
+        const struct device_file *left = one, *right = other;
+
+        return strcmp(device_file_name(left->path), device_file_name(right->path));
+}
+
+static int read_all(const char *const *dirs, size_t count, struct device_files *files)
+{
+        size_t room = DEVICE_FILES_SIZE_MAX;
+        bool unsure = false;
+        int r = 0;
+
+        files->dirs = calloc(count + 1, sizeof(*files->dirs));
+        if (!files->dirs)
+                return -ENOMEM;
+        for (size_t i = 0; r >= 0 && i < count; i++) {
+                struct device_dir *dir = &files->dirs[i];
+
+                dir->path = strdup(dirs[i]);
+                if (!dir->path)
+                        return -ENOMEM;
+                files->dir_count++;
+                r = read_dir(files, dir, unsure, &room);
+                unsure = unsure || dir->state == DIR_FAULTY;
+        }
+        if (r >= 0 && files->count > 0)
+                qsort(files->items, files->count, sizeof(*files->items), compare_files);
+        return r;
+}
+
+int device_files_read(const char *const *dirs, size_t count, struct device_files *ret)
+{
+        _cleanup_device_files_ struct device_files files = {};
+        int r = read_all(dirs, count, &files);
+
+        if (r < 0)
+                return r;
+        *ret = files;
+        files = (struct device_files){};
+        return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* What the manager logs of its parts. */
+#include "ublkd/manager_reports.h"
+
+#include "ublkd/base/log.h"
+
+#include <string.h>
+
+void manager_report_disks(const struct foreign_disks *disks, struct device_store *store)
+{
+        for (size_t i = 0; i < disks->count; i++) {
+                const struct foreign_disk *disk = &disks->items[i];
+
+                if (!disk->is_new || !foreign_disk_is_problem(disk))
+                        continue;
+                log_record(LOG_WARNING,
+                        &(const struct log_fields){.reason = reason_to_string(REASON_DISK_OF_NO_DEVICE)},
+                        "%s", disk->detail);
+                device_store_note_disk(
+                        store, disk->number, EVENT_WARNING, REASON_DISK_OF_NO_DEVICE, disk->detail);
+        }
+}
+
+void manager_report_control(const struct problem_list *problems, int result, bool first, uint64_t retry_usec)
+{
+        if (result >= 0 && !first)
+                log_info(NULL, "The ublk driver answers now; starting devices");
+        for (size_t i = 0; first && i < problems->count; i++)
+                log_errno(LOG_ERR, NULL, -problems->items[i].error, "%s (trying again every %d s)",
+                        problems->items[i].detail, (int)(retry_usec / 1000000));
+}
+
+void manager_report_events(int error)
+{
+        if (error < 0)
+                log_errno(LOG_ERR, NULL, error,
+                        "Writing events to the database failed: %s; keeping them in memory, and retrying "
+                        "every 30 s",
+                        strerror(-error));
+        else
+                log_info(NULL, "Events are written to the database again");
+}

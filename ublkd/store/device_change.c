@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What a change of a device would do to its disk. */
+#include "ublkd/store/device_change.h"
+
+#include "ublkd/kernel/kernel_name.h"
+#include "ublkd/values/path_text.h"
+
+#include <string.h>
+
+enum device_change device_change_of(
+        const struct device_record *record, const struct device_spec *spec, struct disk_change *ret)
+{
+        const struct disk_now disk = device_record_disk(record);
+        struct disk_change change = {.field = "target"};
+
+        if (record->spec && record->spec->options.enabled && !spec->options.enabled)
+                return CHANGE_DISABLES;
+        if (record->spec && !device_spec_needs_new_disk(record->spec, spec, &disk, &change))
+                return CHANGE_IN_PLACE;
+        if (ret)
+                *ret = change;
+        return CHANGE_REPLACES_DISK;
+}
+
+int device_disk_number(const struct device_record *record)
+{
+        bool known = record->spec && record->status.phase != PHASE_PENDING
+                     && record->status.phase != PHASE_UNKNOWN && record->age == RECORD_CURRENT;
+
+        return known && !record->status.disk ? -1 : record->number;
+}
+
+const char *device_spec_path(const struct device_spec *spec)
+{
+        const cJSON *target = spec ? cJSON_GetObjectItemCaseSensitive(spec->document, "target") : NULL;
+
+        return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target, "path"));
+}
+
+static bool names_another_path(const struct device_record *record, const struct device_spec *spec)
+{
+        const char *before = record->spec ? device_spec_path(record->spec) : NULL,
+                   *now = device_spec_path(spec);
+
+        return !before || !now || strcmp(before, now) != 0;
+}
+
+bool device_change_loses_store(
+        const struct device_record *record, const struct device_spec *spec, enum backing_reach reach)
+{
+        return reach == BACKING_REACH_ELSEWHERE && !names_another_path(record, spec);
+}
+
+int device_spec_path_is_unstable(const struct device_record *record, const struct device_spec *spec)
+{
+        const char *path = device_spec_path(spec), *before = record ? device_spec_path(record->spec) : NULL;
+        _cleanup_free_ char *clean = NULL;
+        int r;
+
+        if (!path || (before && strcmp(before, path) == 0))
+                return 0;
+        r = path_make_absolute("/", path, &clean);
+        return r < 0 ? r : kernel_name_may_change(clean);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* PURE: what a change of a device would do to its disk, whether a client of the API or a file asks for it. */
+#pragma once
+
+#include "ublkd/model/backing_reach.h"
+#include "ublkd/store/device_record.h"
+
+enum { DEVICES_MAX = 10000 }; /* in a store */
+
+enum device_change {
+        CHANGE_IN_PLACE,     /* the disk stays, or there is none */
+        CHANGE_DISABLES,     /* it removes the disk */
+        CHANGE_REPLACES_DISK /* it removes the disk, and makes another one */
+};
+
+/* Return what the change from the spec of `record` to `spec` does to the disk. `ret` is set for
+ * CHANGE_REPLACES_DISK; it may be NULL. */
+enum device_change device_change_of(
+        const struct device_record *record, const struct device_spec *spec, struct disk_change *ret);
+
+/* Return the number of the device's disk; -1: it has none. Before the first look, and for a record that cannot be
+ * used, the status knows of no disk although there may be one. */
+int device_disk_number(const struct device_record *record);
+
+/* Return the path of the spec's target, which the spec owns; NULL: the target has none. */
+const char *device_spec_path(const struct device_spec *spec);
+/* Return whether the new disk of `spec` would have another store than that of the old disk, at the same path.
+ * reach: where the path of the record leads. */
+bool device_change_loses_store(
+        const struct device_record *record, const struct device_spec *spec, enum backing_reach reach);
+/* Return 1 if the path of `spec` may lead to another disk after a reboot, and is not that of `record` (NULL: a new
+ * device) already; 0; or -ENOMEM. Reads the spec only, not the file system. */
+int device_spec_path_is_unstable(const struct device_record *record, const struct device_spec *spec);
