@@ -9,6 +9,7 @@
 #include "ublkd/declared/declared_names.h"
 #include "ublkd/declared/declared_plan.h"
 #include "ublkd/declared/declared_set.h"
+#include "ublkd/declared/dir_mounts.h"
 #include "ublkd/offload/apart.h"
 
 #include <assert.h>
@@ -31,14 +32,14 @@ struct declared {
         sd_event_source *turn, *retry;
         struct device_files files;
         struct declared_set set; /* of `files` */
-        uint64_t devices
-                [DEVICE_DIRS_MAX]; /* the file system that each directory was on first; 0: not yet seen */
+        struct dir_mounts mounts;
         struct names queue, deferred;
         enum pass pass; /* under way */
         bool reading;   /* the files; no turn until they are there */
         bool again;     /* a full pass follows */
         bool disks_known;
-        bool any_gone;                /* a device stays whose file is gone */
+        const char *newcomer; /* the fault of a bad file that owns no device, of `set`; NULL: there is none */
+        bool any_gone;        /* a device stays whose file is gone */
         struct problem_list problems; /* of this pass */
 };
 
@@ -190,10 +191,19 @@ static bool step_keep(struct declared *declared, const struct declaration *decla
         return true;
 }
 
+/* Return why it is unknown whether the device still has a file; NULL: it has none. A bad file that owns no device yet may
+ * be the old file under another name. */
+static const char *unknown_of(const struct declared *declared, const struct device_record *record)
+{
+        const char *unknown = declared_set_unknown(&declared->set, record->source);
+
+        return unknown ? unknown : declared->newcomer;
+}
+
 static bool step_hold(
         struct declared *declared, const struct declaration *declaration, const struct device_record *record)
 {
-        const char *unknown = declared_set_unknown(&declared->set, record->source);
+        const char *unknown = unknown_of(declared, record);
         _cleanup_free_ char *text = NULL;
 
         if (declaration && declaration->fault)
@@ -280,12 +290,14 @@ static enum declared_record record_kind(const struct device_record *record)
                                                : DECLARED_OF_CLIENT;
 }
 
-static enum declared_owner owner_of(const struct declared_set *set, const struct declaration *declaration,
+static enum declared_owner owner_of(const struct declared *declared, const struct declaration *declaration,
         const struct device_record *record)
 {
         if (declaration && device_record_has_source(record, declaration->file->path))
                 return OWNER_SAME;
-        return declared_set_unknown(set, record->source) ? OWNER_UNKNOWN : OWNER_GONE;
+        if (declaration) /* it was renamed */
+                return declared_set_unknown(&declared->set, record->source) ? OWNER_UNKNOWN : OWNER_GONE;
+        return unknown_of(declared, record) ? OWNER_UNKNOWN : OWNER_GONE;
 }
 
 static enum declared_step plan(const struct declared *declared, const struct declaration *declaration,
@@ -299,7 +311,7 @@ static enum declared_step plan(const struct declared *declared, const struct dec
         };
 
         if (view.record == DECLARED_OF_FILE)
-                view.owner = owner_of(&declared->set, declaration, record);
+                view.owner = owner_of(declared, declaration, record);
         view.same = declaration && declaration->spec && record && record->spec
                     && device_spec_equal(record->spec, declaration->spec);
         return declared_plan(&view);
@@ -397,23 +409,21 @@ static void read_apart(void *userdata, FILE *answer)
                 device_files_write(&files, answer);
 }
 
-/* A mount that comes or goes shows other files, and all devices would go with the old ones. */
-static int doubt_mounts(struct declared *declared, struct device_files *files)
+static bool owns_device(const struct device_store *store, const char *path)
 {
-        int r = 0;
+        DEVICE_STORE_FOREACH (record, store)
+                if (device_record_has_source(record, path))
+                        return true;
+        return false;
+}
 
-        for (size_t i = 0; r >= 0 && i < files->dir_count && i < DEVICE_DIRS_MAX; i++) {
-                if (files->dirs[i].state != DIR_READ || files->dirs[i].device == declared->devices[i])
-                        continue;
-                if (declared->devices[i] == 0)
-                        declared->devices[i] = files->dirs[i].device;
-                else
-                        r = device_files_doubt(files, i,
-                                "it is on another file system than before, so a mount came or went; mount it "
-                                "again, or "
-                                "restart ublkd if that is right");
-        }
-        return r;
+static void find_newcomer(struct declared *declared)
+{
+        declared->newcomer = NULL;
+        for (size_t i = 0; i < declared->files.count && !declared->newcomer; i++)
+                if (declared->set.unknown[i]
+                        && !owns_device(declared->config.store, declared->files.items[i].path))
+                        declared->newcomer = declared->set.unknown[i];
 }
 
 static int take_files(struct declared *declared, const void *answer, size_t size)
@@ -422,9 +432,10 @@ static int take_files(struct declared *declared, const void *answer, size_t size
         int r = device_files_parse(answer, size, &files);
 
         if (r >= 0)
-                r = doubt_mounts(declared, &files);
+                r = dir_mounts_doubt(&declared->mounts, &files);
         if (r < 0)
                 return r;
+        declared->newcomer = NULL;
         declared_set_clear(&declared->set);
         device_files_clear(&declared->files);
         declared->files = files;
@@ -434,7 +445,10 @@ static int take_files(struct declared *declared, const void *answer, size_t size
                 r = problem_list_append(&declared->problems, &declared->set.problems);
         if (r >= 0)
                 declared->problems.dropped += declared->set.problems.dropped;
-        return r < 0 ? r : queue_all(declared);
+        if (r < 0)
+                return r;
+        find_newcomer(declared);
+        return queue_all(declared);
 }
 
 static void on_read(void *userdata, int error, const void *answer, size_t size)

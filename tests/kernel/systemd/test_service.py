@@ -297,3 +297,25 @@ def test_a_worker_that_runs_out_of_memory_dies_alone(service):
     assert _unit_state() == "active"
     for name in ("data", "other"):
         api.delete(name)
+
+
+def test_a_reload_applies_the_files_that_describe_devices(service):
+    """In the directory of the administrator; systemd waits for a ublkd that reloads, and does not start another."""
+    api, before = service, _main_pid()
+    folder = pathlib.Path("/etc/ublkd/devices.d")
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    path = folder / "declared.json"
+    path.write_text(json.dumps(null_spec("declared")), encoding="utf-8")
+    path.chmod(0o644)
+    try:
+        run("systemctl", "reload", "ublkd.service")
+        wait_until(lambda: "declared" in api.names(), "the device of the file")
+        assert api.wait_phase("declared", "Live")["source"] == str(path)
+        wait_until(lambda: output("systemctl", "is-active", "ublkd.service").strip() == "active", "active again")
+        run("systemctl", "restart", "ublkd.service")  # the file is applied at the start, too
+        wait_until(api.is_ready, "ublkd ready")
+        assert api.get("declared")["generation"] == 1 and _main_pid() != before
+    finally:
+        path.unlink()
+    run("systemctl", "reload", "ublkd.service")
+    wait_until(lambda: "declared" not in api.names(), "the device to go with its file")

@@ -23,6 +23,7 @@ struct world {
         struct disk_search *search;
         struct declared *declared;
         bool applied;
+        bool newcomer;    /* a bad file owns no device, so nothing is removed */
         bool lost;        /* the runtime directory has the record of d3, and the database has not */
         bool early;       /* a disk 0 exists before the first pass */
         bool used[NAMES]; /* the disk of this number */
@@ -220,9 +221,9 @@ static void check_device(size_t name, const char *source, bool was_read_only)
                 CHECK(!record->deleting && record->spec->options.read_only == was_read_only);
         if (world.faulty[0] && !world.away[0] && owner_dir(source) == 1) /* a file there may replace it */
                 CHECK(record->spec->options.read_only == was_read_only);
-        if (known && !world.used[name])
+        if (known && !world.used[name] && !world.newcomer)
                 CHECK(record->deleting);
-        if (known && world.used[name])
+        if (known && world.used[name] && !world.newcomer)
                 CHECK_INT(record->source_state, SOURCE_GONE);
 }
 
@@ -246,6 +247,32 @@ static void change_something(void)
         }
 }
 
+static bool owns_device(size_t dir, size_t name)
+{
+        char path[160];
+
+        file_path(dir, name, path);
+        DEVICE_STORE_FOREACH (record, world.store)
+                if (device_record_has_source(record, path))
+                        return true;
+        return false;
+}
+
+static bool has_newcomer(void)
+{
+        for (size_t name = 0; name < NAMES; name++)
+                for (size_t dir = 0; dir < DIRS; dir++) {
+                        enum file_is is = world.is[dir][name];
+
+                        if (!reads(dir) || is == IS_ABSENT)
+                                continue;
+                        if (!is_good(is) && is != IS_MASK && !owns_device(dir, name))
+                                return true;
+                        break; /* it replaces the others */
+                }
+        return false;
+}
+
 static void one_round(void)
 {
         char sources[NAMES][160] = {};
@@ -266,6 +293,7 @@ static void one_round(void)
                 snprintf(sources[i], sizeof(sources[i]), "%s", record->source);
                 read_only[i] = record->spec->options.read_only;
         }
+        world.newcomer = has_newcomer();
         apply();
         for (size_t i = 0; i < NAMES; i++)
                 if (there[i])
@@ -452,6 +480,28 @@ static void test_a_disk_that_can_be_adopted(void)
         world_free();
 }
 
+/* A bad file that owns no device may be that of a device under another name. */
+static void test_a_file_that_is_renamed_and_broken(void)
+{
+        char path[160], other[160];
+
+        world_make();
+        declared_disks_are_known(world.declared);
+        file_set(0, 0, IS_GOOD);
+        apply();
+        file_set(0, 0, IS_BROKEN);
+        file_path(0, 0, path);
+        snprintf(other, sizeof(other), "%s/renamed.json", world.dirs[0]);
+        CHECK_INT(rename(path, other), 0);
+        apply();
+        CHECK(!get("d0")->deleting);
+        CHECK_INT(get("d0")->source_state, SOURCE_INVALID);
+        CHECK_INT(unlink(other), 0);
+        apply();
+        CHECK(get("d0")->deleting);
+        world_free();
+}
+
 static void link_to(const char *place)
 {
         (void)unlink(world.dirs[0]);
@@ -507,6 +557,7 @@ int main(int argc, char *argv[])
         test_a_disk_that_is_no_longer_in_use_goes();
         test_before_the_disks_are_known();
         test_a_disk_that_can_be_adopted();
+        test_a_file_that_is_renamed_and_broken();
         test_another_file_system();
         return check_report();
 }
