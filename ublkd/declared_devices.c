@@ -125,6 +125,12 @@ void declared_devices_apply(struct declared_devices *devices)
         declared_apply(devices->declared);
 }
 
+void declared_devices_reload(struct declared_devices *devices)
+{
+        log_info(NULL, "Reloading the files that describe devices");
+        declared_devices_apply(devices);
+}
+
 void declared_devices_boot_pass_done(struct declared_devices *devices)
 {
         declared_disks_are_known(devices->declared);

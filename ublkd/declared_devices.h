@@ -10,7 +10,8 @@ struct host;
 
 /* All pointers outlive it. */
 struct declared_devices_config {
-        struct declared_config declared; /* without the callbacks but those of `checks`; no `dirs`: the usual ones */
+        struct declared_config
+                declared; /* without the callbacks but those of `checks`; no `dirs`: the usual ones */
         struct host *host;
         struct record_keeper *record_keeper;
         void (*applied)(void *userdata); /* after each time that the files were applied */
@@ -27,5 +28,7 @@ struct declared_devices *declared_devices_free(struct declared_devices *devices)
 void declared_devices_set_policy(struct declared_devices *devices, bool refuse_unstable_paths);
 /* Read the files and apply them; `applied` follows. */
 void declared_devices_apply(struct declared_devices *devices);
+/* The same, as the administrator asked, which is logged. */
+void declared_devices_reload(struct declared_devices *devices);
 /* The first pass over all devices is done: do what had to wait for it. */
 void declared_devices_boot_pass_done(struct declared_devices *devices);

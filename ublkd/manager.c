@@ -29,8 +29,8 @@
 #include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/runtime_guard.h"
-#include "ublkd/service_state.h"
 #include "ublkd/service_line.h"
+#include "ublkd/service_state.h"
 #include "ublkd/store/event_writer.h"
 
 #include <limits.h>
@@ -263,18 +263,15 @@ static void on_boot_pass_done(void *userdata)
 }
 
 /* Read again what can change while ublkd runs. */
-static void on_reload(struct manager *manager)
+static int on_hangup(
+        sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_, void *userdata)
 {
+        struct manager *manager = userdata;
+
         manager->reloading = manager->boot_pass_done;
         if (manager->reloading)
                 service_state_reloading();
         config_reload_begin(manager->config_reload);
-}
-
-static int on_hangup(
-        sd_event_source *source _unused_, const struct signalfd_siginfo *info _unused_, void *userdata)
-{
-        on_reload(userdata);
         return 0;
 }
 
@@ -288,10 +285,9 @@ static void on_config_applied(
         declared_devices_set_policy(manager->declared, values->refuse_unstable_paths);
 }
 
-/* on_files_applied() follows. */
 static void on_config_done(void *userdata)
 {
-        declared_devices_apply(((struct manager *)userdata)->declared);
+        declared_devices_reload(((struct manager *)userdata)->declared);
 }
 
 static int open_config_reload(struct manager *manager, const struct manager_options *options)
@@ -596,26 +592,10 @@ struct manager *manager_free(struct manager *manager)
         return NULL;
 }
 
-static size_t count_disks(const struct manager *manager)
-{
-        size_t count = 0;
-
-        DEVICE_STORE_FOREACH (record, manager->store)
-                count += record->status.disk;
-        return count;
-}
-
 int manager_run(struct manager *manager)
 {
         int r = sd_event_loop(manager->event);
-        size_t disks = count_disks(manager);
 
-        service_state_stopping(disks);
-        if (r >= 0)
-                log_info(NULL,
-                        "Stopping; %zu disks stay in service, without recovery until ublkd starts again; to "
-                        "remove "
-                        "one, start ublkd and use 'ublkctl detach'",
-                        disks);
+        manager_report_stop(manager->store, r);
         return r < 0 ? r : 0;
 }

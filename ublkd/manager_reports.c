@@ -3,6 +3,7 @@
 #include "ublkd/manager_reports.h"
 
 #include "ublkd/base/log.h"
+#include "ublkd/service_state.h"
 
 #include <string.h>
 
@@ -39,4 +40,26 @@ void manager_report_events(int error)
                         strerror(-error));
         else
                 log_info(NULL, "Events are written to the database again");
+}
+
+static size_t count_disks(const struct device_store *store)
+{
+        size_t count = 0;
+
+        DEVICE_STORE_FOREACH (record, store)
+                count += record->status.disk;
+        return count;
+}
+
+void manager_report_stop(const struct device_store *store, int result)
+{
+        size_t disks = count_disks(store);
+
+        service_state_stopping(disks);
+        if (result >= 0)
+                log_info(NULL,
+                        "Stopping; %zu disks stay in service, without recovery until ublkd starts again; to "
+                        "remove "
+                        "one, start ublkd and use 'ublkctl detach'",
+                        disks);
 }

@@ -100,7 +100,7 @@ def test_ublkd_looks_for_the_worker_where_it_is(stage, tmp_path):
     run = subprocess.run([program, "--state-dir", tmp_path / "state", "--runtime-dir", tmp_path / "run"],
                          capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 1 and WORKER in run.stderr
-    assert WORKER in (stage / "opt/man/man8/ublkd.8").read_text()
+    assert WORKER in (stage / "opt/man/man8/ublkd.8").read_text().replace("\\-", "-")
 
 
 def test_without_tests_only_the_programs_are_built(build):

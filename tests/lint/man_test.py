@@ -99,7 +99,7 @@ def test_ublkd_has_the_same_defaults_in_both_places():
 def test_ublkd_conf_names_every_key():
     page = re.sub(r"\s+", " ", rendered("ublkd.conf.5").split("KEYS")[1])
     rows = json.loads((ROOT / "ublkd/config/settings.json").read_text())["settings"]
-    assert len(rows) == 10
+    assert len(rows) == 11
     for row in rows:
         assert f" {row['key']}={row['argument']} " in page and f" Option: --{row['option']}." in page
         assert f"The default is {row['preset']}." in page if "preset" in row else True

@@ -30,5 +30,6 @@ struct setting_values {
 typedef int setting_parse(const char *text, bool in_file, struct setting_values *values);
 
 setting_parse setting_parse_listen, setting_parse_state_directory, setting_parse_runtime_directory,
-        setting_parse_devices_directory, setting_parse_worker, setting_parse_ignored_feature, setting_parse_unstable_paths,
-        setting_parse_readers, setting_parse_worker_uids, setting_parse_sandbox, setting_parse_log_level;
+        setting_parse_devices_directory, setting_parse_worker, setting_parse_ignored_feature,
+        setting_parse_unstable_paths, setting_parse_readers, setting_parse_worker_uids, setting_parse_sandbox,
+        setting_parse_log_level;
