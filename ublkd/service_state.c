@@ -19,5 +19,5 @@ void service_state_reloading(void)
 
 void service_state_stopping(size_t disks)
 {
-        (void)sd_notifyf(0, "STOPPING=1\nSTATUS=Stopped; %zu disks stay in service", disks);
+        (void)sd_notifyf(0, "STOPPING=1\nSTATUS=Stopped; disks that stay in service: %zu", disks);
 }

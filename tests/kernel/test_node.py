@@ -145,7 +145,7 @@ def _lsblk(disk):
 def test_a_disk_has_a_serial_number_and_a_link_by_it(api):
     device = api.create(null_spec("data"))
     disk = Disk(device["status"]["id"])
-    uid = device["metadata"]["uid"]
+    uid = device["uid"]
     properties = _properties(disk)  # without udevadm settle: udev is done when the API answers
     assert (properties["ID_SERIAL"], properties["ID_SERIAL_SHORT"]) == (f"ublk-{uid}", uid)
     assert os.path.samefile(f"/dev/disk/by-id/ublk-{uid}", disk.path)
@@ -166,7 +166,7 @@ def test_udev_and_lsblk_know_what_is_on_a_disk(api, file_of):
     assert os.path.samefile(f"/dev/disk/by-uuid/{_properties(disk)['ID_FS_UUID']}", disk.path)
     run("wipefs", "--all", "--quiet", disk.path)
     run("sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", disk.path, input="label: gpt\nsize=16MiB, type=linux\n")
-    part = f"/dev/disk/by-id/ublk-{device['metadata']['uid']}-part1"
+    part = f"/dev/disk/by-id/ublk-{device['uid']}-part1"
     wait_until(lambda: os.path.exists(part), "the link of the partition")
     wait_until(lambda: "ID_PART_ENTRY_TYPE" in _properties(disk, "p1"), "udev that knows the partition")
     assert os.path.samefile(part, f"{disk.path}p1")
@@ -186,7 +186,7 @@ def test_each_new_disk_is_opened_by_its_name_at_once(api, times):
         os.close(node)
         assert opened.st_rdev == os.stat(disk.path).st_rdev
         assert (opened.st_uid, opened.st_gid, stat.S_IMODE(opened.st_mode)) == (77, 78, 0o600)
-        assert _properties(disk)["ID_SERIAL_SHORT"] == device["metadata"]["uid"]
+        assert _properties(disk)["ID_SERIAL_SHORT"] == device["uid"]
         api.delete("data")
 
 

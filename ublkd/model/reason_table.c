@@ -236,7 +236,7 @@ const struct reason_info reason_table[] = {
                            "nevertheless.",
                 .advice = "Check that udev runs and that /dev is writable for the service." },
         [REASON_UDEV_LATE] = { "UdevLate",
-                .meaning = "udev has not handled a new disk in time; the disk is served, but links to it may be "
+                .meaning = "The rules of udev have not run for a new disk in time; links to it may be "
                            "missing.",
                 .advice = "See what udev does: systemctl status systemd-udevd, udevadm settle." },
         [REASON_LINK_NOT_REMOVED] = { "LinkNotRemoved",
