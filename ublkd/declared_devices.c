@@ -119,16 +119,21 @@ void declared_devices_set_policy(struct declared_devices *devices, bool refuse_u
         declared_set_policy(devices->declared, refuse_unstable_paths);
 }
 
-void declared_devices_apply(struct declared_devices *devices)
+static void apply(struct declared_devices *devices, bool asked)
 {
         (void)record_keeper_list(devices->config.record_keeper, SIZE_MAX, &devices->adoptable);
-        declared_apply(devices->declared);
+        declared_apply(devices->declared, asked);
+}
+
+void declared_devices_apply(struct declared_devices *devices)
+{
+        apply(devices, false);
 }
 
 void declared_devices_reload(struct declared_devices *devices)
 {
         log_info(NULL, "Reloading the files that describe devices");
-        declared_devices_apply(devices);
+        apply(devices, true);
 }
 
 void declared_devices_boot_pass_done(struct declared_devices *devices)

@@ -26,9 +26,9 @@ int declared_devices_new(const struct declared_devices_config *config, struct de
 struct declared_devices *declared_devices_free(struct declared_devices *devices);
 /* See declared_set_policy(). */
 void declared_devices_set_policy(struct declared_devices *devices, bool refuse_unstable_paths);
-/* Read the files and apply them; `applied` follows. */
+/* Read the files and apply them at the start, when no device is removed; `applied` follows. */
 void declared_devices_apply(struct declared_devices *devices);
-/* The same, as the administrator asked, which is logged. */
+/* The same, as the administrator asked: devices whose file is gone are removed, if they are not in use. */
 void declared_devices_reload(struct declared_devices *devices);
 /* The first pass over all devices is done: do what had to wait for it. */
 void declared_devices_boot_pass_done(struct declared_devices *devices);

@@ -565,8 +565,8 @@ struct manager *manager_free(struct manager *manager)
 {
         if (!manager)
                 return NULL;
-        config_reload_free(manager->config_reload);
         api_free(manager->api);
+        config_reload_free(manager->config_reload); /* the API has a name of its configuration */
         declared_devices_free(manager->declared);
         runtime_guard_free(manager->runtime_guard);
         disk_watch_free(manager->disk_watch);

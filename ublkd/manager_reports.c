@@ -22,15 +22,6 @@ void manager_report_disks(const struct foreign_disks *disks, struct device_store
         }
 }
 
-void manager_report_control(const struct problem_list *problems, int result, bool first, uint64_t retry_usec)
-{
-        if (result >= 0 && !first)
-                log_info(NULL, "The ublk driver answers now; starting devices");
-        for (size_t i = 0; first && i < problems->count; i++)
-                log_errno(LOG_ERR, NULL, -problems->items[i].error, "%s (trying again every %d s)",
-                        problems->items[i].detail, (int)(retry_usec / 1000000));
-}
-
 void manager_report_events(int error)
 {
         if (error < 0)

@@ -7,8 +7,6 @@
 
 /* Report each new disk that no running ublkd looks after, in the log and as an event. */
 void manager_report_disks(const struct foreign_disks *disks, struct device_store *store);
-/* Report what came of asking the driver. result: 0 or -errno; first: it was the first time. */
-void manager_report_control(const struct problem_list *problems, int result, bool first, uint64_t retry_usec);
 /* Report the first failure of writing events, and its end. error: 0 or -errno. */
 void manager_report_events(int error);
 /* Report to the service manager and in the log that ublkd stops, and that its disks do not. result: of the loop. */

@@ -22,13 +22,18 @@ struct service_line {
 
 DEFINE_CLEANUP(struct service_line, service_line_free);
 
+static size_t count_problems(const struct host *host)
+{
+        return host->problems.count + host->state.count + host->settings.count + host->files.count;
+}
+
 /* Ignore an error: nothing depends on the line. */
 static void send_line(struct service_line *line)
 {
         char text[SERVICE_SUMMARY_SIZE];
 
         line->changed = false;
-        service_summary(line->store, line->host->problems.count + line->host->state.count, text);
+        service_summary(line->store, count_problems(line->host), text);
         if (strcmp(text, line->sent) == 0)
                 return;
         strcpy(line->sent, text);

@@ -209,8 +209,7 @@ def test_a_device_of_a_client_is_not_taken(daemon):
     until(lambda: (daemon.device("one") or {}).get("source") == str(path))
 
 
-def test_a_client_cannot_take_the_name_of_a_bad_file(daemon):
-    """The record stays of its file, also when two files describe the device."""
+def test_of_two_files_the_one_that_the_device_is_from_counts(daemon):
     daemon.put("one")
     (daemon.etc / "zwei.json").write_text(json.dumps({"name": "one", **SPEC, "labels": {"x": "y"}}), encoding="utf-8")
     daemon.reload()

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         file.size = strlen(text);
         for (const char *at = text; *at; at++)
                 lines += *at == '\n';
-        FUZZ_CHECK(declared_set_make(&files, &set) == 0);
+        FUZZ_CHECK(declared_set_make(&files, NULL, NULL, &set) == 0);
         FUZZ_CHECK(set.count <= DECLARATIONS_MAX);
         for (size_t i = 0; i < set.count; i++) {
                 FUZZ_CHECK(set.items[i].line >= 1 && set.items[i].line <= lines);

@@ -8,6 +8,7 @@
 
 #include "ublkd/declared/declared_names.h"
 #include "ublkd/declared/declared_plan.h"
+#include "ublkd/declared/declared_record.h"
 #include "ublkd/declared/declared_set.h"
 #include "ublkd/declared/dir_mounts.h"
 #include "ublkd/offload/apart.h"
@@ -38,8 +39,9 @@ struct declared {
         bool reading;   /* the files; no turn until they are there */
         bool again;     /* a full pass follows */
         bool disks_known;
-        const char *newcomer; /* the fault of a bad file that owns no device, of `set`; NULL: there is none */
-        bool any_gone;        /* a device stays whose file is gone */
+        bool asked;                   /* the administrator asked for a pass: devices without a file may go */
+        const char *doubt;            /* the fault of a bad file, of `set`; NULL: there is none */
+        bool any_gone;                /* a device stays whose file is gone */
         struct problem_list problems; /* of this pass */
 };
 
@@ -72,10 +74,8 @@ static void refuse(struct declared *declared, const struct declaration *declarat
         if (asprintf(&text, "%s:%zu: The spec of the device %s is not applied: %s%s", declaration->file->path,
                     declaration->line, declaration->name, why ? why : "out of memory.",
                     record ? " The device keeps its old spec." : "")
-                < 0) {
-                text = NULL;
-                return;
-        }
+                < 0)
+                return (void)(text = NULL);
         complain(declared, "FileRefused", text);
         if (record && record->source)
                 set_state(declared, record, SOURCE_REFUSED, text);
@@ -191,13 +191,13 @@ static bool step_keep(struct declared *declared, const struct declaration *decla
         return true;
 }
 
-/* Return why it is unknown whether the device still has a file; NULL: it has none. A bad file that owns no device yet may
- * be the old file under another name. */
+/* Return why it is unknown whether the device still has a file; NULL: it has none. Any bad file may be the one that
+ * describes it now. */
 static const char *unknown_of(const struct declared *declared, const struct device_record *record)
 {
         const char *unknown = declared_set_unknown(&declared->set, record->source);
 
-        return unknown ? unknown : declared->newcomer;
+        return unknown ? unknown : declared->doubt;
 }
 
 static bool step_hold(
@@ -216,11 +216,30 @@ static bool step_hold(
         return true;
 }
 
+/* At a start a file system may not be mounted yet, and no disk is in use yet. */
+static bool keep_for_now(struct declared *declared, const struct device_record *record)
+{
+        _cleanup_free_ char *text = NULL;
+
+        if (asprintf(&text,
+                    "The file %s, which described the device %s, is gone. ublkd removes no device when it "
+                    "starts; put the file back, or run 'systemctl reload ublkd' to remove the device.",
+                    record->source, record->name)
+                < 0)
+                text = NULL;
+        if (text)
+                complain(declared, "FileGone", text);
+        set_state(declared, record, SOURCE_GONE, text);
+        return true;
+}
+
 static bool step_remove(struct declared *declared, const struct declaration *declaration _unused_,
         const struct device_record *record)
 {
         _cleanup_free_ char *why = NULL, *text = NULL;
 
+        if (!declared->asked)
+                return keep_for_now(declared, record);
         if (defer(declared, record))
                 return true;
         switch (ask(declared, record, NULL, &why)) {
@@ -247,16 +266,17 @@ static bool step_remove(struct declared *declared, const struct declaration *dec
         return true;
 }
 
-static bool step_refuse(
-        struct declared *declared, const struct declaration *declaration, const struct device_record *record)
+static bool step_refuse(struct declared *declared, const struct declaration *declaration,
+        const struct device_record *record _unused_)
 {
         if (declaration->fault)
                 return true; /* the set reports it */
         refuse(declared, declaration, NULL,
-                "a client of the API made the device of this name. Remove that device ('ublkctl detach') and "
-                "run "
-                "'systemctl reload ublkd', or choose another name.");
-        (void)record;
+                "a client of the API made the device of this name. Give this one another name; or, if the "
+                "disk of "
+                "that device is not needed any more, detach it ('ublkctl detach'). Then run 'systemctl "
+                "reload "
+                "ublkd'.");
         return true;
 }
 
@@ -281,15 +301,6 @@ static_assert(ARRAY_SIZE(steps) == _DECLARED_STEP_MAX, "every step has its funct
 
 /* ---- a turn ---- */
 
-static enum declared_record record_kind(const struct device_record *record)
-{
-        return !record                         ? DECLARED_NO_RECORD
-               : record->age != RECORD_CURRENT ? DECLARED_NOT_RECENT
-               : record->deleting              ? DECLARED_DELETING
-               : record->source                ? DECLARED_OF_FILE
-                                               : DECLARED_OF_CLIENT;
-}
-
 static enum declared_owner owner_of(const struct declared *declared, const struct declaration *declaration,
         const struct device_record *record)
 {
@@ -307,7 +318,7 @@ static enum declared_step plan(const struct declared *declared, const struct dec
                 .spec = !declaration        ? DECLARED_NOT
                         : declaration->spec ? DECLARED_VALID
                                             : DECLARED_INVALID,
-                .record = record_kind(record),
+                .record = declared_record_kind(record),
         };
 
         if (view.record == DECLARED_OF_FILE)
@@ -339,11 +350,12 @@ static void end_pass(struct declared *declared)
                         declared->config.retry_usec ? declared->config.retry_usec : RETRY_USEC);
                 (void)sd_event_source_set_enabled(declared->retry, SD_EVENT_ONESHOT);
         }
-        declared->config.applied(declared->config.userdata, &declared->problems);
         if (declared->again) {
                 declared->again = false;
                 begin_pass(declared, PASS_FULL);
+                return;
         }
+        declared->config.applied(declared->config.userdata, &declared->problems);
 }
 
 static int on_turn(sd_event_source *source _unused_, void *userdata)
@@ -409,21 +421,11 @@ static void read_apart(void *userdata, FILE *answer)
                 device_files_write(&files, answer);
 }
 
-static bool owns_device(const struct device_store *store, const char *path)
+static void find_doubt(struct declared *declared)
 {
-        DEVICE_STORE_FOREACH (record, store)
-                if (device_record_has_source(record, path))
-                        return true;
-        return false;
-}
-
-static void find_newcomer(struct declared *declared)
-{
-        declared->newcomer = NULL;
-        for (size_t i = 0; i < declared->files.count && !declared->newcomer; i++)
-                if (declared->set.unknown[i]
-                        && !owns_device(declared->config.store, declared->files.items[i].path))
-                        declared->newcomer = declared->set.unknown[i];
+        declared->doubt = NULL;
+        for (size_t i = 0; i < declared->files.count && !declared->doubt; i++)
+                declared->doubt = declared->set.unknown[i];
 }
 
 static int take_files(struct declared *declared, const void *answer, size_t size)
@@ -435,19 +437,19 @@ static int take_files(struct declared *declared, const void *answer, size_t size
                 r = dir_mounts_doubt(&declared->mounts, &files);
         if (r < 0)
                 return r;
-        declared->newcomer = NULL;
+        declared->doubt = NULL;
         declared_set_clear(&declared->set);
         device_files_clear(&declared->files);
         declared->files = files;
         files = (struct device_files){};
-        r = declared_set_make(&declared->files, &declared->set);
+        r = declared_set_make(
+                &declared->files, declared_record_is_owner, declared->config.store, &declared->set);
         if (r >= 0)
                 r = problem_list_append(&declared->problems, &declared->set.problems);
-        if (r >= 0)
-                declared->problems.dropped += declared->set.problems.dropped;
         if (r < 0)
                 return r;
-        find_newcomer(declared);
+        declared->problems.dropped += declared->set.problems.dropped;
+        find_doubt(declared);
         return queue_all(declared);
 }
 
@@ -458,7 +460,6 @@ static void on_read(void *userdata, int error, const void *answer, size_t size)
 
         declared->reading = false;
         r = error < 0 ? error : take_files(declared, answer, size);
-
         if (r < 0)
                 give_up(declared, r);
         else
@@ -485,8 +486,9 @@ void declared_set_policy(struct declared *declared, bool refuse_unstable_paths)
         declared->config.refuse_unstable_paths = refuse_unstable_paths;
 }
 
-void declared_apply(struct declared *declared)
+void declared_apply(struct declared *declared, bool asked)
 {
+        declared->asked = declared->asked || asked;
         if (declared->pass == PASS_NONE)
                 begin_pass(declared, PASS_FULL);
         else

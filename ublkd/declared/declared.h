@@ -36,8 +36,9 @@ struct declared *declared_free(struct declared *declared);
 
 /* Whether a spec with a path that may change is refused, from the next file on. */
 void declared_set_policy(struct declared *declared, bool refuse_unstable_paths);
-/* Read the files and apply them; `applied` follows. During an earlier call: once more after it. */
-void declared_apply(struct declared *declared);
+/* Read the files and apply them; `applied` follows. During an earlier call: once more after it. asked: the administrator
+ * asked for it; before that no device is removed. */
+void declared_apply(struct declared *declared, bool asked);
 /* The first pass over all devices is done, so their disks are known. Changes and removals wait for that, unless the
  * device has no disk. */
 void declared_disks_are_known(struct declared *declared);

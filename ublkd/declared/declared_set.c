@@ -64,8 +64,8 @@ static int add(struct declared_set *set, struct declaration *item)
                 device_spec_free(item->spec);
                 return -ENOMEM;
         }
-        item->order = set->count;
         items[set->count++] = *item;
+        items[set->count - 1].order = set->count;
         return 0;
 }
 
@@ -225,7 +225,7 @@ static int refuse_second(
         struct declared_set *set, const struct declaration *first, const struct declaration *second)
 {
         return problem_add(&set->problems, EEXIST, "/name", "FileRefused",
-                "%s:%zu: The device %s is described by %s already (line %zu), which comes first; this spec "
+                "%s:%zu: The device %s is described by %s already (line %zu), which counts; this spec "
                 "is not "
                 "applied. Remove one of the two.",
                 second->file->path, second->line, second->name, first->file->path, first->line);
@@ -265,7 +265,9 @@ void declared_set_clear(struct declared_set *set)
         *set = (struct declared_set){};
 }
 
-int declared_set_make(const struct device_files *files, struct declared_set *ret)
+int declared_set_make(const struct device_files *files,
+        bool (*is_owner)(const void *userdata, const char *name, const char *path), const void *userdata,
+        struct declared_set *ret)
 {
         _cleanup_declared_set_ struct declared_set set = {.files = files};
         int r = 0;
@@ -278,6 +280,9 @@ int declared_set_make(const struct device_files *files, struct declared_set *ret
                         r = problem_add(&set.problems, EIO, "", "FileInvalid", "%s", files->dirs[i].fault);
         for (size_t i = 0; r >= 0 && i < files->count; i++)
                 r = read_file(&set, i);
+        for (size_t i = 0; is_owner && i < set.count; i++)
+                if (is_owner(userdata, set.items[i].name, set.items[i].file->path))
+                        set.items[i].order = 0;
         if (r >= 0)
                 r = drop_seconds(&set);
         if (r < 0)
@@ -326,7 +331,7 @@ static const char *dir_unknown(const struct device_files *files, const char *pat
         if (dir->state == DIR_MISSING)
                 return "The directory of the file does not exist: a file system may not be mounted. The "
                        "device stays "
-                       "as it is. To remove it, create the directory, and run 'systemctl reload ublkd'.";
+                       "as it is. Mount the file system, and run 'systemctl reload ublkd'.";
         return NULL;
 }
 

@@ -17,7 +17,7 @@ struct declaration {
         const struct device_file *file;
         char *fault;  /* why it is invalid, or why another file counts: one sentence; else NULL */
         size_t line;  /* of its beginning */
-        size_t order; /* of the specs of all files */
+        size_t order; /* of the specs of all files, from 1 on; 0: the device is from this file */
 };
 
 /* Borrows its files. Zero-initialise. */
@@ -29,8 +29,11 @@ struct declared_set {
         struct problem_list problems; /* of all files and directories; "FILE:LINE: POINTER: sentence" */
 };
 
-/* Make the set of `files`, which outlive it. Return 0 or -ENOMEM. */
-int declared_set_make(const struct device_files *files, struct declared_set *ret);
+/* Make the set of `files`, which outlive it. is_owner: whether the device of this name is from that file, which then
+ * counts before all others; NULL: no device is from a file. Return 0 or -ENOMEM. */
+int declared_set_make(const struct device_files *files,
+        bool (*is_owner)(const void *userdata, const char *name, const char *path), const void *userdata,
+        struct declared_set *ret);
 void declared_set_clear(struct declared_set *set);
 #define _cleanup_declared_set_ _cleanup_(declared_set_clear)
 

@@ -53,14 +53,13 @@ static int fault_file(struct device_file *file, const char *cause)
         return asprintf(&file->fault, "The file %s is not taken: %s.", file->path, cause) < 0 ? -ENOMEM : 0;
 }
 
-static bool is_mask(int dir, const char *name, const struct stat *info)
+/* An empty file is no mask: a file that was written before a power cut may be empty after it. */
+static bool is_mask(int dir, const char *name)
 {
         char target[16];
         ssize_t n = readlinkat(dir, name, target, sizeof(target));
 
-        if (n == (ssize_t)strlen("/dev/null") && memcmp(target, "/dev/null", (size_t)n) == 0)
-                return true;
-        return S_ISREG(info->st_mode) && info->st_size == 0;
+        return n == (ssize_t)strlen("/dev/null") && memcmp(target, "/dev/null", (size_t)n) == 0;
 }
 
 static int read_text(int fd, size_t room, struct device_file *file)
@@ -80,6 +79,9 @@ static int read_text(int fd, size_t room, struct device_file *file)
                                                 ? "all files together are larger than 12 MiB; remove some"
                                                 : "it is larger than 1 MiB; divide it");
         text[size] = '\0';
+        if (size == 0)
+                return fault_file(file, "it is empty; write a spec, or link it to /dev/null to mask files of "
+                                        "its name");
         file->state = FILE_READ;
         file->size = size;
         file->text = realloc(text, size + 1);
@@ -100,7 +102,7 @@ static int read_file(int dir, const char *name, size_t room, struct device_file 
                                                 ? "the link leads to nothing; correct it, or link it to "
                                                   "/dev/null to mask the file"
                                                 : strerror(errno));
-        if (is_mask(dir, name, &info)) {
+        if (is_mask(dir, name)) {
                 file->state = FILE_MASKED;
                 return 0;
         }

@@ -12,8 +12,10 @@
 void reconciler_disk_changed(struct reconciler *reconciler, int number)
 {
         struct managed_device *device = reconciler_find_number(reconciler, number);
+        bool waited = device && device_node_udev_done(device);
+        bool was_shown = device && device_node_changed(device);
 
-        if (device && (device_node_udev_done(device) | device_node_changed(device)))
+        if (waited || was_shown)
                 device_wake(device);
 }
 

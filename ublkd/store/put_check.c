@@ -19,7 +19,9 @@ static int check_source(const struct device_spec *spec, const struct device_reco
                 return 0;
         (void)problem_add(problems, EEXIST, "/name", "NameTaken",
                 "The file %s describes the device %s, which a client of the API has made, so the file is not "
-                "applied. Remove the device ('ublkctl remove') or give the file another name of a device.",
+                "applied. Give the device of the file another name; or, if the disk of that client is not "
+                "needed any "
+                "more, detach it ('ublkctl detach').",
                 source, record->name);
         return -EEXIST;
 }

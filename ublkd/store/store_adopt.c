@@ -38,7 +38,7 @@ static int fill_entry(
         record->status = (struct device_status){.number = -1};
         record->age = RECORD_CURRENT;
         record->name = strdup(name);
-        if (from->source) {
+        if (from->source && !renamed) { /* the file does not describe the new name */
                 record->source = strdup(from->source);
                 if (!record->source)
                         return -ENOMEM;

@@ -19,7 +19,7 @@ static void make(
         struct device_file *items, size_t count, struct device_files *files, struct declared_set *ret)
 {
         *files = (struct device_files){.dirs = dirs, .dir_count = 2, .items = items, .count = count};
-        CHECK_INT(declared_set_make(files, ret), 0);
+        CHECK_INT(declared_set_make(files, NULL, NULL, ret), 0);
 }
 
 static void test_forms(void)

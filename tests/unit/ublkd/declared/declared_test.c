@@ -23,7 +23,7 @@ struct world {
         struct disk_search *search;
         struct declared *declared;
         bool applied;
-        bool newcomer;    /* a bad file owns no device, so nothing is removed */
+        bool doubt;       /* a file is bad, so nothing is removed */
         bool lost;        /* the runtime directory has the record of d3, and the database has not */
         bool early;       /* a disk 0 exists before the first pass */
         bool used[NAMES]; /* the disk of this number */
@@ -146,13 +146,19 @@ static void erase_withdrawn(void)
         }
 }
 
-static void apply(void)
+static void apply_as(bool asked)
 {
         world.applied = false;
-        declared_apply(world.declared);
+        declared_apply(world.declared, asked);
         while (!world.applied)
                 if (!CHECK(sd_event_run(world.event, 20 * 1000 * 1000) >= 0))
                         abort();
+}
+
+/* As the administrator asks. */
+static void apply(void)
+{
+        apply_as(true);
 }
 
 static bool reads(size_t dir)
@@ -221,9 +227,9 @@ static void check_device(size_t name, const char *source, bool was_read_only)
                 CHECK(!record->deleting && record->spec->options.read_only == was_read_only);
         if (world.faulty[0] && !world.away[0] && owner_dir(source) == 1) /* a file there may replace it */
                 CHECK(record->spec->options.read_only == was_read_only);
-        if (known && !world.used[name] && !world.newcomer)
+        if (known && !world.used[name] && !world.doubt)
                 CHECK(record->deleting);
-        if (known && world.used[name] && !world.newcomer)
+        if (known && world.used[name] && !world.doubt)
                 CHECK_INT(record->source_state, SOURCE_GONE);
 }
 
@@ -247,18 +253,7 @@ static void change_something(void)
         }
 }
 
-static bool owns_device(size_t dir, size_t name)
-{
-        char path[160];
-
-        file_path(dir, name, path);
-        DEVICE_STORE_FOREACH (record, world.store)
-                if (device_record_has_source(record, path))
-                        return true;
-        return false;
-}
-
-static bool has_newcomer(void)
+static bool has_doubt(void)
 {
         for (size_t name = 0; name < NAMES; name++)
                 for (size_t dir = 0; dir < DIRS; dir++) {
@@ -266,7 +261,7 @@ static bool has_newcomer(void)
 
                         if (!reads(dir) || is == IS_ABSENT)
                                 continue;
-                        if (!is_good(is) && is != IS_MASK && !owns_device(dir, name))
+                        if (!is_good(is) && is != IS_MASK)
                                 return true;
                         break; /* it replaces the others */
                 }
@@ -293,7 +288,7 @@ static void one_round(void)
                 snprintf(sources[i], sizeof(sources[i]), "%s", record->source);
                 read_only[i] = record->spec->options.read_only;
         }
-        world.newcomer = has_newcomer();
+        world.doubt = has_doubt();
         apply();
         for (size_t i = 0; i < NAMES; i++)
                 if (there[i])
@@ -502,6 +497,62 @@ static void test_a_file_that_is_renamed_and_broken(void)
         world_free();
 }
 
+/* It is merged into a file of another device, which is broken by that. */
+static void test_a_spec_that_is_moved_into_a_broken_file(void)
+{
+        world_make();
+        declared_disks_are_known(world.declared);
+        file_set(0, 0, IS_GOOD);
+        file_set(0, 1, IS_GOOD);
+        apply();
+        file_set(0, 0, IS_ABSENT);
+        file_set(0, 1, IS_BROKEN);
+        apply();
+        CHECK(!get("d0")->deleting);
+        CHECK_INT(get("d0")->source_state, SOURCE_INVALID);
+        world_free();
+}
+
+/* A file system may not be mounted yet. */
+static void test_a_start_removes_nothing(void)
+{
+        world_make();
+        declared_disks_are_known(world.declared);
+        file_set(0, 0, IS_GOOD);
+        apply_as(false);
+        CHECK(get("d0") != NULL);
+        file_set(0, 0, IS_ABSENT);
+        apply_as(false);
+        for (int i = 0; i < 20; i++) /* no retry either */
+                CHECK(sd_event_run(world.event, 1000) >= 0);
+        CHECK(!get("d0")->deleting);
+        CHECK_INT(get("d0")->source_state, SOURCE_GONE);
+        apply();
+        CHECK(get("d0")->deleting);
+        world_free();
+}
+
+/* Its name comes first, but the device is from the other one. */
+static void test_a_copy_of_a_file_changes_nothing(void)
+{
+        char path[160], copy[160];
+
+        world_make();
+        declared_disks_are_known(world.declared);
+        file_set(0, 0, IS_GOOD);
+        apply();
+        file_set(0, 0, IS_OTHER_SPEC);
+        file_path(0, 0, path);
+        snprintf(copy, sizeof(copy), "%s/0-copy.json", world.dirs[0]); /* '-' sorts before '.' */
+        CHECK_INT(rename(path, copy), 0);
+        file_set(0, 0, IS_GOOD);
+        apply();
+        CHECK(!get("d0")->spec->options.read_only);
+        CHECK_INT(get("d0")->source_state, SOURCE_APPLIED);
+        CHECK_INT(unlink(copy), 0);
+        world_free();
+}
+
 static void link_to(const char *place)
 {
         (void)unlink(world.dirs[0]);
@@ -558,6 +609,9 @@ int main(int argc, char *argv[])
         test_before_the_disks_are_known();
         test_a_disk_that_can_be_adopted();
         test_a_file_that_is_renamed_and_broken();
+        test_a_spec_that_is_moved_into_a_broken_file();
+        test_a_start_removes_nothing();
+        test_a_copy_of_a_file_changes_nothing();
         test_another_file_system();
         return check_report();
 }

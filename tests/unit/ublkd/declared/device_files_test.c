@@ -117,7 +117,7 @@ static void test_masks(void)
         CHECK_INT(symlink("/dev/null", path), 0);
         place_read(&place);
         CHECK_INT(find(&place, "a.json")->state, FILE_MASKED);
-        CHECK_INT(find(&place, "b.json")->state, FILE_MASKED);
+        CHECK_INT(find(&place, "b.json")->state, FILE_FAULTY); /* a power cut may have emptied it */
         CHECK_INT(place.files.count, 2);
         place_remove(&place);
 }
@@ -246,7 +246,7 @@ static void test_the_wire(void)
                 CHECK_STR(copy.items[0].text, "etc");
                 CHECK_INT(copy.items[0].size, 3);
                 CHECK_INT(copy.items[1].state, FILE_UNSURE);
-                CHECK_INT(copy.items[2].state, FILE_MASKED);
+                CHECK_INT(copy.items[2].state, FILE_FAULTY);
                 CHECK_STR(copy.dirs[1].fault, place.files.dirs[1].fault);
         }
         device_files_clear(&copy);
