@@ -53,7 +53,7 @@ static int fault_file(struct device_file *file, const char *cause)
         return asprintf(&file->fault, "The file %s is not taken: %s.", file->path, cause) < 0 ? -ENOMEM : 0;
 }
 
-/* An empty file is no mask: a file that was written before a power cut may be empty after it. */
+/* An empty file does not mask others: it may have been written just before a power cut. */
 static bool is_mask(int dir, const char *name)
 {
         char target[16];

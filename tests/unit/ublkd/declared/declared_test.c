@@ -155,7 +155,6 @@ static void apply_as(bool asked)
                         abort();
 }
 
-/* As the administrator asks. */
 static void apply(void)
 {
         apply_as(true);
@@ -483,6 +482,7 @@ static void test_a_file_that_is_renamed_and_broken(void)
         world_make();
         declared_disks_are_known(world.declared);
         file_set(0, 0, IS_GOOD);
+        file_set(0, 1, IS_GOOD);
         apply();
         file_set(0, 0, IS_BROKEN);
         file_path(0, 0, path);
@@ -492,24 +492,12 @@ static void test_a_file_that_is_renamed_and_broken(void)
         CHECK(!get("d0")->deleting);
         CHECK_INT(get("d0")->source_state, SOURCE_INVALID);
         CHECK_INT(unlink(other), 0);
-        apply();
-        CHECK(get("d0")->deleting);
-        world_free();
-}
-
-/* It is merged into a file of another device, which is broken by that. */
-static void test_a_spec_that_is_moved_into_a_broken_file(void)
-{
-        world_make();
-        declared_disks_are_known(world.declared);
-        file_set(0, 0, IS_GOOD);
-        file_set(0, 1, IS_GOOD);
-        apply();
-        file_set(0, 0, IS_ABSENT);
-        file_set(0, 1, IS_BROKEN);
+        file_set(0, 1, IS_BROKEN); /* the spec was merged into it, and a comma is missing */
         apply();
         CHECK(!get("d0")->deleting);
-        CHECK_INT(get("d0")->source_state, SOURCE_INVALID);
+        file_set(0, 1, IS_GOOD);
+        apply();
+        CHECK(get("d0")->deleting);
         world_free();
 }
 
@@ -523,8 +511,6 @@ static void test_a_start_removes_nothing(void)
         CHECK(get("d0") != NULL);
         file_set(0, 0, IS_ABSENT);
         apply_as(false);
-        for (int i = 0; i < 20; i++) /* no retry either */
-                CHECK(sd_event_run(world.event, 1000) >= 0);
         CHECK(!get("d0")->deleting);
         CHECK_INT(get("d0")->source_state, SOURCE_GONE);
         apply();
@@ -549,7 +535,6 @@ static void test_a_copy_of_a_file_changes_nothing(void)
         apply();
         CHECK(!get("d0")->spec->options.read_only);
         CHECK_INT(get("d0")->source_state, SOURCE_APPLIED);
-        CHECK_INT(unlink(copy), 0);
         world_free();
 }
 
@@ -609,7 +594,6 @@ int main(int argc, char *argv[])
         test_before_the_disks_are_known();
         test_a_disk_that_can_be_adopted();
         test_a_file_that_is_renamed_and_broken();
-        test_a_spec_that_is_moved_into_a_broken_file();
         test_a_start_removes_nothing();
         test_a_copy_of_a_file_changes_nothing();
         test_another_file_system();
