@@ -79,9 +79,26 @@ int disk_watch_new(sd_event *event, disk_watch_handler handler, void *userdata, 
         return 0;
 }
 
+/* Without it udev makes no link of ours, so there is nothing to wait for. */
+static bool has_rule(void)
+{
+        static const char *const places[] = {
+                "/etc/udev/rules.d/60-ublkd.rules",
+                "/run/udev/rules.d/60-ublkd.rules",
+                "/usr/local/lib/udev/rules.d/60-ublkd.rules",
+                "/usr/lib/udev/rules.d/60-ublkd.rules",
+                "/lib/udev/rules.d/60-ublkd.rules",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+                if (access(places[i], F_OK) == 0)
+                        return true;
+        return false;
+}
+
 bool disk_watch_has_udev(const struct disk_watch *watch)
 {
-        return watch && !watch->silent && access("/run/udev/control", F_OK) == 0;
+        return watch && !watch->silent && has_rule() && access("/run/udev/control", F_OK) == 0;
 }
 
 void disk_watch_missed_udev(struct disk_watch *watch)

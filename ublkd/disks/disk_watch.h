@@ -15,7 +15,8 @@ typedef void (*disk_watch_handler)(void *userdata, int number);
 
 /* Create a watch. Return 0 or -errno. */
 int disk_watch_new(sd_event *event, disk_watch_handler handler, void *userdata, struct disk_watch **ret);
-/* Return whether udev is expected to go through its rules for a disk that appears now. NULL: false. */
+/* Return whether udev is expected to go through the rule of ublkd for a disk that appears now: it runs, and has the rule.
+ * NULL: false. */
 bool disk_watch_has_udev(const struct disk_watch *watch);
 /* Note that udev did not come in time: do not expect it until it does something again. */
 void disk_watch_missed_udev(struct disk_watch *watch);
