@@ -2,6 +2,7 @@
 """Partitions of a disk: ublkd finds and shows them, because the kernel does not where a worker has no privileges."""
 
 import contextlib
+import errno
 import os
 import pathlib
 
@@ -29,12 +30,16 @@ def _write_table_of_store(store):
 
 
 def _shown(disk):
-    """{number: (start, size)} in MiB."""
+    """{number: (start, size)} in MiB; None if one goes while it is read."""
     found = {}
-    with contextlib.suppress(FileNotFoundError):  # one goes while it is read
+    try:
         for folder in disk.sys.glob(f"ublkb{disk.number}p*"):
             start, size = (int((folder / name).read_text()) * 512 / _MIB for name in ("start", "size"))
             found[int((folder / "partition").read_text())] = (start, size)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENODEV):
+            raise
+        return None
     return found
 
 
