@@ -105,6 +105,32 @@ static void test_after_the_file_has_gone(void)
         device_store_free(store);
 }
 
+/* The file describes the device by its old name only. */
+static void test_an_adoption(void)
+{
+        static const char text[] = "{\"name\":\"a\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}";
+        static const char *const names[] = {"a", "other"};
+        const struct device_backend *backend;
+        void *context;
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                struct device_record from = {.name = (char *)"a",
+                        .uid = "0123abcd-0000-4000-8000-000000000000",
+                        .generation = 1,
+                        .epoch = 1,
+                        .number = 0,
+                        .source = (char *)"/etc/d/a.json"};
+                const struct device_record *record = NULL;
+                struct device_store *store;
+
+                CHECK_INT(store_memory_open(&backend, &context), 0);
+                CHECK_INT(device_store_new(backend, context, &store), 0);
+                if (CHECK_INT(device_store_adopt(store, &from, text, names[i], &record), 0))
+                        CHECK(device_record_has_source(record, "/etc/d/a.json") == (i == 0));
+                device_store_free(store);
+        }
+}
+
 static void execute(const char *database, const char *text)
 {
         sqlite3 *db = NULL;
@@ -156,6 +182,7 @@ int main(void)
 {
         test_only_the_file_changes_it();
         test_after_the_file_has_gone();
+        test_an_adoption();
         test_the_database();
         return check_report();
 }
