@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The files NAME.json that describe devices, in several directories, the most important first.
  *
- * A file replaces one of the same name in a later directory. A link to /dev/null and an empty file mask it. A file is
- * taken only if root or the user of ublkd owns it and no other user may write to it: who writes a spec reads and writes
- * what the spec names. What cannot be read is unknown, which is not the same as gone. */
+ * A file replaces one of the same name in a later directory. A link to /dev/null masks it; an empty file
+ * is a fault. A file is taken only if root or the user of ublkd owns it and no other user may write to it: who writes a
+ * spec reads and writes what the spec names. What cannot be read is unknown, which is not the same as gone. */
 #pragma once
 
 #include "ublkd/base/cleanup.h"

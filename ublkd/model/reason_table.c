@@ -438,9 +438,10 @@ const struct reason_info reason_table[] = {
                 .advice = "Do what the message says, and run 'systemctl reload ublkd'; or put the old spec back into "
                           "the file." },
         [REASON_FILE_GONE] = { "FileGone", .weight = REASON_ALARMING,
-                .meaning = "The file that described the device is gone, and the disk stays because it is in use.",
-                .advice = "To keep the device, put the file back; else unmount the disk: ublkd removes it once it is "
-                          "not in use any more." },
+                .meaning = "The file that described the device is gone. The disk stays: it is in use, or ublkd has "
+                           "just started.",
+                .advice = "To keep the device, put the file back; else unmount the disk and run 'systemctl reload "
+                          "ublkd', which removes the device." },
 
         [REASON_OTHER] = { "Other",
                 .meaning = "Another version of ublkd or of its worker gave a reason that this version does not know.",
