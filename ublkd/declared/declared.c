@@ -6,6 +6,7 @@
  * (who uses the disk?), the name stays at the head of the queue. */
 #include "ublkd/declared/declared.h"
 
+#include "ublkd/base/sentence.h"
 #include "ublkd/declared/declared_names.h"
 #include "ublkd/declared/declared_plan.h"
 #include "ublkd/declared/declared_record.h"
@@ -15,7 +16,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 enum { READ_USEC = 10 * 1000 * 1000, RETRY_USEC = 60 * 1000 * 1000 };
@@ -69,13 +69,12 @@ static void set_state(struct declared *declared, const struct device_record *rec
 static void refuse(struct declared *declared, const struct declaration *declaration,
         const struct device_record *record, const char *why)
 {
-        _cleanup_free_ char *text = NULL;
+        _cleanup_free_ char *text = sentence_print("%s:%zu: The spec of the device %s is not applied: %s%s",
+                declaration->file->path, declaration->line, declaration->name, why ? why : "out of memory.",
+                record ? " The device keeps its old spec." : "");
 
-        if (asprintf(&text, "%s:%zu: The spec of the device %s is not applied: %s%s", declaration->file->path,
-                    declaration->line, declaration->name, why ? why : "out of memory.",
-                    record ? " The device keeps its old spec." : "")
-                < 0)
-                return (void)(text = NULL);
+        if (!text)
+                return;
         complain(declared, "FileRefused", text);
         if (record && record->source)
                 set_state(declared, record, SOURCE_REFUSED, text);
@@ -208,25 +207,20 @@ static bool step_hold(
 
         if (declaration && declaration->fault)
                 unknown = declaration->fault;
-        if (asprintf(&text, "%s The device keeps its last good spec.",
-                    unknown ? unknown : "The file of the device is not known.")
-                < 0)
-                text = NULL;
+        text = sentence_print("%s The device keeps its last good spec.",
+                unknown ? unknown : "The file of the device is not known.");
         set_state(declared, record, SOURCE_INVALID, text);
         return true;
 }
 
-/* At a start a file system may not be mounted yet, and no disk is in use yet. */
-static bool keep_for_now(struct declared *declared, const struct device_record *record)
+/* The device stays, although its file is gone. what: why, and what is to be done. */
+static bool stay(
+        struct declared *declared, const struct device_record *record, const char *why, const char *what)
 {
-        _cleanup_free_ char *text = NULL;
+        _cleanup_free_ char *text =
+                sentence_print("The file %s, which described the device %s, is gone. %s%s", record->source,
+                        record->name, why, what);
 
-        if (asprintf(&text,
-                    "The file %s, which described the device %s, is gone. ublkd removes no device when it "
-                    "starts; put the file back, or run 'systemctl reload ublkd' to remove the device.",
-                    record->source, record->name)
-                < 0)
-                text = NULL;
         if (text)
                 complain(declared, "FileGone", text);
         set_state(declared, record, SOURCE_GONE, text);
@@ -236,10 +230,12 @@ static bool keep_for_now(struct declared *declared, const struct device_record *
 static bool step_remove(struct declared *declared, const struct declaration *declaration _unused_,
         const struct device_record *record)
 {
-        _cleanup_free_ char *why = NULL, *text = NULL;
+        _cleanup_free_ char *why = NULL;
 
-        if (!declared->asked)
-                return keep_for_now(declared, record);
+        if (!declared->asked) /* a file system may not be mounted yet, and no disk is in use yet */
+                return stay(declared, record, "",
+                        "ublkd removes no device when it starts; put the file back, or run 'systemctl reload "
+                        "ublkd' to remove the device.");
         if (defer(declared, record))
                 return true;
         switch (ask(declared, record, NULL, &why)) {
@@ -254,16 +250,9 @@ static bool step_remove(struct declared *declared, const struct declaration *dec
                 break;
         }
         declared->any_gone = true;
-        if (asprintf(&text,
-                    "The file %s, which described the device %s, is gone. %s The disk stays, and ublkd tries "
-                    "again every minute; to keep the device, put the file back.",
-                    record->source, record->name, why ? why : "")
-                < 0)
-                text = NULL;
-        if (text)
-                complain(declared, "FileGone", text);
-        set_state(declared, record, SOURCE_GONE, text);
-        return true;
+        return stay(declared, record, why ? why : "",
+                " The disk stays, and ublkd tries again every minute; to keep the device, put the file "
+                "back.");
 }
 
 static bool step_refuse(struct declared *declared, const struct declaration *declaration,
@@ -397,16 +386,12 @@ static int queue_all(struct declared *declared)
 /* Nothing is known of the files, so nothing is done. */
 static void give_up(struct declared *declared, int error)
 {
-        _cleanup_free_ char *text = NULL;
+        _cleanup_free_ char *text = sentence_print("The files that describe devices were not read: %s. No "
+                                                   "device was changed; run 'systemctl reload "
+                                                   "ublkd' to try again.",
+                error == -ETIMEDOUT ? "a file system did not answer in 10 s" : strerror(-error));
 
         names_clear(&declared->queue);
-        if (asprintf(&text,
-                    "The files that describe devices were not read: %s. No device was changed; run "
-                    "'systemctl "
-                    "reload ublkd' to try again.",
-                    error == -ETIMEDOUT ? "a file system did not answer in 10 s" : strerror(-error))
-                < 0)
-                text = NULL;
         complain(declared, "FileInvalid", text ? text : "The files that describe devices were not read.");
         end_pass(declared);
 }

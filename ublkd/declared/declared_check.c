@@ -2,8 +2,9 @@
 /* Whether the disk of a device may be removed or replaced for a file. */
 #include "ublkd/declared/declared_check.h"
 
+#include "ublkd/base/sentence.h"
+
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,19 +60,6 @@ static enum declared_verdict may_not(char **ret, char *why)
         return DECLARED_MAY_NOT;
 }
 
-static char *print(const char *format, ...) _printf_(1, 2);
-static char *print(const char *format, ...)
-{
-        va_list arguments;
-        char *text;
-        int n;
-
-        va_start(arguments, format);
-        n = vasprintf(&text, format, arguments);
-        va_end(arguments);
-        return n < 0 ? NULL : text;
-}
-
 /* ---- the users of the disk ---- */
 
 static void on_users(void *userdata, const struct disk_answer *answer)
@@ -100,17 +88,19 @@ static enum declared_verdict check_unused(
                 r = disk_search_ask(
                         check->config.disk_search, number, depth, on_users, check, &check->question);
                 return r >= 0 ? DECLARED_WAITS
-                              : may_not(ret, print("%s, and ublkd cannot find out who uses /dev/ublkb%d: %s.",
-                                                     what, number, strerror(-r)));
+                              : may_not(ret,
+                                        sentence_print(
+                                                "%s, and ublkd cannot find out who uses /dev/ublkb%d: %s.",
+                                                what, number, strerror(-r)));
         }
         if (check->use == DISK_UNUSED)
                 return DECLARED_MAY;
         if (check->use == DISK_USED)
                 return may_not(
-                        ret, print("%s, and /dev/ublkb%d is in use: %s. %s.", what, number,
+                        ret, sentence_print("%s, and /dev/ublkb%d is in use: %s. %s.", what, number,
                                      check->users ? check->users : "", disk_users_advice(check->kinds)));
-        return may_not(ret, print("%s, and ublkd cannot find out who uses /dev/ublkb%d: %s.", what, number,
-                                    check->users ? check->users : "out of memory"));
+        return may_not(ret, sentence_print("%s, and ublkd cannot find out who uses /dev/ublkb%d: %s.", what,
+                                    number, check->users ? check->users : "out of memory"));
 }
 
 /* ---- the new spec ---- */
@@ -138,11 +128,14 @@ static enum declared_verdict check_spec(struct declared_check *check, const stru
                 r = check->config.try_spec(
                         check->config.userdata, record, spec, on_tried, check, &check->preflight);
                 return r >= 0 ? DECLARED_WAITS
-                              : may_not(ret, print("%s, and ublkd cannot try whether it can be created: %s.",
-                                                     what, strerror(-r)));
+                              : may_not(ret,
+                                        sentence_print(
+                                                "%s, and ublkd cannot try whether it can be created: %s.",
+                                                what, strerror(-r)));
         }
-        return check->refusal ? may_not(ret, print("%s, which cannot be created: %s", what, check->refusal))
-                              : DECLARED_MAY;
+        return check->refusal
+                       ? may_not(ret, sentence_print("%s, which cannot be created: %s", what, check->refusal))
+                       : DECLARED_MAY;
 }
 
 /* ---- both ---- */
@@ -155,8 +148,9 @@ static enum declared_verdict keep_last_copy(const struct declared_check *check,
         if (*ret_reach != BACKING_REACH_UNNAMED)
                 return DECLARED_MAY;
         return may_not(ret,
-                print("%s, and the file behind /dev/ublkb%d was deleted: only this disk has its data. Copy "
-                      "the data to another file ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted).",
+                sentence_print(
+                        "%s, and the file behind /dev/ublkb%d was deleted: only this disk has its data. Copy "
+                        "the data to another file ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted).",
                         what, record->number, record->number));
 }
 
@@ -180,11 +174,12 @@ static enum declared_verdict ask_new_disk(struct declared_check *check, const st
                 change->why ? " (" : "", change->why ? change->why : "", change->why ? ")" : "");
         verdict = keep_last_copy(check, record, what, &reach, ret);
         if (verdict == DECLARED_MAY && device_change_loses_store(record, spec, reach))
-                verdict = may_not(
-                        ret, print("%s, and %s does not lead to the store of /dev/ublkb%d any more, so the "
-                                   "new disk would not have its data. Bring the store back to this path, or "
-                                   "give its present path (target.path).",
-                                     what, device_spec_path(spec), record->number));
+                verdict = may_not(ret,
+                        sentence_print(
+                                "%s, and %s does not lead to the store of /dev/ublkb%d any more, so the "
+                                "new disk would not have its data. Bring the store back to this path, or "
+                                "give its present path (target.path).",
+                                what, device_spec_path(spec), record->number));
         if (verdict == DECLARED_MAY)
                 verdict = check_spec(check, record, spec, what, ret);
         return verdict == DECLARED_MAY ? check_unused(check, record, what, ret) : verdict;

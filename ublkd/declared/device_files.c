@@ -3,6 +3,7 @@
 #include "ublkd/declared/device_files.h"
 
 #include "ublkd/base/file_io.h"
+#include "ublkd/declared/declared_names.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -180,18 +181,6 @@ static int compare_names(const void *one, const void *other)
         return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-struct names {
-        char **items;
-        size_t count;
-};
-
-static void names_clear(struct names *names)
-{
-        for (size_t i = 0; i < names->count; i++)
-                free(names->items[i]);
-        free(names->items);
-}
-
 /* Return 0; -E2BIG: there are too many; other -errno: the directory is not known. */
 static int list_names(int fd, struct names *ret)
 {
@@ -205,17 +194,8 @@ static int list_names(int fd, struct names *ret)
                 return r;
         }
         while (r >= 0 && (errno = 0, entry = readdir(stream))) {
-                char **more;
-
-                if (!is_device_file(entry->d_name))
-                        continue;
-                more = ret->count < DEVICE_FILES_MAX ? reallocarray(ret->items, ret->count + 1, sizeof(*more))
-                                                     : NULL;
-                r = ret->count == DEVICE_FILES_MAX ? -E2BIG : more ? 0 : -ENOMEM;
-                if (more)
-                        ret->items = more;
-                if (r >= 0)
-                        r = (more[ret->count] = strdup(entry->d_name)) ? (ret->count++, 0) : -ENOMEM;
+                if (is_device_file(entry->d_name))
+                        r = ret->count == DEVICE_FILES_MAX ? -E2BIG : names_add(ret, entry->d_name);
         }
         if (r >= 0 && errno != 0)
                 r = -errno;

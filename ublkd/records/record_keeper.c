@@ -15,12 +15,12 @@
  * record in the older database is not current, and the keeper writes a copy of it that says "removed". */
 #include "ublkd/records/record_keeper.h"
 
+#include "ublkd/base/sentence.h"
 #include "ublkd/model/device_cookie.h"
 #include "ublkd/records/record_file.h"
 #include "ublkd/store/device_record.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-id128.h>
@@ -313,22 +313,9 @@ struct record_keeper *record_keeper_free(struct record_keeper *keeper)
 
 /* ---- adoption ---- */
 
-static char *sentence(const char *format, ...) _printf_(1, 2);
-static char *sentence(const char *format, ...)
-{
-        va_list arguments;
-        char *text;
-        int n;
-
-        va_start(arguments, format);
-        n = vasprintf(&text, format, arguments);
-        va_end(arguments);
-        return n < 0 ? NULL : text;
-}
-
 static char *explain_unreadable(const char *uid, int error)
 {
-        return sentence(
+        return sentence_print(
                 "The record workers/%s.record in the runtime directory cannot be read: %s. A ublkd of "
                 "the version that wrote it can adopt its disk.",
                 uid,
@@ -339,8 +326,9 @@ static char *explain_unreadable(const char *uid, int error)
 
 static char *explain_name(const char *name, const char *uid)
 {
-        return sentence("The name %s belongs to another device here. Adopt the disk under another name: "
-                        "'ublkctl adopt --name NAME %s'.",
+        return sentence_print(
+                "The name %s belongs to another device here. Adopt the disk under another name: "
+                "'ublkctl adopt --name NAME %s'.",
                 name, uid);
 }
 
@@ -354,7 +342,7 @@ static struct adoptable describe(const struct record_keeper *keeper, const char 
         strcpy(item.uid, uid);
         if (item.age == RECORD_REMOVED) {
                 item.verdict = ADOPT_NOT_ASKED;
-                item.detail = sentence("%s", existing->status.message);
+                item.detail = sentence_print("%s", existing->status.message);
         } else if (error < 0) {
                 item.verdict = ADOPT_BAD_RECORD;
                 item.detail = explain_unreadable(uid, error);
@@ -363,7 +351,7 @@ static struct adoptable describe(const struct record_keeper *keeper, const char 
                 item.detail = explain_name(name, uid);
         } else {
                 item.verdict = ADOPT_POSSIBLE;
-                item.detail = sentence(
+                item.detail = sentence_print(
                         "The database has %s record of the device. 'ublkctl adopt %s' takes it over.",
                         existing ? "an older" : "no", name);
         }
@@ -465,10 +453,10 @@ static struct adoption take_over(
 
         if (r < 0)
                 return verdict(ADOPT_FAILED, name,
-                        sentence("Storing the record failed: %s. Nothing was changed; try again.",
+                        sentence_print("Storing the record failed: %s. Nothing was changed; try again.",
                                 strerror(-r)));
         return verdict(ADOPT_DONE, record->name,
-                sentence("This ublkd manages the device %s from now on%s.", record->name,
+                sentence_print("This ublkd manages the device %s from now on%s.", record->name,
                         record->deleting ? "; it continues the removal that a client asked for" : ""));
 }
 
@@ -479,7 +467,7 @@ static struct adoption take_back(struct record_keeper *keeper, const struct devi
 
         if (!text)
                 return verdict(ADOPT_FAILED, record->name,
-                        sentence("The stored spec of %s is invalid.", record->name));
+                        sentence_print("The stored spec of %s is invalid.", record->name));
         return take_over(keeper, record, text, record->name);
 }
 
@@ -491,7 +479,7 @@ static struct adoption adopt_file(
 
         if (r == -ENOENT || r == -EINVAL || file.removed)
                 return verdict(ADOPT_UNKNOWN, NULL,
-                        sentence("The runtime directory has no record with the uid %s.", uid));
+                        sentence_print("The runtime directory has no record with the uid %s.", uid));
         if (r < 0)
                 return verdict(ADOPT_BAD_RECORD, NULL, explain_unreadable(uid, r));
         if (existing)
@@ -509,7 +497,7 @@ struct adoption record_keeper_adopt(struct record_keeper *keeper, const char *ui
 
         if (existing && existing->age == RECORD_CURRENT)
                 return verdict(ADOPT_UNCHANGED, existing->name,
-                        sentence("This ublkd manages the device %s already.", existing->name));
+                        sentence_print("This ublkd manages the device %s already.", existing->name));
         if (existing && existing->age == RECORD_REMOVED)
                 return take_back(keeper, existing);
         return adopt_file(keeper, uid, existing, name);
