@@ -56,12 +56,14 @@ static void await_stack(pid_t pid, const char *function)
 }
 
 /* The exit of the last process that has the disk open waits for what it has read, with the disk's open_mutex held
- * (bdev_release(), block/bdev.c), and here that lasts as long as the worker stands still. The process is returned. */
+ * (bdev_release(), block/bdev.c), and here that lasts as long as the worker stands still. The process is returned.
+ * udev looks into a new disk. While it does, its process would be the last one, and its read the one waited for. */
 static pid_t hold_open_mutex(struct test *test, const char *path)
 {
         char byte;
         pid_t pid;
 
+        CHECK_INT(system("udevadm settle"), 0);
         CHECK_INT(kill(worker_proc_pid(test->worker), SIGSTOP), 0);
         pid = fork();
         if (pid == 0) {
