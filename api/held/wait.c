@@ -83,7 +83,7 @@ static const char *status_message(const struct device_status *status)
 
 bool wait_is_ready(const struct device_record *record)
 {
-        if (record->spec && !record->spec->options.enabled)
+        if (record->spec && !device_record_enabled(record))
                 return record->status.phase == PHASE_DISABLED;
         return record->status.phase == PHASE_LIVE && record->status.converged;
 }
@@ -124,7 +124,7 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
                                 record->name);
                 return true;
         }
-        if (wait->kind == WAIT_RECOVERED || !is_verdict(&record->status))
+        if (wait->kind == WAIT_RECOVERED || record->stopped || !is_verdict(&record->status))
                 return false;
         reply_device_problem(request, PROBLEM_CANNOT_START, record,
                 record->status.phase == PHASE_LIVE

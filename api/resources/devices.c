@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* /devices/{name}: create, read, replace, patch, remove, recover, restart. */
+/* /devices/{name}: create, read, replace, patch, remove, recover, restart, stop, start. */
 #include "api/resources/handlers.h"
 #include "api/held/disk_check.h"
 #include "api/held/spec_check.h"
@@ -372,12 +372,13 @@ void handle_device_delete(struct request *request)
 /* Return true if the device has a disk, or will have one; else there is a reply. */
 static bool check_usable(struct request *request, const struct device_record *record, const char *what)
 {
-        if (!record->deleting && record->spec && record->spec->options.enabled)
+        if (!record->deleting && device_record_enabled(record))
                 return true;
         reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW, "The device %s, so it has no disk to %s.",
-                record->deleting ? "is being removed"
-                : !record->spec  ? "has an invalid spec"
-                                 : "is disabled",
+                record->deleting                ? "is being removed"
+                : !record->spec                 ? "has an invalid spec"
+                : record->spec->options.enabled ? "is stopped"
+                                                : "is disabled",
                 what);
         return false;
 }
@@ -419,6 +420,49 @@ void handle_device_recover(struct request *request)
                 wait_begin(request, WAIT_RECOVERED, record, MHD_HTTP_OK);
         else
                 reply_device(request, MHD_HTTP_ACCEPTED, record);
+}
+
+/* Reply when a request to stop or to start is stored. */
+static void reply_stored(struct request *request, const struct device_record *record, int error)
+{
+        if (error < 0)
+                reply_error(request, error, "Cannot store the request");
+        else if (request->query.wait)
+                wait_begin(request, WAIT_READY, record, MHD_HTTP_OK);
+        else
+                reply_device(request, MHD_HTTP_ACCEPTED, record);
+}
+
+/* Return true unless there is a reply that the device has no disk to begin or to end. */
+static bool check_startable(struct request *request, const struct device_record *record, const char *what)
+{
+        if (!record->deleting && record->spec && record->spec->options.enabled)
+                return true;
+        return check_usable(request, record, what);
+}
+
+void handle_device_stop(struct request *request)
+{
+        static const char stopping[] = "Stopping the device would remove its disk";
+        const struct device_record *record = find_device(request);
+
+        if (!record || !precondition_holds(request, record) || !check_current(request, record)
+                || !check_startable(request, record, "stop"))
+                return;
+        if (!record->stopped
+                && (!last_copy_may_go(request, record, stopping) || !check_unused(request, record, stopping)))
+                return;
+        reply_stored(request, record, device_store_request_stop(store_of(request), request->name));
+}
+
+void handle_device_start(struct request *request)
+{
+        const struct device_record *record = find_device(request);
+
+        if (!record || !precondition_holds(request, record) || !check_current(request, record)
+                || !check_startable(request, record, "start"))
+                return;
+        reply_stored(request, record, device_store_request_start(store_of(request), request->name));
 }
 
 /* Return why openers of the disk would notice a restart; NULL: they would not. */

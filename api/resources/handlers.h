@@ -12,6 +12,8 @@ void handle_device_patch(struct request *request);
 void handle_device_delete(struct request *request);
 void handle_device_recover(struct request *request);
 void handle_device_restart(struct request *request);
+void handle_device_start(struct request *request);
+void handle_device_stop(struct request *request);
 void handle_device_stats(struct request *request);
 void handle_device_adopt(struct request *request);
 void handle_device_list(struct request *request);

@@ -21,6 +21,7 @@ QUESTIONS = {
     "replace": ("PUT", "/devices/data", spec(id=5, recovery=HARMLESS, size="2MiB")),
     "disable": ("PATCH", "/devices/data", {"enabled": False}),
     "restart": ("POST", "/devices/data/restart", None),
+    "stop": ("POST", "/devices/data/stop", None),
 }
 
 
@@ -85,7 +86,7 @@ def test_other_clients_are_served_during_a_search(held, question, used):
     if used:
         assert "process 4211 (fio)" in check_problem(answer, 409, "in-use")["detail"]
     else:
-        assert answer.status == (202 if question in ("delete", "restart") else 200)
+        assert answer.status == (202 if question in ("delete", "restart", "stop") else 200)
     assert held.tell("searches") == 1
 
 

@@ -88,14 +88,16 @@ static int reconcile_one(struct server *server, const char *name)
         if (record->deleting)
                 return device_store_remove(server->store, name);
         if (!record->spec
-                || (record->status.observed_generation == record->generation
+                || (device_record_enabled(record) == (record->status.phase != PHASE_DISABLED)
+                        && record->status.observed_generation == record->generation
                         && record->status.observed_restart == record->restart
                         && record->status.observed_asked == record->asked))
                 return 0;
-        return record->spec->options.enabled ? api_test_set_status(server->store, server->restarts, record,
-                                                       PHASE_LIVE, REASON_LIVE, "It serves.")
-                                             : api_test_set_status(server->store, server->restarts, record,
-                                                       PHASE_DISABLED, REASON_DISABLED, "It is disabled.");
+        if (device_record_enabled(record))
+                return api_test_set_status(
+                        server->store, server->restarts, record, PHASE_LIVE, REASON_LIVE, "It serves.");
+        return api_test_set_status(server->store, server->restarts, record, PHASE_DISABLED,
+                record->stopped ? REASON_STOPPED : REASON_DISABLED, "It has no disk.");
 }
 
 static int on_reconcile(sd_event_source *source, void *userdata)

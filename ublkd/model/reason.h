@@ -30,6 +30,7 @@ enum condition_reason {
         REASON_DELETING,
         REASON_DISABLING,
         REASON_DISABLED,
+        REASON_STOPPED,
         REASON_REPLACING,
         /* Records. */
         REASON_QUARANTINED,
@@ -131,6 +132,8 @@ enum condition_reason {
         REASON_REMOVED,
         REASON_RECOVER_REQUESTED,
         REASON_RESTART_REQUESTED,
+        REASON_STOP_REQUESTED,
+        REASON_START_REQUESTED,
         REASON_WRITE_ERRORS_ACCEPTED,
         REASON_BACKING_ACCEPTED,
         REASON_NUMBER_RELEASED,

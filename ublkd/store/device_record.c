@@ -218,6 +218,16 @@ int device_record_refuse_owned(const struct device_record *record, struct proble
         return -EPERM;
 }
 
+int device_record_boot(char ret[static UID_TEXT_SIZE])
+{
+        sd_id128_t id;
+        int r = sd_id128_get_boot(&id);
+
+        if (r >= 0)
+                sd_id128_to_uuid_string(id, ret);
+        return r < 0 ? r : 0;
+}
+
 void device_record_restart(struct device_record *record)
 {
         record->restart++;

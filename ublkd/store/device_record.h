@@ -44,6 +44,7 @@ struct device_record {
         uint64_t asked;                  /* +1 for each request to try again at once; not durable */
         bool recover_requested;          /* POST …/recover came; cleared when Live */
         char held_boot[UID_TEXT_SIZE];   /* boot id in which a manual device was Live, or "" */
+        bool stopped;                    /* POST …/stop: no disk in this boot, until POST …/start */
         uint64_t created_at;             /* CLOCK_REALTIME, microseconds */
         struct backing_identity backing; /* of the store that its disk was last created on; empty: none yet */
         char backing_boot[UID_TEXT_SIZE]; /* boot id in which ublkd read it */
@@ -60,6 +61,12 @@ struct device_record {
 static inline bool device_record_disk_has_number(const struct device_record *record)
 {
         return record->status.disk && record->status.number == record->number;
+}
+
+/* Return whether the device is to have a disk: its spec enables it, and no client has stopped it in this boot. */
+static inline bool device_record_enabled(const struct device_record *record)
+{
+        return record->spec && record->spec->options.enabled && !record->stopped;
 }
 
 /* The preconditions of a put. */
@@ -129,6 +136,9 @@ int device_record_check(const struct device_record *record, const struct put_con
 
 /* Request another worker, as device_store_request_restart() does. */
 void device_record_restart(struct device_record *record);
+
+/* Write the id of this boot as text. Return 0 or -errno. */
+int device_record_boot(char ret[static UID_TEXT_SIZE]);
 
 /* Return the time of the last change between ready and not ready, in CLOCK_REALTIME microseconds. */
 uint64_t device_record_transition_time(const struct device_status *from, const struct device_status *to);

@@ -348,6 +348,8 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                 changed.epoch++;
                 changed.held_boot[0] = '\0'; /* there will be no old disk to hold */
         }
+        if (!spec->options.enabled)
+                changed.stopped = false; /* the spec says it from now on: who enables it again wants a disk */
         /* A spec that names another store is the consent to it. No other change is. */
         if (!record->spec || !device_spec_targets_equal(record->spec, spec)) {
                 changed.backing = (struct backing_identity){};

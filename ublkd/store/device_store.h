@@ -52,7 +52,7 @@ int store_memory_open(const struct device_backend **ret_backend, void **ret_cont
 
 enum store_event_kind {
         STORE_SPEC,    /* created, or its spec changed */
-        STORE_INTENT,  /* deleting, recover_requested, restart or hold changed */
+        STORE_INTENT,  /* deleting, recover_requested, restart, stop or hold changed */
         STORE_STATUS,  /* the status changed */
         STORE_ADOPTED, /* the record comes from the runtime directory: there may be a disk and a worker */
         STORE_NOTED,   /* nothing changed, but there is an event: device_store_note(), …_note_disk() */
@@ -161,6 +161,11 @@ int device_store_set_age(struct device_store *store, const char *name, enum reco
 int device_store_try_again(struct device_store *store, const char *name);
 
 /* For the reconciler. Each returns 0, -ENOENT, or -errno of the backend, unless it says otherwise. */
+/* Take the disk away until the next boot, or until device_store_request_start(); the spec stays. Both return 0, also if
+ * nothing changes; -ENOENT: no such device; other -errno: nothing is stored. */
+int device_store_request_stop(struct device_store *store, const char *name);
+int device_store_request_start(struct device_store *store, const char *name);
+
 /* Refuse the restart that was requested last: neither this supervisor nor a later one does it. */
 int device_store_refuse_restart(struct device_store *store, const char *name);
 int device_store_remove(struct device_store *store, const char *name);

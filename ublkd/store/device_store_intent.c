@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests of clients beside the spec (delete, recover, restart), and what the reconciler stores for a device.
+/* Requests of clients beside the spec (delete, recover, restart, stop, start), and what the reconciler stores for a device.
  * Each is a column of the record. */
 #include "ublkd/store/device_store_internal.h"
 
@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <systemd/sd-id128.h>
 
 int device_store_request_delete(struct device_store *store, const char *name, bool force)
 {
@@ -108,14 +107,37 @@ int device_store_request_restart(struct device_store *store, const char *name, b
                 "takes over the disk next, without these faults.");
 }
 
-static int set_boot(char boot[static UID_TEXT_SIZE])
+int device_store_request_stop(struct device_store *store, const char *name)
 {
-        sd_id128_t id;
-        int r = sd_id128_get_boot(&id);
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
 
-        if (r >= 0)
-                sd_id128_to_uuid_string(id, boot);
-        return r;
+        if (!entry)
+                return -ENOENT;
+        if (entry->record.stopped)
+                return 0;
+        changed = entry->record;
+        changed.stopped = true;
+        changed.recover_requested = false;
+        return device_store_update(store, entry, &changed, REASON_STOP_REQUESTED,
+                "A client asked for the end of the disk; ublkd removes it, until the next boot or until a "
+                "client "
+                "starts it again.");
+}
+
+int device_store_request_start(struct device_store *store, const char *name)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        if (!entry->record.stopped)
+                return 0;
+        changed = entry->record;
+        changed.stopped = false;
+        return device_store_update(store, entry, &changed, REASON_START_REQUESTED,
+                "A client asked for the disk of the stopped device; ublkd creates it.");
 }
 
 int device_store_accept_backing(struct device_store *store, const char *name, const char *identity)
@@ -133,7 +155,7 @@ int device_store_accept_backing(struct device_store *store, const char *name, co
         changed = entry->record;
         changed.backing = *found;
         changed.recover_requested = true;
-        r = set_boot(changed.backing_boot);
+        r = device_record_boot(changed.backing_boot);
         if (r < 0)
                 return r;
         return device_store_update(store, entry, &changed, REASON_BACKING_ACCEPTED,
@@ -206,7 +228,7 @@ int device_store_set_held(struct device_store *store, const char *name, bool hel
         memset(changed.held_boot, 0, sizeof(changed.held_boot));
         changed.recover_requested = false;
         if (held) {
-                r = set_boot(changed.held_boot);
+                r = device_record_boot(changed.held_boot);
                 if (r < 0)
                         return r;
         }

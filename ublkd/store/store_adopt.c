@@ -36,6 +36,7 @@ static int fill_entry(
         record->source_trouble = NULL;
         record->source_state = SOURCE_APPLIED;
         record->status = (struct device_status){.number = -1};
+        record->stopped = false;
         record->age = RECORD_CURRENT;
         record->name = strdup(name);
         if (from->source && !renamed) { /* the file does not describe the new name */

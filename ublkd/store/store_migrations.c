@@ -47,5 +47,7 @@ const char *const store_migrations[] = {
          "UPDATE store SET database = lower(hex(randomblob(16)));"),
         /* the file that owns the device; '': none */
         "ALTER TABLE device ADD COLUMN source TEXT NOT NULL DEFAULT '';",
+        /* boot id in which the disk was stopped; '': never, or started again */
+        "ALTER TABLE device ADD COLUMN stopped_boot TEXT NOT NULL DEFAULT '';",
 };
 const size_t store_migration_count = ARRAY_SIZE(store_migrations);

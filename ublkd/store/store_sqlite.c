@@ -37,9 +37,10 @@ static const char *const statement_texts[] = {
         [STATEMENT_SAVE] =
                 "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
                 " recover_requested, held_boot, created_at, spec, restart, restart_refused,"
-                " backing_basis, backing_is_disk, backing_now, backing_lasting, backing_boot, source)"
+                " backing_basis, backing_is_disk, backing_now, backing_lasting, backing_boot, source,"
+                " stopped_boot)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-                "?19)"
+                "?19, ?20)"
                 " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
                 " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number,"
                 " deleting = excluded.deleting, recover_requested = excluded.recover_requested,"
@@ -47,7 +48,8 @@ static const char *const statement_texts[] = {
                 " restart = excluded.restart, restart_refused = excluded.restart_refused,"
                 " backing_basis = excluded.backing_basis, backing_is_disk = excluded.backing_is_disk,"
                 " backing_now = excluded.backing_now, backing_lasting = excluded.backing_lasting,"
-                " backing_boot = excluded.backing_boot, source = excluded.source",
+                " backing_boot = excluded.backing_boot, source = excluded.source,"
+                " stopped_boot = excluded.stopped_boot",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
 };
@@ -204,8 +206,11 @@ static int sqlite_save(void *context, const struct device_record *record, const 
 {
         struct store_sqlite *store = context;
         sqlite3_stmt *save = store->statements[STATEMENT_SAVE];
-        int r = begin(store);
+        char stopped_boot[UID_TEXT_SIZE] = "";
+        int r = record->stopped ? device_record_boot(stopped_boot) : 0;
 
+        if (r >= 0)
+                r = begin(store);
         if (r < 0)
                 return r;
         /* A bind fails only for a wrong index. The bound values live until run() returns. */
@@ -231,6 +236,7 @@ static int sqlite_save(void *context, const struct device_record *record, const 
         (void)sqlite3_bind_text(save, 17, record->backing.lasting, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 18, record->backing_boot, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 19, record->source ? record->source : "", -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 20, stopped_boot, -1, SQLITE_STATIC);
         r = run(store, STATEMENT_SAVE);
         if (r >= 0)
                 r = set_revision(store, revision);
@@ -296,6 +302,14 @@ static void load_backing(sqlite3_stmt *row, struct device_record *record)
         snprintf(record->backing_boot, sizeof(record->backing_boot), "%s", column_text(row, 17));
 }
 
+/* A stop ends with the boot. */
+static bool is_of_this_boot(const char *boot)
+{
+        char now[UID_TEXT_SIZE];
+
+        return device_record_boot(now) >= 0 && strcmp(boot, now) == 0;
+}
+
 static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
 {
         struct device_record record = {
@@ -310,6 +324,7 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
                 .created_at = (uint64_t)sqlite3_column_int64(row, 9),
                 .restart = (uint32_t)sqlite3_column_int64(row, 11),
                 .restart_refused = (uint32_t)sqlite3_column_int64(row, 12),
+                .stopped = is_of_this_boot(column_text(row, 19)),
         };
 
         snprintf(record.uid, sizeof(record.uid), "%s", column_text(row, 1));
@@ -348,7 +363,7 @@ static int sqlite_load(void *context, load_each each, void *userdata, struct sto
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot, created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, "
                 "backing_now,"
-                " backing_lasting, backing_boot, source FROM device ORDER BY name",
+                " backing_lasting, backing_boot, source, stopped_boot FROM device ORDER BY name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);

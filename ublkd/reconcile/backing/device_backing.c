@@ -288,7 +288,7 @@ static bool outlives_disk(const struct managed_device *device, const struct devi
         const struct device_backing *backing = &device->backing;
 
         return backing->held && backing->frozen_known && backing->epoch == record->epoch && !record->deleting
-               && record->spec && record->spec->options.enabled;
+               && device_record_enabled(record);
 }
 
 /* Return whether its worker has opened the store of the record. */

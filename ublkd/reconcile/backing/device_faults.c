@@ -177,7 +177,7 @@ int device_faults_carry(struct managed_device *device, const struct device_regio
 
 void device_faults_settle(struct managed_device *device, const struct device_record *record)
 {
-        bool disabled = record->spec && !record->spec->options.enabled;
+        bool disabled = record->spec && !device_record_enabled(record);
 
         if (device->view.facts.want == WANT_ABSENT && disabled)
                 clear(device, is_latched);

@@ -44,12 +44,19 @@ static bool is_gone(const struct report_view *view)
         return view->turn->facts.kernel == KERNEL_ABSENT && view->turn->facts.worker == PLAN_WORKER_NONE;
 }
 
+/* Whether the spec says so or a client has asked for it: there is no disk, and none is wanted. */
+static struct reported without_disk(const struct device_record *record)
+{
+        return (struct reported){
+                PHASE_DISABLED, record->spec->options.enabled ? REASON_STOPPED : REASON_DISABLED};
+}
+
 static struct reported choose_absent(const struct report_view *view, const struct device_record *record)
 {
         if (record->deleting)
                 return (struct reported){PHASE_STOPPING, REASON_DELETING};
-        if (!record->spec->options.enabled)
-                return is_gone(view) ? (struct reported){PHASE_DISABLED, REASON_DISABLED}
+        if (!device_record_enabled(record))
+                return is_gone(view) ? without_disk(record)
                                      : (struct reported){PHASE_STOPPING, REASON_DISABLING};
         if (spec_unsupported(record->spec, view->features))
                 return (struct reported){PHASE_FAILED, REASON_NOT_SUPPORTED};
@@ -73,10 +80,10 @@ static struct reported choose_without_driver(
                 return (struct reported){PHASE_UNKNOWN, REASON_HOST_NOT_READY};
         if (record->deleting)
                 return (struct reported){PHASE_STOPPING, REASON_HOST_NOT_READY};
-        if (!record->spec->options.enabled && is_gone(view) && !view->worker)
-                return (struct reported){PHASE_DISABLED, REASON_DISABLED};
+        if (!device_record_enabled(record) && is_gone(view) && !view->worker)
+                return without_disk(record);
         return (struct reported){
-                record->spec->options.enabled ? PHASE_PENDING : PHASE_STOPPING, REASON_HOST_NOT_READY};
+                device_record_enabled(record) ? PHASE_PENDING : PHASE_STOPPING, REASON_HOST_NOT_READY};
 }
 
 static bool grows(const struct report_view *view)
@@ -233,6 +240,9 @@ static int explain_absent(const struct report_view *view, const struct device_re
                 {REASON_DELETING,  "ublkd is removing the disk, and then the record."                      },
                 {REASON_DISABLED,  "The device is disabled: ublkd keeps the record, and there is no disk "
                                   "until the device is enabled."          },
+                {REASON_STOPPED,
+                 "The device is stopped: ublkd creates its disk at the next boot, or when a client "
+                        "asks for it ('ublkctl start', POST /devices/NAME/start)."                         },
                 {REASON_DISABLING, "ublkd is removing the disk; it keeps the record."                      },
                 {REASON_REPLACING, "ublkd is removing the old disk; then it creates one from the new spec."},
         };

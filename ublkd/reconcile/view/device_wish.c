@@ -17,7 +17,7 @@ struct plan_wish device_wish(const struct device_record *record, const struct wi
 
         return (struct plan_wish){
                 .deleting = record->deleting,
-                .enabled = options && options->enabled
+                .enabled = device_record_enabled(record)
                            && !(unready && spec_unsupported(record->spec, view->features)),
                 .kernel_is_old = present && device_cookie_epoch(turn->kernel.cookie) != record->epoch,
                 .worker_is_old = view->worker_is_old,

@@ -37,7 +37,7 @@ static int warn(
 int stable_path_condition(const struct device_record *record, const struct disk_params *params,
         enum plan_kernel kernel, struct device_condition *ret)
 {
-        if (!record->spec || !record->spec->options.enabled || record->deleting)
+        if (!device_record_enabled(record) || record->deleting)
                 return 0;
         return params && params->path_may_change ? warn(record, params, ret) : keep(record, kernel, ret);
 }

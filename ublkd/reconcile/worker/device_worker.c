@@ -206,7 +206,7 @@ static bool died_silently(const struct managed_device *device)
 
 static bool is_wanted(const struct device_record *record)
 {
-        return record && !record->deleting && record->spec && record->spec->options.enabled;
+        return record && !record->deleting && device_record_enabled(record);
 }
 
 /* Note and report the death of a worker that was to serve the device. */

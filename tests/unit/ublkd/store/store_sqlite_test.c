@@ -140,6 +140,7 @@ static void test_everything_comes_back(const struct place *place)
         CHECK_INT(put(store, "two", 7, 2), 0);
         CHECK_INT(put(store, "three", -1, 1), 0);
         CHECK_INT(device_store_set_held(store, "two", true), 0);
+        CHECK_INT(device_store_request_stop(store, "two"), 0);
         CHECK_INT(device_store_request_restart(store, "two", false), 0);
         CHECK_INT(device_store_refuse_restart(store, "two"), 0);
         CHECK_INT(device_store_refuse_restart(store, "absent"), -ENOENT);
@@ -162,6 +163,7 @@ static void test_everything_comes_back(const struct place *place)
         record = device_store_get(store, "two");
         CHECK_STR(record->uid, uid);
         CHECK_STR(record->held_boot, boot);
+        CHECK(record->stopped); /* until the next boot: see test_a_stop_ends_with_the_boot() */
         CHECK_INT(record->created_at, created_at);
         CHECK_INT(record->generation, 2);
         CHECK_INT(record->epoch, 2);
@@ -290,6 +292,25 @@ static void test_damaged_record_is_quarantined(const struct place *place)
         CHECK(device_store_get(store, "good")->spec);
         CHECK(!device_store_get(store, "bad")->spec && device_store_get(store, "bad")->quarantine);
         CHECK_INT(device_store_remove(store, "bad"), 0);
+        device_store_free(store);
+}
+
+static void test_a_stop_ends_with_the_boot(const struct place *place)
+{
+        struct device_store *store = NULL;
+
+        CHECK_INT(open_store(place, &store), 0);
+        CHECK_INT(put(store, "data", -1, 1), 0);
+        CHECK_INT(device_store_request_stop(store, "data"), 0);
+        device_store_free(store);
+        if (!CHECK_INT(open_store(place, &store), 0))
+                return;
+        CHECK(device_store_get(store, "data")->stopped);
+        device_store_free(store);
+        execute(place, "UPDATE device SET stopped_boot = '00000000-0000-0000-0000-000000000001'");
+        if (!CHECK_INT(open_store(place, &store), 0))
+                return;
+        CHECK(device_record_enabled(device_store_get(store, "data")));
         device_store_free(store);
 }
 
@@ -534,7 +555,7 @@ int main(void)
         static void (*const tests[])(const struct place *) = {test_everything_comes_back,
                 test_only_one_at_a_time, test_newer_database_is_left_alone,
                 test_log_of_a_newer_database_is_left_alone, test_a_file_that_is_not_a_database,
-                test_damaged_database, test_damaged_record_is_quarantined,
+                test_damaged_database, test_damaged_record_is_quarantined, test_a_stop_ends_with_the_boot,
                 test_impossible_columns_are_quarantined, test_missing_directory, test_not_permitted,
                 test_full_disk, test_full_disk_at_the_start, test_a_database_that_was_deleted,
                 test_a_database_that_is_moved_away_and_back, test_a_database_that_cannot_be_looked_at,

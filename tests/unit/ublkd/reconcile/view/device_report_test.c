@@ -16,7 +16,7 @@ static const struct row {
         enum condition_reason reason;
         const char *words[3]; /* in the message */
         struct plan_facts facts;
-        bool without_control, deleting, disabled, quarantined;
+        bool without_control, deleting, disabled, stopped, quarantined;
         bool unseen, numberless;
         enum condition_reason note_reason;
         const char *note;
@@ -180,6 +180,12 @@ static const struct row {
          .words = {"until the device is enabled"},
          .facts = {.want = WANT_ABSENT},
          .disabled = true},
+        {.what = "stopped",
+         .phase = PHASE_DISABLED,
+         .reason = REASON_STOPPED,
+         .words = {"at the next boot"},
+         .facts = {.want = WANT_ABSENT},
+         .stopped = true},
         {.what = "replaced by another spec",
          .phase = PHASE_STOPPING,
          .reason = REASON_REPLACING,
@@ -278,6 +284,7 @@ static void check_row(const struct row *row, struct device_spec *spec)
                 .name = (char *)"data",
                 .number = row->numberless ? -1 : 3,
                 .deleting = row->deleting,
+                .stopped = row->stopped,
                 .spec = row->quarantined ? NULL : spec,
                 .quarantine = row->quarantined ? (char *)"its spec is not JSON" : NULL,
         };
