@@ -44,6 +44,8 @@ enum exit_status verb_stats(struct context *context, int argc, char *argv[]);   
 enum exit_status verb_top(struct context *context, int argc, char *argv[]);        /* top.c */
 enum exit_status verb_recover(struct context *context, int argc, char *argv[]);    /* act.c */
 enum exit_status verb_restart(struct context *context, int argc, char *argv[]);    /* act.c */
+enum exit_status verb_stop(struct context *context, int argc, char *argv[]);       /* stop.c */
+enum exit_status verb_start(struct context *context, int argc, char *argv[]);      /* stop.c */
 enum exit_status verb_host(struct context *context, int argc, char *argv[]);       /* host.c */
 enum exit_status verb_adopt(struct context *context, int argc, char *argv[]);      /* adopt.c */
 enum exit_status verb_export(struct context *context, int argc, char *argv[]);     /* export.c */

@@ -89,7 +89,7 @@ def test_describe_shows_the_next_attempt(ctl, server):
 
 
 def test_get_and_describe_of_an_unknown_device(ctl):
-    for verb in ("get", "describe", "delete", "recover", "wait", "disable", "restart"):
+    for verb in ("get", "describe", "delete", "recover", "wait", "disable", "restart", "stop", "start"):
         assert ctl(verb, "nope", status=NOT_FOUND).err == "ublkctl: nope: No device has this name.\n"
 
 
@@ -461,6 +461,26 @@ def test_restart(ctl):
     assert ctl("restart", "data", "--no-wait").out == "data is being restarted\n"
     ctl("disable", "data")
     assert "is disabled" in ctl("restart", "data", status=REFUSED).err
+
+
+def test_stop_and_start(ctl, server):
+    ctl("create", "data", *NULL, "id=5")
+    server.tell("busy 5 mounted at /mnt")
+    assert "/mnt" in ctl("stop", "data", status=REFUSED).err
+    assert "/mnt" in ctl("stop", "data", "--when-unused", "--timeout", "300ms", status=REFUSED).err
+    process = ctl.start("stop", "data", "--when-unused")
+    before = _asked(server, "/devices/{name}/stop")
+    while _asked(server, "/devices/{name}/stop") < before + 2:
+        assert process.poll() is None
+    server.tell("idle")
+    assert process.wait(20) == 0
+    assert "is stopped" in ctl("restart", "data", status=REFUSED).err
+    assert ctl("start", "data").out == "data is Live\n"
+    assert ctl("stop", "data", "--no-wait").out == "data is being stopped\n"
+    assert ctl("start", "data", "--no-wait").out == "data is being started\n"
+    ctl("disable", "data")
+    for verb in ("stop", "start"):
+        assert "is disabled" in ctl(verb, "data", status=REFUSED).err
 
 
 # ---- host, targets ----

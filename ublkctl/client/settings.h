@@ -32,6 +32,7 @@ enum setting_id {
         SETTING_TIMEOUT,
         SETTING_FOR,
         SETTING_IGNORE_MISSING,
+        SETTING_WHEN_UNUSED,
         SETTING_FOLLOW,
         SETTING_SINCE,
         SETTING_BATCH,
@@ -102,7 +103,7 @@ struct settings {
         struct text_list files, labels, prune_in_use;
         int output, wait_for;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
-                read_only, drop_last_copy;
+                read_only, drop_last_copy, when_unused;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since;
 };

@@ -96,14 +96,17 @@ static bool waits_for_consent(const cJSON *device)
         return reason && phase && strcmp(reason, "BackingChanged") == 0 && strcmp(phase, "Failed") == 0;
 }
 
+uint64_t wait_limit(uint64_t usec)
+{
+        return usec < DAEMON_TIMEOUT_MAX ? usec : DAEMON_TIMEOUT_MAX;
+}
+
 void wait_query(const struct context *context, bool wait, const char *what, char ret[static WAIT_QUERY_SIZE])
 {
-        uint64_t timeout = context->settings->timeout;
-
         *ret = '\0';
         if (wait)
                 snprintf(ret, WAIT_QUERY_SIZE, "?%s&timeout=%" PRIu64 "ms", what,
-                        (timeout < DAEMON_TIMEOUT_MAX ? timeout : DAEMON_TIMEOUT_MAX) / 1000);
+                        wait_limit(context->settings->timeout) / 1000);
 }
 
 void say_in_force(const char *name)

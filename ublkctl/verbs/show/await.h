@@ -54,6 +54,9 @@ void warn_of_path(const char *about, const cJSON *device);
  * neither is known. */
 bool say_why(const char *about, const cJSON *device);
 
+/* Return how long ublkd holds an answer if a client wants to wait for `usec` microseconds. */
+uint64_t wait_limit(uint64_t usec);
+
 /* Print "?wait=ready&timeout=…" into `ret`, with "?"; "" if `wait` is false. Cut a longer time to the
  * daemon's limit. */
 enum { WAIT_QUERY_SIZE = 64 };
