@@ -5,6 +5,8 @@ include(GNUInstallDirs)
 # Installed files name others: ublkd the worker, the unit ublkd.
 set(UBLKD_PROGRAM_PATH ${CMAKE_INSTALL_FULL_SBINDIR}/ublkd)
 set(UBLKD_WORKER_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-worker)
+set(UBLKD_FOLLOW_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-follow)
+set(UBLKD_CTL_PATH ${CMAKE_INSTALL_FULL_BINDIR}/ublkctl)
 
 # ublkd_service_directory(NAME MODULE VARIABLE SUFFIX OTHERWISE DOC): set NAME, unless the builder has set it. The value
 # is VARIABLE of the pkg-config module MODULE, followed by SUFFIX. With the prefix /usr/local, which systemd and udev

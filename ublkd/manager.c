@@ -28,6 +28,7 @@
 #include "ublkd/reconcile/runtime_remade.h"
 #include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/records/record_keeper.h"
+#include "ublkd/region_stats.h"
 #include "ublkd/runtime_guard.h"
 #include "ublkd/service_line.h"
 #include "ublkd/service_state.h"
@@ -64,6 +65,7 @@ struct manager {
         struct foreign_scan *foreign_scan;
         struct state_look *state_look;
         struct service_line *service_line;
+        struct disk_marks *disk_marks;
         bool scanning, looking; /* foreign_scan or state_look works for a client */
         struct api *api;        /* NULL until it is open */
         bool boot_pass_done;    /* the first pass over every device is done */
@@ -152,6 +154,7 @@ static int open_runtime_guard(struct manager *manager)
                         .dir = manager->runtime_dir,
                         .store = manager->store,
                         .record_keeper = manager->record_keeper,
+                        .disk_marks = manager->disk_marks,
                         .changed = on_runtime_changed,
                         .userdata = manager,
                 },
@@ -312,12 +315,7 @@ static bool api_is_ready(void *userdata)
 
 static int api_read_stats(void *userdata, const struct device_record *record, struct device_stats **ret)
 {
-        struct manager *manager = userdata;
-        _cleanup_close_ int fd = runtime_dir_open_region(manager->runtime_dir, record->uid);
-
-        if (fd == -ENOENT && record->status.phase == PHASE_LIVE)
-                return -ESTALE;
-        return fd < 0 ? fd : device_stats_read(fd, ret);
+        return region_stats_read(((struct manager *)userdata)->runtime_dir, record, ret);
 }
 
 static enum backing_reach api_read_reach(void *userdata, const struct device_record *record)
@@ -428,6 +426,7 @@ static void open_optional_parts(struct manager *manager)
         worker_start_use_groups(manager->worker_start, manager->worker_groups);
         manager->partition_scanner = optional_partition_scanner(manager->event);
         manager->disk_watch = optional_disk_watch(manager->event, on_disk_changed, manager);
+        manager->disk_marks = optional_disk_marks(manager->store, manager->runtime_dir);
 }
 
 static int open_reconciler(struct manager *manager)
@@ -582,6 +581,7 @@ struct manager *manager_free(struct manager *manager)
         driver_keeper_free(manager->driver_keeper);
         event_writer_free(manager->event_writer);
         record_keeper_free(manager->record_keeper);
+        disk_marks_free(manager->disk_marks);
         service_line_free(manager->service_line);
         device_store_free(manager->store);
         fd_store_free(manager->fd_store);

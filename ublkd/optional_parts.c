@@ -63,3 +63,17 @@ struct disk_watch *optional_disk_watch(sd_event *event, disk_watch_handler chang
                         strerror(-r));
         return watch;
 }
+
+struct disk_marks *optional_disk_marks(struct device_store *store, struct runtime_dir *dir)
+{
+        struct disk_marks *marks = NULL;
+        int r = disk_marks_new(store, dir, &marks);
+
+        if (r < 0)
+                log_errno(LOG_WARNING, NULL, r,
+                        "Preparing the marks of disks in the runtime directory failed: %s; the units "
+                        "ublk-disk@ do "
+                        "not follow the disks; restart ublkd",
+                        strerror(-r));
+        return marks;
+}

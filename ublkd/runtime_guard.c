@@ -36,6 +36,7 @@ static void rewrite(const struct runtime_guard *guard, bool is_part)
         const char *path = runtime_dir_path(guard->config.dir);
         int r = record_keeper_rewrite(guard->config.record_keeper);
 
+        disk_marks_rewrite(guard->config.disk_marks);
         if (is_part)
                 log_warning(NULL,
                         "Files of devices in the runtime directory %s were removed while ublkd runs; writing "

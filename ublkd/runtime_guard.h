@@ -3,6 +3,7 @@
  * records into it, and reports what the loss means for the workers. Runs on the loop. */
 #pragma once
 
+#include "ublkd/disk_marks.h"
 #include "ublkd/records/record_keeper.h"
 
 #include <systemd/sd-event.h>
@@ -13,6 +14,7 @@ struct runtime_guard_config {
         struct runtime_dir *dir;
         struct device_store *store;
         struct record_keeper *record_keeper;
+        struct disk_marks *disk_marks; /* NULL: none */
         /* Entries of the directory were removed. remade: so was the directory, or files of devices in it, and the
          * guard has written the records again. */
         void (*changed)(void *userdata, bool remade);

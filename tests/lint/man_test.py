@@ -44,7 +44,7 @@ def test_a_page_renders_without_a_warning(page):
     run = subprocess.run(["mandoc", "-Tlint", "-W", "warning", str(BUILD / "man" / page)],
                          capture_output=True, text=True, check=False)
     assert run.stdout + run.stderr == "" and run.returncode == 0
-    assert "@" not in rendered(page)
+    assert not re.search(r"@[A-Z_]+@", rendered(page))  # CMake has filled it in
 
 
 def test_ublkctl_names_every_verb_option_and_exit_status():

@@ -125,6 +125,7 @@ LOGGERS = [
     "ublkd/main.c",
     "ublkd/manager.c",
     "ublkd/config_reload.c",
+    "ublkd/disk_marks.c",
     "ublkd/driver_keeper.c",
     "ublkd/manager_reports.c",
     "ublkd/optional_parts.c",

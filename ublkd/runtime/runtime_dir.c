@@ -241,6 +241,16 @@ int runtime_dir_open_disks(const struct runtime_dir *dir)
         return open_dir_at(dir->fd, "disks", 0755, true);
 }
 
+int runtime_dir_open_marks(const struct runtime_dir *dir, enum runtime_marks which)
+{
+        static const char *const names[_RUNTIME_MARKS_MAX] = {
+                [RUNTIME_LIVE] = "live",
+                [RUNTIME_FAILED] = "failed",
+        };
+
+        return open_dir_at(dir->fd, names[which], 0755, true);
+}
+
 struct file_name {
         char name[FILE_NAME_MAX + 1];
 };

@@ -28,6 +28,16 @@ const char *runtime_dir_path(const struct runtime_dir *dir);
  * -errno; -EPERM: it belongs to another user. */
 int runtime_dir_open_disks(const struct runtime_dir *dir);
 
+/* Marks of disks for a service manager: disk_marks.h. */
+enum runtime_marks {
+        RUNTIME_LIVE,   /* live/NAME */
+        RUNTIME_FAILED, /* failed/NAME */
+        _RUNTIME_MARKS_MAX
+};
+
+/* Open PATH/live or PATH/failed (0755) as runtime_dir_open_disks() does. */
+int runtime_dir_open_marks(const struct runtime_dir *dir, enum runtime_marks which);
+
 /* Bind a new non-blocking SOCK_SEQPACKET socket to workers/UID.sock, and replace an old file. The worker
  * calls listen(), so that SO_PEERCRED names it. Works for paths of any length. Return a descriptor or
  * -errno. */

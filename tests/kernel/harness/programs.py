@@ -22,6 +22,11 @@ def ublkd():
     return str(build() / "ublkd")
 
 
+def follow():
+    """The process of the unit of a disk."""
+    return str(build() / "ublkd-follow")
+
+
 def ublkd_mortal():
     """The supervisor, which dies at a chosen point: tests/kernel/mortal."""
     return str(build() / "tests" / "kernel" / "ublkd-mortal")

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""ublk-disk@NAME.service: a unit for each disk, which has the state of the disk."""
+
+import os
+import pathlib
+import shutil
+import signal
+
+import pytest
+
+from harness import programs, units
+from harness.api import condition_of, loop_spec
+from harness.disk import Disk, block
+from harness.shell import output, run
+from harness.wait import wait_until
+
+_RULE = pathlib.Path("/run/udev/rules.d/60-ublkd.rules")
+_FSTAB = pathlib.Path("/run/systemd/system")
+
+
+@pytest.fixture(autouse=True)
+def rule():
+    """udev as an installation has it: it starts the units."""
+    _RULE.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(programs.source("units/60-ublkd.rules"), _RULE)
+    run("udevadm", "control", "--reload")
+    yield
+    _RULE.unlink()
+    run("udevadm", "control", "--reload")
+
+
+def _unit(name):
+    return f"ublk-disk@{name}.service"
+
+
+def _state(unit):
+    return output("systemctl", "show", "-p", "ActiveState", "--value", unit).strip()
+
+
+def _wait_state(name, *states):
+    unit = _unit(name)
+    wait_until(lambda: _state(unit) in states, lambda: f"{unit} {' or '.join(states)}, but {_state(unit)}")
+
+
+def _log(name):
+    return output("journalctl", "--no-pager", "-o", "cat", "-u", _unit(name))
+
+
+def _reason(api, name):
+    return condition_of(api.get(name))["reason"]
+
+
+@pytest.fixture
+def mounted(service, file_of, directory):
+    """A disk with a file system, and where it is to be mounted: (api, path, mount point)."""
+    path, point = file_of(), directory / "mnt"
+    point.mkdir()
+    api = service
+    api.create(loop_spec("data", path))
+    run("mkfs.ext4", "-q", "-F", "/dev/ublk/by-name/data")
+    yield api, path, point
+    run("umount", point, check=False)
+
+
+def _mount_unit(point, *options):
+    """What systemd makes of a line in fstab: a unit for the mount. Return its name."""
+    name = output("systemd-escape", "--path", "--suffix=mount", str(point)).strip()
+    (_FSTAB / name).write_text("\n".join(
+        ["[Unit]", *options, "[Mount]", "What=/dev/ublk/by-name/data", f"Where={point}", "Type=ext4", ""]), encoding="utf-8")
+    run("systemctl", "daemon-reload")
+    return name
+
+
+def test_a_unit_follows_its_disk(service, file_of):
+    api = service
+    disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
+    _wait_state("data", "active")
+    worker = api.get("data")["status"]["worker"]["pid"]
+    os.kill(worker, signal.SIGKILL)  # a recovery does not fail the unit
+    api.wait_other_worker("data", worker)
+    assert _state(_unit("data")) == "active"
+    disk.write(0, block("a"))
+    assert _state(_unit("data")) == "active"
+    api.delete("data")
+    _wait_state("data", "inactive")
+    assert not pathlib.Path("/run/ublkd/live/data").exists()
+
+
+def test_a_disk_that_fails(service, file_of):
+    """Failed with the sentence of the status, here of a manual device that lost its worker; then active again."""
+    api = service
+    api.create(loop_spec("data", file_of(), recovery={"trigger": "manual"}))
+    _wait_state("data", "active")
+    os.kill(api.get("data")["status"]["worker"]["pid"], signal.SIGKILL)
+    _wait_state("data", "failed")
+    assert condition_of(api.get("data"))["message"] in _log("data")
+    api.ask("POST", "/devices/data/recover?wait=ready", 200)
+    _wait_state("data", "active")
+    api.delete("data")
+    _wait_state("data", "inactive")
+
+
+def test_a_stop_of_the_manager_stops_no_disk(service, file_of):
+    api = service
+    disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
+    _wait_state("data", "active")
+    run("systemctl", "stop", "ublkd.service", "ublkd.socket")
+    disk.write(0, block("a"))
+    assert _state(_unit("data")) == "active"
+    assert _state("ublkd.service") == "inactive"  # the unit of the disk starts no manager
+    run("systemctl", "start", "ublkd.service")
+    wait_until(api.is_ready, "ublkd ready")
+    assert _state(_unit("data")) == "active"
+    api.delete("data")
+
+
+def test_stop_and_start_of_a_unit(service, file_of):
+    api = service
+    api.create(loop_spec("data", file_of()))
+    _wait_state("data", "active")
+    run("systemctl", "stop", _unit("data"))
+    assert _reason(api, "data") == "Stopped" and api.get("data")["spec"].get("enabled", True)
+    assert not pathlib.Path("/dev/ublk/by-name/data").exists()
+    run("systemctl", "restart", "ublkd.service")
+    wait_until(api.is_ready, "ublkd ready")
+    assert _reason(api, "data") == "Stopped"
+    run("systemctl", "start", _unit("data"))
+    assert api.phase("data") == "Live" and _state(_unit("data")) == "active"
+    api.delete("data")
+
+
+def test_a_stop_waits_until_the_disk_is_unused(mounted):
+    """The mount has no order against the disk, as a plain line of fstab."""
+    api, _, point = mounted
+    unit = _mount_unit(point)
+    run("systemctl", "start", unit)
+    _wait_state("data", "active")
+    run("systemctl", "stop", "--no-block", _unit("data"))
+    wait_until(lambda: "stop-sigterm" in output("systemctl", "show", "-p", "SubState", _unit("data")), "the stop that waits")
+    (point / "file").write_text("still here", encoding="utf-8")
+    assert api.phase("data") == "Live"
+    run("systemctl", "stop", unit)
+    _wait_state("data", "inactive")
+    assert _reason(api, "data") == "Stopped"
+    api.delete("data")
+
+
+def test_the_target_takes_disks_down_in_order(mounted):
+    """First the mount that requires its disk, then the disk, then the manager."""
+    api, _, point = mounted
+    unit = _mount_unit(point, f"Requires={_unit('data')}", f"After={_unit('data')}")
+    run("systemctl", "start", unit)
+    run("systemctl", "stop", "ublkd.target")
+    for name in (unit, _unit("data"), "ublkd.service", "ublkd.socket"):
+        assert _state(name) == "inactive", name
+    assert not list(pathlib.Path("/dev").glob("ublkb*"))
+    run("systemctl", "start", unit)  # brings all of it back
+    assert (point / "lost+found").is_dir() and api.phase("data") == "Live"
+    run("systemctl", "stop", unit)
+    api.delete("data")
+
+
+def test_a_mount_without_its_backing_file(service, file_of, directory):
+    """The mount fails with its disk, and the reason is in the log of the disk's unit."""
+    api, path, point = service, file_of(), directory / "mnt"
+    point.mkdir()
+    api.create(loop_spec("data", path.with_suffix(".missing"), size="8MiB"), wait="")
+    drop_in = units.UNITS / "ublk-disk@.service.d" / "fast.conf"
+    drop_in.parent.mkdir(exist_ok=True)
+    drop_in.write_text(f"[Service]\nExecStartPre=\nExecStartPre={programs.ublkctl()} start --timeout=2s %i\n", encoding="utf-8")
+    try:
+        unit = _mount_unit(point, f"Requires={_unit('data')}", f"After={_unit('data')}")
+        assert run("systemctl", "start", unit, check=False).returncode != 0
+        assert _state(_unit("data")) == "failed"
+        assert str(path.with_suffix(".missing")) in _log("data")
+    finally:
+        drop_in.unlink()
+        run("systemctl", "daemon-reload")
+    api.delete("data")

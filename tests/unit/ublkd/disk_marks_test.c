@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* disk_marks: what a service manager finds in the runtime directory. */
+#include "ublkd/disk_marks.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct place {
+        char path[48];
+        struct runtime_dir *dir;
+        struct device_store *store;
+        struct disk_marks *marks;
+};
+
+static int remove_one(
+        const char *path, const struct stat *info _unused_, int kind _unused_, struct FTW *ftw _unused_)
+{
+        return remove(path);
+}
+
+/* Return whether there is a mark, with its text. */
+static bool has(const struct place *place, const char *kind, char text[static 128])
+{
+        char path[128];
+        FILE *file;
+        size_t n;
+
+        snprintf(path, sizeof(path), "%s/%s/data", place->path, kind);
+        file = fopen(path, "re");
+        if (!file)
+                return false;
+        n = fread(text, 1, 127, file);
+        text[n] = '\0';
+        fclose(file);
+        return true;
+}
+
+static void check_marks(const struct place *place, bool live, const char *failed)
+{
+        char text[128];
+
+        CHECK_INT(has(place, "live", text), live);
+        CHECK_INT(has(place, "failed", text), failed != NULL);
+        if (failed)
+                CHECK_STR(text, failed);
+}
+
+static void set_status(const struct place *place, enum device_phase phase, const char *message)
+{
+        const struct device_status status = {.phase = phase, .number = -1, .message = (char *)message};
+
+        CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+}
+
+static void open_place(struct place *place)
+{
+        const struct device_backend *backend;
+        struct problem_list problems = {};
+        void *context;
+
+        CHECK_INT(store_memory_open(&backend, &context), 0);
+        CHECK_INT(device_store_new(backend, context, &place->store), 0);
+        strcpy(place->path, "/tmp/disk_marks_test.XXXXXX");
+        CHECK(mkdtemp(place->path));
+        CHECK_INT(runtime_dir_open(place->path, &place->dir, &problems), 0);
+}
+
+static void test_marks_follow_the_status(struct place *place)
+{
+        CHECK_INT(disk_marks_new(place->store, place->dir, &place->marks), 0);
+        CHECK_INT(put_null_disk(place->store, "data", ""), 0);
+        check_marks(place, false, NULL);
+        set_status(place, PHASE_STARTING, "It starts.");
+        check_marks(place, false, NULL);
+        set_status(place, PHASE_LIVE, "It serves.");
+        check_marks(place, true, NULL);
+        set_status(place, PHASE_RECOVERING, "Its worker died."); /* at once, as a rule */
+        check_marks(place, true, NULL);
+        set_status(place, PHASE_BACKOFF, "No file.");
+        check_marks(place, false, "No file.\n");
+        set_status(place, PHASE_RECOVERING, "Its worker died.");
+        check_marks(place, false, "No file.\n");
+        set_status(place, PHASE_LIVE, "It serves.");
+        check_marks(place, true, NULL);
+        set_status(place, PHASE_STOPPING, "It is removed.");
+        check_marks(place, false, NULL);
+        set_status(place, PHASE_FAILED, "No.");
+        CHECK_INT(device_store_remove(place->store, "data"), 0);
+        check_marks(place, false, NULL);
+}
+
+/* A ublkd that starts leaves the marks of its disks alone until it knows them; other marks go. */
+static void test_a_start_keeps_marks(struct place *place)
+{
+        CHECK_INT(put_null_disk(place->store, "data", ""), 0);
+        set_status(place, PHASE_LIVE, "It serves.");
+        place->marks = disk_marks_free(place->marks);
+        set_status(place, PHASE_UNKNOWN, "Not yet known.");
+        CHECK_INT(disk_marks_new(place->store, place->dir, &place->marks), 0);
+        check_marks(place, true, NULL);
+        place->marks = disk_marks_free(place->marks);
+        CHECK_INT(device_store_remove(place->store, "data"), 0);
+        CHECK_INT(disk_marks_new(place->store, place->dir, &place->marks), 0);
+        check_marks(place, false, NULL);
+}
+
+static void test_marks_are_written_again(struct place *place)
+{
+        char path[128];
+
+        CHECK_INT(put_null_disk(place->store, "data", ""), 0);
+        set_status(place, PHASE_LIVE, "It serves.");
+        snprintf(path, sizeof(path), "%s/live", place->path);
+        CHECK_INT(nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        check_marks(place, false, NULL);
+        disk_marks_rewrite(place->marks);
+        check_marks(place, true, NULL);
+        disk_marks_rewrite(NULL);
+}
+
+int main(void)
+{
+        struct place place = {};
+
+        open_place(&place);
+        test_marks_follow_the_status(&place);
+        test_a_start_keeps_marks(&place);
+        test_marks_are_written_again(&place);
+        disk_marks_free(place.marks);
+        runtime_dir_free(place.dir);
+        device_store_free(place.store);
+        CHECK_INT(nftw(place.path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        return check_report();
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Marks in the runtime directory: which disks are in service. */
+#include "ublkd/disk_marks.h"
+
+#include "ublkd/base/file_io.h"
+#include "ublkd/base/log.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a phase means for the unit of the disk. */
+enum mark { MARK_AS_BEFORE, MARK_NONE, MARK_LIVE, MARK_FAILED };
+
+static const enum mark mark_of_phase[_PHASE_MAX] = {
+        [PHASE_PENDING] = MARK_AS_BEFORE,
+        [PHASE_STARTING] = MARK_AS_BEFORE,
+        [PHASE_LIVE] = MARK_LIVE,
+        [PHASE_RECOVERING] = MARK_AS_BEFORE,
+        [PHASE_BACKOFF] = MARK_FAILED,
+        [PHASE_QUIESCED] = MARK_FAILED,
+        [PHASE_STOPPING] = MARK_NONE,
+        [PHASE_DISABLED] = MARK_NONE,
+        [PHASE_FAILED] = MARK_FAILED,
+        [PHASE_UNKNOWN] = MARK_AS_BEFORE,
+};
+
+struct disk_marks {
+        struct device_store *store;
+        struct runtime_dir *dir;
+        bool subscribed, complained;
+};
+
+DEFINE_CLEANUP(struct disk_marks, disk_marks_free);
+
+static int remove_mark(int dir, const char *name)
+{
+        return unlinkat(dir, name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* Leave a mark alone that says the same: who watches it is not woken. */
+static int write_mark(int dir, const char *name, const char *text)
+{
+        _cleanup_free_ char *found = NULL;
+
+        if (read_whole_at(dir, name, 4096, &found) >= 0 && strcmp(found, text) == 0)
+                return 0;
+        return replace_text_at(dir, name, 0644, text);
+}
+
+/* Set the mark that is wanted before the other one is removed: no moment has none without a reason. */
+static int set_mark(const struct disk_marks *marks, const char *name, enum mark mark, const char *sentence)
+{
+        _cleanup_close_ int live = runtime_dir_open_marks(marks->dir, RUNTIME_LIVE);
+        _cleanup_close_ int failed = runtime_dir_open_marks(marks->dir, RUNTIME_FAILED);
+        int r = live < 0 ? live : failed < 0 ? failed : 0;
+
+        if (r >= 0)
+                r = mark == MARK_FAILED ? write_mark(failed, name, sentence) : remove_mark(failed, name);
+        if (r < 0)
+                return r;
+        return mark == MARK_LIVE ? write_mark(live, name, "") : remove_mark(live, name);
+}
+
+static void mark_device(
+        struct disk_marks *marks, const char *name, enum mark mark, const struct device_status *status)
+{
+        char sentence[1024];
+        int r;
+
+        if (mark == MARK_AS_BEFORE)
+                return;
+        snprintf(sentence, sizeof(sentence), "%s\n", status && status->message ? status->message : "");
+        r = set_mark(marks, name, mark, sentence);
+        if (r < 0 && !marks->complained)
+                log_errno(LOG_WARNING, name, r,
+                        "The mark of the disk in the runtime directory cannot be set: %s; the unit "
+                        "ublk-disk@ of the disk may have another state than the disk, which is served "
+                        "nevertheless",
+                        strerror(-r));
+        marks->complained = r < 0;
+}
+
+static void mark_record(struct disk_marks *marks, const struct device_record *record)
+{
+        mark_device(marks, record->name, mark_of_phase[record->status.phase], &record->status);
+}
+
+static void on_store_event(void *userdata, const struct store_event *event)
+{
+        if (event->kind == STORE_REMOVED)
+                mark_device(userdata, event->name, MARK_NONE, NULL);
+        else if (event->kind == STORE_STATUS)
+                mark_record(userdata, event->record);
+}
+
+/* Remove marks of devices that the store does not have. */
+static int remove_strangers(struct disk_marks *marks, enum runtime_marks which)
+{
+        int fd = runtime_dir_open_marks(marks->dir, which);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        const struct dirent *item;
+        int r = 0;
+
+        if (!dir) {
+                r = fd < 0 ? fd : -errno;
+                close_fd(fd);
+                return r;
+        }
+        while ((item = readdir(dir)))
+                if (item->d_type == DT_REG && !device_store_get(marks->store, item->d_name) && r >= 0)
+                        r = remove_mark(fd, item->d_name);
+        closedir(dir);
+        return r;
+}
+
+int disk_marks_new(struct device_store *store, struct runtime_dir *dir, struct disk_marks **ret)
+{
+        _cleanup_(disk_marks_free_pointer) struct disk_marks *marks = calloc(1, sizeof(*marks));
+        int r;
+
+        if (!marks)
+                return -ENOMEM;
+        marks->store = store;
+        marks->dir = dir;
+        r = remove_strangers(marks, RUNTIME_LIVE);
+        if (r >= 0)
+                r = remove_strangers(marks, RUNTIME_FAILED);
+        if (r >= 0)
+                r = device_store_subscribe(store, on_store_event, marks);
+        if (r < 0)
+                return r;
+        marks->subscribed = true;
+        *ret = TAKE_PTR(marks);
+        return 0;
+}
+
+struct disk_marks *disk_marks_free(struct disk_marks *marks)
+{
+        if (marks && marks->subscribed)
+                device_store_unsubscribe(marks->store, on_store_event, marks);
+        free(marks);
+        return NULL;
+}
+
+void disk_marks_rewrite(struct disk_marks *marks)
+{
+        if (!marks)
+                return;
+        DEVICE_STORE_FOREACH (record, marks->store)
+                mark_record(marks, record);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Marks in the runtime directory by which a service manager has a unit for each disk (units/ublk-disk@.path and
+ * .service). live/NAME is there while the disk of NAME is in service; a worker that is replaced at once does not end
+ * it. failed/NAME is there while the device cannot have its disk in service, and holds the sentence of its status. Runs
+ * on the loop. */
+#pragma once
+
+#include "ublkd/runtime/runtime_dir.h"
+#include "ublkd/store/device_store.h"
+
+struct disk_marks;
+
+/* Keep the marks up to date from now on. Marks of an earlier ublkd stay until the status of their device is known;
+ * those of devices that are gone are removed. `store` and `dir` outlive it. Return 0 or -errno. A mark that cannot be
+ * written is logged: disks are served without it. */
+int disk_marks_new(struct device_store *store, struct runtime_dir *dir, struct disk_marks **ret);
+/* Free it; the marks stay. NULL is fine. Return NULL. */
+struct disk_marks *disk_marks_free(struct disk_marks *marks);
+/* Write all marks again, into a runtime directory that was made again. NULL is fine. */
+void disk_marks_rewrite(struct disk_marks *marks);
