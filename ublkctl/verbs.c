@@ -85,7 +85,7 @@ static const struct verb verbs[] = {
          .settings = BIT(ALLOW_SHRINK) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 2, .arguments_max = 2, .completion = COMPLETE_DEVICE, .run = verb_resize},
         {.name = "enable", .arguments = "NAME...", .summary = "create the disks of disabled devices",
-         .description = "Creates the disk of a device that was disabled.",
+         .description = "Creates the disk of a device that was disabled or stopped.",
          .settings = BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_enable},
         {.name = "disable", .arguments = "NAME...", .summary = "remove the disks, keep the devices",

@@ -47,7 +47,7 @@ static int write_mark(int dir, const char *name, const char *text)
 
         if (read_whole_at(dir, name, 4096, &found) >= 0 && strcmp(found, text) == 0)
                 return 0;
-        return replace_text_at(dir, name, 0644, text);
+        return replace_text_at(dir, name, 0600, text); /* paths are in it */
 }
 
 /* Set the mark that is wanted before the other one is removed: no moment has none without a reason. */

@@ -478,6 +478,8 @@ def test_stop_and_start(ctl, server):
     assert ctl("start", "data").out == "data is Live\n"
     assert ctl("stop", "data", "--no-wait").out == "data is being stopped\n"
     assert ctl("start", "data", "--no-wait").out == "data is being started\n"
+    ctl("stop", "data")
+    assert ctl("enable", "data").out == "data is Live\n"
     ctl("disable", "data")
     for verb in ("stop", "start"):
         assert "is disabled" in ctl(verb, "data", status=REFUSED).err

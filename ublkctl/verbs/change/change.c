@@ -8,6 +8,7 @@
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/verbs/show/show.h"
 #include "ublkctl/verbs/change/shrink.h"
+#include "ublkctl/verbs/change/stop.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
@@ -252,9 +253,15 @@ static enum exit_status set_enabled(struct context *context, const char *name, b
         return STATUS_FAILED;
 }
 
+/* Start a disk that was stopped: who enables the device wants it. */
 static enum exit_status enable_one(struct context *context, const char *name)
 {
-        return set_enabled(context, name, true);
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status = call_get(context, name, &answer);
+
+        if (status == STATUS_OK && device_has_reason(answer.json, "Stopped"))
+                return start_device(context, name);
+        return status == STATUS_OK ? set_enabled(context, name, true) : status;
 }
 
 static enum exit_status disable_one(struct context *context, const char *name)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* stop and start: take a disk down until the next boot, and create it again. The spec does not change. */
+#include "ublkctl/verbs/change/stop.h"
+
 #include "ublkctl/verbs/show/await.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
@@ -63,7 +65,7 @@ static enum exit_status stop_one(struct context *context, const char *name)
         return status;
 }
 
-static enum exit_status start_one(struct context *context, const char *name)
+enum exit_status start_device(struct context *context, const char *name)
 {
         uint64_t deadline = monotonic_now() + context->settings->timeout;
         _cleanup_free_ char *path = device_path(name, "/start");
@@ -85,5 +87,5 @@ enum exit_status verb_stop(struct context *context, int argc, char *argv[])
 
 enum exit_status verb_start(struct context *context, int argc, char *argv[])
 {
-        return for_each_name(context, argc, argv, start_one);
+        return for_each_name(context, argc, argv, start_device);
 }
