@@ -31,6 +31,7 @@ _HIDDEN = ("/tmp", "/run", "/dev/shm")  # fresh in the guest, whatever the host 
 _ATTEMPTS = 3
 _START_LIMIT = 180  # seconds until the command runs; a quiet machine needs 5 to 10
 _END_LIMIT = 10  # seconds for the end of the kernel's log to arrive
+_SHUTDOWN_LIMIT = 300  # seconds
 _TICK = 0.05
 _SYSRQ = b"\x0f"  # on the console; the next character is the request
 _SYSRQ_LIMIT = 2  # seconds for its answer to arrive
@@ -61,6 +62,8 @@ class Job:
     environment: dict
     timeout: float
     systemd: bool = False
+    etc: str = None  # a directory whose content is put into /etc before systemd starts
+    shutdown: bool = False  # end with a shutdown by systemd, instead of a power cut
     cmdline: str = ""
     shared: list = field(default_factory=list)
 
@@ -179,6 +182,10 @@ class Guest:
         job = self._job
         for script in _SCRIPTS:
             shutil.copy(os.path.join(_HERE, "guest", script), self._files)
+        if job.etc:
+            shutil.copytree(job.etc, os.path.join(self._files, "etc"), symlinks=True)
+        if job.shutdown:
+            self._write("shutdown", "")
         exports = [f"export {name}={shlex.quote(value)}" for name, value in job.environment.items()]
         change = f"cd -- {shlex.quote(job.directory)} || exit 126"
         lines = ["unset vm_files vm_modules vm_systemd", *exports, change]
@@ -271,7 +278,18 @@ class Guest:
                 self._output.finish()
                 raise GuestError(f"the command was not done after {self._job.timeout:g} s")
         self._await_end(process)
+        if self._job.shutdown:
+            self._await_shutdown(process)
         return int(self._read("result"))
+
+    def _await_shutdown(self, process):
+        """The guest has begun its shutdown: QEMU ends with it."""
+        deadline = time.monotonic() + _SHUTDOWN_LIMIT
+        while process.poll() is None:
+            time.sleep(_TICK)
+            if time.monotonic() > deadline:
+                self._tell_blocked_tasks()
+                raise GuestError(f"the shutdown was not done after {_SHUTDOWN_LIMIT} s")
 
     def _tell_blocked_tasks(self):
         """Have the kernel say in its log which tasks are blocked, and where."""

@@ -10,18 +10,23 @@ from .shell import output, run
 UNITS = pathlib.Path("/etc/systemd/system")
 
 
-def install():
-    """Install the units as they are shipped, with the programs of the build."""
+def write(into):
+    """Write the units as they are shipped, with the programs of the build, into the directory `into`."""
     service = programs.source("units/ublkd.service.in").read_text(encoding="utf-8")
     start = "ExecStart=@UBLKD_PROGRAM_PATH@"
     assert start in service
     service = service.replace(start, f"{start} --worker {programs.worker()}")
-    (UNITS / "ublkd.service").write_text(service.replace("@UBLKD_PROGRAM_PATH@", programs.ublkd()), encoding="utf-8")
+    (into / "ublkd.service").write_text(service.replace("@UBLKD_PROGRAM_PATH@", programs.ublkd()), encoding="utf-8")
     disk = programs.source("units/ublk-disk@.service.in").read_text(encoding="utf-8")
     disk = disk.replace("@UBLKD_CTL_PATH@", programs.ublkctl()).replace("@UBLKD_FOLLOW_PATH@", programs.follow())
-    (UNITS / "ublk-disk@.service").write_text(disk, encoding="utf-8")
+    (into / "ublk-disk@.service").write_text(disk, encoding="utf-8")
     for unit in ("ublkd.socket", "ublkd.target", "ublk-disk@.path", "ublkd-workers.service", "ublkd.slice"):
-        (UNITS / unit).write_text(programs.source(f"units/{unit}").read_text(encoding="utf-8"), encoding="utf-8")
+        (into / unit).write_text(programs.source(f"units/{unit}").read_text(encoding="utf-8"), encoding="utf-8")
+
+
+def install():
+    """Install the units in this machine."""
+    write(UNITS)
     run("systemctl", "daemon-reload")
 
 

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""The second boot: fstab names the disks."""
+
+import os
+import pathlib
+
+import machine
+import pytest
+from harness.api import Api
+from harness.shell import output
+from harness.wait import wait_until
+
+_UNIT = "ublk-disk@{}.service"
+
+
+def _state(unit):
+    return output("systemctl", "show", "-p", "ActiveState", "--value", unit).strip()
+
+
+@pytest.mark.parametrize("point", [machine.REQUIRED, machine.PLAIN], ids=lambda point: point.name)
+def test_a_disk_of_fstab_is_mounted(point):
+    """Before local-fs.target, after which the tests start; and its unit is active."""
+    assert os.path.ismount(point)
+    assert (point / "written").read_text(encoding="utf-8") == f"on {point.name}"
+    wait_until(lambda: _state(_UNIT.format(point.name)) == "active", "the unit of the disk")
+
+
+def test_the_shutdown_went_in_order():
+    """The file systems of the disks first, then those below them; all by systemd's units, before its last resort."""
+    log = pathlib.Path(os.environ["UBLKD_FIRST_LOG"]).read_text(encoding="utf-8")
+    at = {name: log.find(f"EXT4-fs ({name}): unmounting") for name in ("ublkb0", "ublkb1", "vdb", "vda")}
+    assert 0 < max(at["ublkb0"], at["ublkb1"]) < at["vdb"] < at["vda"] < log.find("systemd[1]: Shutting down"), at
+    assert "Failed" not in log[at["ublkb0"]:]
+
+
+def test_nothing_had_to_be_recovered():
+    log = output("dmesg")
+    mounted = {line.split("EXT4-fs (")[1].split(")")[0] for line in log.splitlines() if "EXT4-fs (" in line and "mounted" in line}
+    assert {"vda", "vdb"} <= mounted and sum(name.startswith("ublkb") for name in mounted) == 2
+    assert "recovery complete" not in log and "orphan cleanup" not in log
+
+
+def test_the_boot_went_on_without_the_disk_that_cannot_start():
+    """Its unit failed with the reason, its mount with it, and ublkd tries on."""
+    assert _state(_UNIT.format("missing")) == "failed" and not os.path.ismount(machine.MISSING)
+    log = output("journalctl", "--no-pager", "-o", "cat", "-u", _UNIT.format("missing"))
+    assert str(machine.IMAGES / "missing.img") in log
+    assert _state("local-fs.target") == "active"
+    device = Api("/run/ublkd/ublkd.sock").get("missing")
+    assert device["status"]["phase"] == "Backoff", "a stop ends with the boot"
+    (machine.IMAGES / "missing.away").rename(machine.IMAGES / "missing.img")
+    wait_until(lambda: _state(_UNIT.format("missing")) == "active", "the unit, when the file is back")
+
+
+def test_systemd_complains_of_nothing_else():
+    failed = {line.split()[0] for line in output("systemctl", "list-units", "--failed", "--plain", "--no-legend").splitlines()}
+    assert failed <= {"srv-missing.mount", "systemd-fsck@dev-ublk-by\\x2dname-missing.service"}, failed
+    assert pathlib.Path("/run/ublkd/live/required").exists()
