@@ -37,7 +37,7 @@ def pytest_addoption(parser):
 
 
 def _is_long(item):
-    return item.get_closest_marker("long") is not None
+    return item.get_closest_marker("long") is not None or item.path.parent.name == "systemd"
 
 
 def _of_other_parts(config, items):

@@ -16,6 +16,8 @@ from harness.disk import Disk, block
 from harness.kernel_disks import loop_disk
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _RESOURCES = {"cpuWeight": 50, "memoryMax": "256MiB", "pidsMax": 200}
 
 

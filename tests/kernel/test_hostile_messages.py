@@ -20,6 +20,8 @@ from harness.disk import Disk, block
 from harness.hostile import Hostile, deed_number
 from harness.wait import holds_for, wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 
 def _reasons(daemon, name):
     return [event["reason"] for event in daemon.events(name)]

@@ -15,6 +15,8 @@ from harness.disk import Disk
 from harness.shell import run
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _CROWD = 150  # processes, so that a search takes long enough to be caught
 
 

@@ -13,6 +13,8 @@ from harness.kernel_disks import detach_loop
 from harness.shell import output, run
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _MIB = 1 << 20
 
 

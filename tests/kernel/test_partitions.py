@@ -14,6 +14,8 @@ from harness.disk import Disk, block
 from harness.shell import run
 from harness.wait import holds_for, wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _MIB = 1 << 20
 _GPT = "label: gpt\nstart=1MiB,size=8MiB\nstart=16MiB,size=16MiB\n"
 _TWO = {1: (1, 8), 2: (16, 16)}

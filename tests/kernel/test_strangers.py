@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """ublk devices that are not ours are never touched, whatever number they sit on."""
 
+import pytest
+
 from harness import programs, ublk
 from harness.api import condition_of, null_spec
 from harness.disk import Disk
 from harness.shell import run
 from harness.wait import holds_for, wait_until
+
+pytestmark = pytest.mark.long  # and each kernel runs one half
 
 _PATTERN = b"\x5a" * 4096
 

@@ -5,10 +5,14 @@ import json
 import os
 import subprocess
 
+import pytest
+
 from harness import programs, ublk
 from harness.disk import Disk, block
 from harness.shell import run
 from harness.wait import wait_until
+
+pytestmark = pytest.mark.long  # and each kernel runs one half
 
 
 def ublkctl(daemon, *arguments, status=0):

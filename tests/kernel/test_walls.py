@@ -20,6 +20,8 @@ from harness.disk import Disk, block
 from harness.hostile import Hostile, victims
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 # What a kernel cannot refuse: nothing.
 _OPEN = set()
 

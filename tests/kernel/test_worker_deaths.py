@@ -15,6 +15,8 @@ from harness.wait import wait_until
 
 import pytest
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _DEATHS = 10
 
 

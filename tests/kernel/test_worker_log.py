@@ -14,6 +14,8 @@ from harness.bystander import HEALTH_LIMIT, NOISE, measure, summary
 from harness.disk import Disk, block
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and each kernel runs one half
+
 _FORGE, _FLOOD, _RELEASE = (signal.SIGRTMAX - number for number in (1, 2, 3))  # tests/kernel/talkative
 _LINES_AT_ONCE = 20
 
