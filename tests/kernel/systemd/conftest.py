@@ -5,7 +5,10 @@ import pathlib
 
 import pytest
 
+from harness import units
+from harness.api import Api
 from harness.shell import run
+from harness.wait import wait_until
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -14,3 +17,16 @@ def guest():
     command_line = pathlib.Path("/proc/cmdline").read_text(encoding="ascii")
     assert "rootfstype=virtiofs" in command_line, "run these with tests/kernel/run: it makes a VM for them"
     run("modprobe", "ublk_drv")
+
+
+@pytest.fixture
+def service():
+    """The API of a ublkd that systemd runs."""
+    units.install()
+    run("systemctl", "start", "ublkd.service")
+    api = Api("/run/ublkd/ublkd.sock")
+    wait_until(api.is_ready, "ublkd ready")
+    yield api
+    for name in api.names():  # a test that failed has left them
+        api.delete(name, force=True)
+    run("systemctl", "stop", "ublkd.service", "ublkd.socket")

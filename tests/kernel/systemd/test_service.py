@@ -9,43 +9,12 @@ import signal
 import pytest
 
 from harness import groups, programs
-from harness.api import Api, condition_of, loop_spec, null_spec
+from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.kernel_disks import loop_disk
 from harness.shell import output, run
+from harness.units import UNITS, main_pid
 from harness.wait import wait_until
-
-_UNITS = pathlib.Path("/etc/systemd/system")
-_SOURCE = pathlib.Path(__file__).resolve().parents[3] / "units"
-
-
-def _install():
-    """The units as they are shipped, with the programs of the build."""
-    service = (_SOURCE / "ublkd.service.in").read_text(encoding="utf-8")
-    lines = [line if not line.startswith("ExecStart=") else f"ExecStart={programs.ublkd()} --worker {programs.worker()}"
-             for line in service.splitlines()]
-    (_UNITS / "ublkd.service").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for unit in ("ublkd.socket", "ublkd-workers.service", "ublkd.slice"):
-        (_UNITS / unit).write_text((_SOURCE / unit).read_text(encoding="utf-8"), encoding="utf-8")
-    run("systemctl", "daemon-reload")
-
-
-@pytest.fixture
-def service():
-    """The API of a ublkd that systemd runs."""
-    _install()
-    run("systemctl", "start", "ublkd.service")
-    api = Api("/run/ublkd/ublkd.sock")
-    wait_until(api.is_ready, "ublkd ready")
-    yield api
-    for name in api.names():  # a test that failed has left them
-        api.delete(name, force=True)
-    run("systemctl", "stop", "ublkd.service", "ublkd.socket")
-
-
-def _main_pid():
-    return int(output("systemctl", "show", "-p", "MainPID", "--value", "ublkd.service"))
-
 
 def _kept():
     return int(output("systemctl", "show", "-p", "NFileDescriptorStore", "--value", "ublkd.service"))
@@ -60,10 +29,10 @@ def test_systemd_keeps_the_store_of_a_disk(service, ext4, file_of):
     fresh = path.with_suffix(".fresh")
     fresh.write_bytes(block("z") * (64 << 8))
     fresh.rename(path)
-    old, worker = _main_pid(), api.get("data")["status"]["worker"]["pid"]
+    old, worker = main_pid(), api.get("data")["status"]["worker"]["pid"]
     os.kill(old, signal.SIGKILL)
     os.kill(worker, signal.SIGKILL)
-    wait_until(lambda: _main_pid() not in (0, old) and api.is_ready(), "the next ublkd")
+    wait_until(lambda: main_pid() not in (0, old) and api.is_ready(), "the next ublkd")
     api.wait_other_worker("data", worker)
     assert disk.read(0, 4096) == block("a")
     assert api.get("data")["status"]["backing"]["kept"]
@@ -80,9 +49,9 @@ def test_systemd_keeps_the_claim_that_a_disk_inherited(service, directory):
         api.create(loop_spec("low", path, size="8MiB"))
         api.create(loop_spec("high", path, {"offset": "32MiB"}, size="8MiB"))
         api.delete("low")
-        old = _main_pid()
+        old = main_pid()
         os.kill(old, signal.SIGKILL)
-        wait_until(lambda: _main_pid() not in (0, old) and api.is_ready(), "the next ublkd")
+        wait_until(lambda: main_pid() not in (0, old) and api.is_ready(), "the next ublkd")
         with pytest.raises(OSError):
             os.close(os.open(path, os.O_RDWR | os.O_EXCL))
         api.delete("high")
@@ -122,7 +91,7 @@ def test_systemctl_reload(service, file_of):
     """systemd waits for the reload, a bad file does not end the service, and a disk serves meanwhile."""
     api, path = service, pathlib.Path("/etc/ublkd/ublkd.conf")
     disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
-    pid, worker = _main_pid(), api.get("data")["status"]["worker"]["pid"]
+    pid, worker = main_pid(), api.get("data")["status"]["worker"]["pid"]
     path.parent.mkdir(exist_ok=True)
     try:
         path.write_text("[Manager]\nUnstablePaths=refuse\nSandbox=best-effort\n", encoding="utf-8")
@@ -137,12 +106,12 @@ def test_systemctl_reload(service, file_of):
         assert _host(api)["policy"]["unstablePaths"] == "refuse"
         disk.write(0, block("a"))
         assert disk.read(0, 4096) == block("a")
-        assert _main_pid() == pid and api.get("data")["status"]["worker"]["pid"] == worker
+        assert main_pid() == pid and api.get("data")["status"]["worker"]["pid"] == worker
     finally:
         path.unlink()
         run("systemctl", "reload", "ublkd.service")
     wait_until(lambda: not _titles(api) & {"ConfigurationNotReloaded", "RestartNeeded"}, "the values from the start")
-    assert _main_pid() == pid
+    assert main_pid() == pid
     api.delete("data")
 
 
@@ -184,7 +153,7 @@ def test_the_status_line_names_what_is_wrong(service, file_of):
 @pytest.fixture
 def impatient():
     """A watchdog of two seconds. Name it before `service`."""
-    drop_in = _UNITS / "ublkd.service.d" / "watchdog.conf"
+    drop_in = UNITS / "ublkd.service.d" / "watchdog.conf"
     drop_in.parent.mkdir(exist_ok=True)
     drop_in.write_text("[Service]\nWatchdogSec=2\n", encoding="utf-8")
     yield
@@ -196,10 +165,10 @@ def test_the_watchdog_replaces_a_loop_that_stands_still(impatient, service, file
     """The worker serves on meanwhile, and the next ublkd adopts it."""
     api = service
     disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
-    old, worker = _main_pid(), api.get("data")["status"]["worker"]["pid"]
+    old, worker = main_pid(), api.get("data")["status"]["worker"]["pid"]
     os.kill(old, signal.SIGSTOP)
     disk.write(0, block("a"))
-    wait_until(lambda: _main_pid() not in (0, old) and api.is_ready(), "the next ublkd")
+    wait_until(lambda: main_pid() not in (0, old) and api.is_ready(), "the next ublkd")
     assert api.get("data")["status"]["worker"]["pid"] == worker
     assert disk.read(0, 4096) == block("a")
     api.delete("data")
@@ -283,7 +252,7 @@ def test_a_worker_that_runs_out_of_memory_dies_alone(service):
 
 def test_a_reload_applies_the_files_that_describe_devices(service):
     """In the directory of the administrator; systemd waits for a ublkd that reloads, and does not start another."""
-    api, before = service, _main_pid()
+    api, before = service, main_pid()
     folder = pathlib.Path("/etc/ublkd/devices.d")
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     path = folder / "declared.json"
@@ -296,7 +265,7 @@ def test_a_reload_applies_the_files_that_describe_devices(service):
         wait_until(lambda: output("systemctl", "is-active", "ublkd.service").strip() == "active", "active again")
         run("systemctl", "restart", "ublkd.service")  # the file is applied at the start, too
         wait_until(api.is_ready, "ublkd ready")
-        assert api.get("declared")["generation"] == 1 and _main_pid() != before
+        assert api.get("declared")["generation"] == 1 and main_pid() != before
     finally:
         path.unlink()
     run("systemctl", "reload", "ublkd.service")
