@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ublkd, the supervisor: reads its configuration, builds the manager, runs the loop. */
 #include "ublkd/base/log.h"
+#include "ublkd/cgroups/group_wait.h"
 #include "ublkd/config/command_line.h"
 #include "ublkd/config/config_print.h"
 #include "ublkd/driver/ublk_ctl.h"
@@ -32,11 +33,19 @@ static int run_partition_reader(void)
         return partition_reader_main(PARTITION_ANSWER_FD, PARTITION_DISK_FD);
 }
 
-/* For ublk_ctl, path_watch and partition_scan only. */
+/* systemd logs every process that is left in the group of a service; those of ublkd end by themselves, a moment after
+ * it. */
+static int run_group_wait(void)
+{
+        return group_wait(&group_sources_of_host, GROUP_WAIT_USEC) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* For ublk_ctl, path_watch, partition_scan and ExecStopPost= of ublkd.service only. */
 static const struct command_role roles[] = {
         {"control-helper",      run_control_helper  },
         {"path-watcher",        run_path_watcher    },
         {PARTITION_READER_NAME, run_partition_reader},
+        {"group-wait",          run_group_wait      },
 };
 
 static void log_problems(const struct problem_list *problems, int error)

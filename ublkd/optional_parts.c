@@ -7,17 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct group_sources group_sources = {
-        .mount = "/sys/fs/cgroup",
-        .own = "/proc/self/cgroup",
-        .systemd = "/run/systemd/system",
-        .pid_namespace = "/proc/self/ns/pid",
-};
-
 struct worker_groups *optional_worker_groups(sd_event *event)
 {
         struct worker_groups *groups = NULL;
-        int r = worker_groups_new(event, &group_sources, &groups);
+        int r = worker_groups_new(event, &group_sources_of_host, &groups);
 
         if (r < 0)
                 log_errno(LOG_WARNING, NULL, r,

@@ -289,7 +289,8 @@ def asks_no_name_service(path, text):
 PROC_USERS = [
     "ublkd/worker_choice.c",  # before the loop: its own program
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
-    "ublkd/optional_parts.c",  # its own group and namespace, which hang behind nothing
+    "ublkd/cgroups/group_place.c",  # its own group and namespace, which hang behind nothing
+    "ublkd/cgroups/group_wait.c",  # in a process of its own, after the end of ublkd
     "ublkd/workers/worker_proc_end.c",  # the state of threads, behind which nothing hangs
     "ublkd/disk_users/disk_users.c",  # in that process
     "ublkd/disk_users/aside.c",  # its own thread, in that process

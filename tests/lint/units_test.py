@@ -34,8 +34,7 @@ def _want(folder, target, unit):
 )
 def test_the_order_of_a_boot_has_no_cycle(tmp_path):
     service = (ROOT / "units/ublkd.service.in").read_text()
-    service = "\n".join("ExecStart=/bin/true" if line.startswith("ExecStart=") else line for line in service.split("\n"))
-    (tmp_path / "ublkd.service").write_text(service)
+    (tmp_path / "ublkd.service").write_text(service.replace("@UBLKD_PROGRAM_PATH@", "/bin/true"))
     for unit in ("ublkd.socket", "ublkd-workers.service", "ublkd.slice"):
         shutil.copy(ROOT / "units" / unit, tmp_path)
     (tmp_path / "var.mount").write_text(MOUNT.format(where="/var", after=""))
@@ -87,6 +86,15 @@ def test_the_groups_of_workers_do_not_fail_a_unit():
     (delegated,) = re.findall(r'^#define DELEGATED "(.*)"$', place, re.MULTILINE)
     wanted = f"ConditionPathExistsGlob=!/sys/fs/cgroup/{delegated}/worker-*"
     assert _setting("ublkd-workers.service", "ConditionPathExistsGlob") == wanted
+    tree = (ROOT / "ublkd/cgroups/group_tree.c").read_text()
+    (rest,) = re.findall(r'^#define REST "(.*)"$', tree, re.MULTILINE)
+    assert _setting("ublkd-workers.service", "ConditionPathExists") == f"ConditionPathExists=!/sys/fs/cgroup/{delegated}/{rest}"
+
+
+def test_a_stop_waits_for_the_processes_that_end_after_ublkd():
+    """Not as its failure, where the program is gone or older than the unit."""
+    assert _setting("ublkd.service.in", "ExecStopPost") == "ExecStopPost=-@UBLKD_PROGRAM_PATH@ --group-wait"
+    assert '"group-wait",' in (ROOT / "ublkd/main.c").read_text()
 
 
 def test_nothing_but_the_workers_is_where_controllers_are_passed_on():

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds where the control groups of workers lie. */
+/* Finds where the control groups of workers lie, and that of ublkd. */
 #include "ublkd/cgroups/group_place.h"
 
 #include "ublkd/base/cleanup.h"
@@ -12,6 +12,13 @@
 
 #define DELEGATED "ublkd.slice/ublkd-workers.service"
 #define BESIDE "ublkd-workers"
+
+const struct group_sources group_sources_of_host = {
+        .mount = "/sys/fs/cgroup",
+        .own = "/proc/self/cgroup",
+        .systemd = "/run/systemd/system",
+        .pid_namespace = "/proc/self/ns/pid",
+};
 
 enum { OWN_TEXT_SIZE = 8192 };
 static const ino_t machine_pid_namespace = 0xEFFFFFFC; /* PROC_PID_INIT_INO; the kernel's, on every machine */
@@ -46,8 +53,8 @@ static int find_root(const char *mount, char root[static PATH_MAX])
         return -ENXIO;
 }
 
-/* Find the line "0::/PATH", and cut it down to the group above, without its last slash. */
-static int find_above(const char *file, char *text, size_t size, const char **ret)
+/* Find the line "0::/PATH". */
+static int find_own(const char *file, char *text, size_t size, char **ret)
 {
         ssize_t n = read_text_at(AT_FDCWD, file, text, size);
         char *line = text, *end;
@@ -67,7 +74,6 @@ static int find_above(const char *file, char *text, size_t size, const char **re
         *end = '\0';
         if (strncmp(line, "/..", 3) == 0) /* above the root of this namespace */
                 return -EXDEV;
-        *strrchr(line, '/') = '\0';
         *ret = line;
         return 0;
 }
@@ -86,11 +92,14 @@ int group_place_find(const struct group_sources *sources, struct group_place *re
 {
         char root[PATH_MAX], text[OWN_TEXT_SIZE];
         struct group_place place = {.delegated = access(sources->systemd, F_OK) == 0};
-        const char *above = "";
+        char *above = text;
         int r = find_root(sources->mount, root);
 
+        *above = '\0';
         if (r >= 0 && !place.delegated)
-                r = find_above(sources->own, text, sizeof(text), &above);
+                r = find_own(sources->own, text, sizeof(text), &above);
+        if (r >= 0 && !place.delegated)
+                *strrchr(above, '/') = '\0';
         if (r >= 0)
                 r = print_path(place.path, root, above, place.delegated ? DELEGATED : BESIDE);
         if (r >= 0)
@@ -98,4 +107,17 @@ int group_place_find(const struct group_sources *sources, struct group_place *re
         if (r >= 0)
                 *ret = place;
         return r;
+}
+
+int group_place_find_own(const struct group_sources *sources, char ret[static PATH_MAX])
+{
+        char root[PATH_MAX], text[OWN_TEXT_SIZE], *own;
+        int r = find_root(sources->mount, root), n;
+
+        if (r >= 0)
+                r = find_own(sources->own, text, sizeof(text), &own);
+        if (r < 0)
+                return r;
+        n = snprintf(ret, PATH_MAX, "%s%s", root, own);
+        return n >= 0 && n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }

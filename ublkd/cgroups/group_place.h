@@ -18,6 +18,8 @@ struct group_sources {
         const char *pid_namespace; /* "/proc/self/ns/pid" */
 };
 
+extern const struct group_sources group_sources_of_host;
+
 struct group_place {
         char path[PATH_MAX]; /* of the directory, which may not exist */
         bool delegated;      /* systemd makes the directory; else ublkd */
@@ -28,3 +30,5 @@ struct group_place {
 /* Find the place. Reads some small files. Return 0; -ENXIO: cgroup v2 is not mounted; -EXDEV: ublkd is in a group that
  * cannot be seen from here; other -errno. */
 int group_place_find(const struct group_sources *sources, struct group_place *ret);
+/* Find the directory of the group that this process is in. Return as group_place_find() does. */
+int group_place_find_own(const struct group_sources *sources, char ret[static PATH_MAX]);

@@ -417,6 +417,19 @@ int group_tree_sweep(const struct group_tree *tree)
 
 /* ---- without the lock ---- */
 
+int group_tree_open_rest(const struct group_place *place)
+{
+        _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
+        int r = open_tree(place, O_PATH, &tree), fd;
+
+        if (r < 0)
+                return r;
+        fd = openat(tree.fd, REST, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT && (mkdirat(tree.fd, REST, 0755) == 0 || errno == EEXIST))
+                fd = openat(tree.fd, REST, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
 int group_tree_has(const struct group_place *place, pid_t pid)
 {
         _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The control groups of all workers: a directory of cgroup v2 with a group for each worker, named after its process.
- * Plain files, so that tests have a directory of their own.
+/* The control groups of all workers: a directory of cgroup v2 with a group for each worker, named after its process, and
+ * the group "rest" for processes that have none (yet). Plain files, so that tests have a directory of their own.
  *
  * A call may wait: the kernel has one lock for all groups, and moves a process only when no thread of the machine is
- * about to start or to exit. So these run in a thread (worker_groups.c), but for the last two. */
+ * about to start or to exit. So these run in a thread (worker_groups.c), but for the last three. */
 #pragma once
 
 #include "ublkd/cgroups/group_limits.h"
@@ -49,6 +49,9 @@ int group_tree_end(const struct group_tree *tree, pid_t pid);
  * yet, or -errno. */
 int group_tree_sweep(const struct group_tree *tree);
 
+/* Open the group "rest", for a process that is to be born in it (O_PATH), and make it if it is missing. Waits for the lock
+ * only in that case, once for each start of the unit of the workers. Return a descriptor, which the caller closes; -errno. */
+int group_tree_open_rest(const struct group_place *place);
 /* Return whether the process is in its group: 1; 0; -errno: unknown. Never waits for the lock. */
 int group_tree_has(const struct group_place *place, pid_t pid);
 /* Read how many processes of the group the kernel's OOM killer has killed. Never waits for the lock. Return 0 or -errno.

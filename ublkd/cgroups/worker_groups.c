@@ -335,6 +335,11 @@ void worker_groups_prepare(struct worker_groups *groups, pid_t pid, int pidfd)
                 queue_hold(groups, job);
 }
 
+int worker_groups_open_rest(const struct worker_groups *groups)
+{
+        return groups->place_error < 0 ? groups->place_error : group_tree_open_rest(&groups->place);
+}
+
 void worker_groups_postpone(struct worker_groups *groups)
 {
         groups->calm_at = monotonic_now() + CALM_USEC;

@@ -38,6 +38,10 @@ int worker_groups_new(sd_event *event, const struct group_sources *sources, stru
 /* Free it, after all requests; workers keep their groups. NULL is fine. Return NULL. */
 struct worker_groups *worker_groups_free(struct worker_groups *groups);
 
+/* Open the group that a process is born in (proc_spawn()): beside those of the workers, so that it is not in the group of
+ * ublkd, whose service can end any moment. Return a descriptor, which the caller closes; -errno: it is born in the group
+ * of ublkd. */
+int worker_groups_open_rest(const struct worker_groups *groups);
 /* Put a process into a group of its own, unless it is there, and set exactly these limits. pidfd: of the process;
  * stays the caller's. Moving a process holds up the whole machine for some milliseconds: not on the way of a recovery.
  * `done` is called once from the loop, never from within this call. Return 0 and a request that the caller frees, in

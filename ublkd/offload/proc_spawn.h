@@ -16,6 +16,7 @@ struct proc_spawn {
         int fds[PROC_SPAWN_FDS_MAX]; /* become 3, 4, … in the new process; stay open here */
         unsigned fd_count;
         bool block_signals; /* start with every signal blocked; else with none */
+        int group; /* the directory of the control group that it is born in, where that is possible; 0: ours */
 };
 
 /* Start the program, and return when it has been executed: a path that cannot be is an error here. The

@@ -71,7 +71,7 @@ static int make_channel(int ret[2])
 static int start_process(const struct worker_start *start, const char *name, const struct worker_msg *config,
         const int *fds, struct worker_process *ret)
 {
-        _cleanup_close_ int ours = -1, theirs = -1, log_end = -1;
+        _cleanup_close_ int ours = -1, theirs = -1, log_end = -1, group = -1;
         _cleanup_(worker_log_free_pointer) struct worker_log *log = NULL;
         struct worker_process process;
         int pair[2];
@@ -84,6 +84,8 @@ static int start_process(const struct worker_start *start, const char *name, con
         r = worker_log_new(start->event, &log, &log_end);
         if (r >= 0 && config)
                 r = worker_msg_send_fds(ours, config, fds);
+        if (start->groups)
+                group = worker_groups_open_rest(start->groups);
         if (r >= 0)
                 r = proc_spawn(
                         &(struct proc_spawn){
@@ -92,6 +94,7 @@ static int start_process(const struct worker_start *start, const char *name, con
                                                          start->confinement.best_effort ? WORKER_BEST_EFFORT : NULL, NULL},
                                 .fds = {theirs, log_end},
                                 .fd_count = 2,
+                                .group = group,
                 },
                         &process.pid, &process.pidfd);
         if (r < 0)

@@ -33,7 +33,8 @@ struct worker_confinement {
  * Return 0 or -errno. */
 int worker_start_new(sd_event *event, const char *program, const struct worker_confinement *confinement,
         struct worker_start **ret);
-/* Give each spare a control group of its own from now on, ahead of need. groups: outlives `start`. */
+/* From now on start each process beside the groups of workers (worker_groups_open_rest()), and give each spare a control
+ * group of its own, ahead of need. groups: outlives `start`. */
 void worker_start_use_groups(struct worker_start *start, struct worker_groups *groups);
 /* Return the control groups of workers; NULL: there are none. */
 struct worker_groups *worker_start_groups(const struct worker_start *start);

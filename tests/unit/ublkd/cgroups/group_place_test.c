@@ -40,6 +40,23 @@ static void check_place(const char *wanted, bool delegated)
         CHECK_INT(place.delegated, delegated);
 }
 
+static void test_own_group(void)
+{
+        char path[PATH_MAX], wanted[256];
+
+        put_own("9:name=systemd:/a\n0::/system.slice/ublkd.service\n");
+        snprintf(wanted, sizeof(wanted), "%s/system.slice/ublkd.service", mount);
+        CHECK_INT(group_place_find_own(&sources, path), 0);
+        CHECK_STR(path, wanted);
+        put_own("0::/\n");
+        snprintf(wanted, sizeof(wanted), "%s/", mount);
+        CHECK_INT(group_place_find_own(&sources, path), 0);
+        CHECK_STR(path, wanted);
+        put_own("9:name=systemd:/a\n");
+        CHECK_INT(group_place_find_own(&sources, path), -ENXIO);
+        CHECK_INT(unlink(own), 0);
+}
+
 static void test_without_systemd(void)
 {
         struct group_place place;
@@ -103,6 +120,7 @@ int main(void)
         snprintf(pid_namespace, sizeof(pid_namespace), "%s/pid", tree);
         in_tree("mkdir cgroup && touch pid");
         test_without_systemd();
+        test_own_group();
         test_with_systemd();
         test_pid_namespace();
         in_tree("rm -r cgroup systemd");

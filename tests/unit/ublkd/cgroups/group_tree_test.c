@@ -331,6 +331,24 @@ static void test_names_of_another_pid_namespace(const struct group_tree *groups)
         CHECK(exists("worker-1") && exists("worker-4712"));
 }
 
+static void test_where_a_process_is_born(const struct group_tree *groups)
+{
+        char command[96];
+        struct stat made, rest;
+        int fd;
+
+        snprintf(command, sizeof(command), "rm -r %s/rest", tree);
+        CHECK_INT(system(command), 0);
+        for (int i = 0; i < 2; i++) {
+                fd = group_tree_open_rest(&place);
+                CHECK(fd >= 0 && fcntl(fd, F_GETFL) & O_PATH && fcntl(fd, F_GETFD) & FD_CLOEXEC);
+                CHECK(fstat(fd, &made) == 0 && fstatat(groups->fd, "rest", &rest, 0) == 0);
+                CHECK_INT(made.st_ino, rest.st_ino);
+                close_fd(fd);
+        }
+        CHECK_INT(group_tree_open_rest(&nowhere), -ENOENT);
+}
+
 int main(void)
 {
         struct group_tree groups = {.fd = -1};
@@ -353,6 +371,7 @@ int main(void)
         test_undo(&groups);
         test_sweep(&groups);
         test_names_of_another_pid_namespace(&groups);
+        test_where_a_process_is_born(&groups);
         group_tree_close(&groups);
         snprintf(command, sizeof(command), "rm -r %s", tree);
         CHECK_INT(system(command), 0);

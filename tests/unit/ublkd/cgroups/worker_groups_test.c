@@ -4,13 +4,17 @@
 #include "ublkd/cgroups/worker_groups.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
+#include "ublkd/offload/proc_spawn.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -325,6 +329,49 @@ static void test_what_was_missing_is_found_later(struct test *test)
         end(test);
 }
 
+/* So it is in the group of ublkd at no time, and has its own later. */
+static void test_a_process_is_born_beside_the_groups(struct test *test)
+{
+        struct process process = start();
+        char path[64], text[512], *line;
+        pid_t pid = 0;
+        int pidfd = -1, group;
+
+        begin(test);
+        CHECK_INT(worker_groups_open_rest(test->groups), -ENOENT);
+        hold(test, &process, &(const struct group_limits){}); /* makes the directory of all groups */
+        group = worker_groups_open_rest(test->groups);
+        CHECK(group > 0);
+        CHECK_INT(proc_spawn(
+                          &(struct proc_spawn){
+                                  .program = "/bin/sleep",
+                                  .argv = (const char *[]){"sleep", "infinity", NULL},
+                                  .group = group
+        },
+                          &pid, &pidfd),
+                0);
+        close(group);
+        snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+        CHECK(read_text_at(AT_FDCWD, path, text, sizeof(text)) > 0);
+        line = strstr(text, "0::");
+        CHECK(line
+                && strncmp(strchrnul(line, '\n') - strlen("/ublkd-workers/rest"), "/ublkd-workers/rest",
+                           strlen("/ublkd-workers/rest"))
+                           == 0);
+        hold(test, &(struct process){.pid = pid, .pidfd = pidfd}, &(const struct group_limits){});
+        CHECK_INT(test->result.trouble, GROUP_FINE);
+        CHECK(worker_groups_has(test->groups, pid));
+        CHECK_INT(kill(pid, SIGKILL), 0);
+        CHECK_INT(waitpid(pid, NULL, 0), pid);
+        close(pidfd);
+        worker_groups_end(test->groups, pid);
+        end_worker(test, &process);
+        for (int i = 0; i < ROUNDS && (has_group(pid) || rmdir(rest) < 0); i++)
+                run_once(test);
+        CHECK(!has_group(pid));
+        end(test);
+}
+
 static int count_descriptors(void)
 {
         _cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
@@ -430,6 +477,7 @@ int main(void)
                 (void)unlink(own);
                 return check_failures > 0 ? check_report() : CHECK_SKIP;
         }
+        test_a_process_is_born_beside_the_groups(&test);
         test_a_forked_process_ends_with_its_worker(&test);
         test_the_next_supervisor_ends_remains(&test);
         test_a_dead_process_gets_no_group(&test);

@@ -29,8 +29,17 @@ struct test {
 static struct {
         int object; /* its address is the groups of workers */
         pid_t prepared, ended;
-        unsigned postponed;
+        unsigned postponed, opened;
 } groups;
+
+/* Not one that a process can be born in: it has ours then. */
+int __wrap_worker_groups_open_rest(const struct worker_groups *all);
+int __wrap_worker_groups_open_rest(const struct worker_groups *all)
+{
+        CHECK((const void *)all == &groups);
+        groups.opened++;
+        return groups.opened % 2 ? -ENOENT : open("/", O_PATH | O_CLOEXEC);
+}
 
 void __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidfd);
 void __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidfd)
