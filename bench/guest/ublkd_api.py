@@ -29,13 +29,27 @@ class _Connection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-class Daemon:
-    """An ublkd of our own, with a folder of its own."""
+def request(path, method, target, body=None):
+    """Ask the ublkd at a socket; return (status, decoded JSON or None)."""
+    connection = _Connection(path)
+    try:
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        connection.request(method, target, json.dumps(body) if body is not None else None, headers)
+        answer = connection.getresponse()
+        text = answer.read()
+    finally:
+        connection.close()
+    return answer.status, json.loads(text) if text else None
 
-    def __init__(self, program, folder, options=(), poll=0.05):
+
+class Daemon:
+    """An ublkd of our own, with a folder of its own; `ready`: what answers 200 once it is started."""
+
+    def __init__(self, program, folder, options=(), poll=0.05, ready="/readyz"):
         self.socket = os.path.join(folder, "run/ublkd.sock")
         self._folder = folder
         self._poll_seconds = poll
+        self._ready = ready
         self._log = os.path.join(folder, "log")
         os.makedirs(os.path.join(folder, "run"), exist_ok=True)
         command = [program, "--state-dir", folder, "--runtime-dir", os.path.join(folder, "run"), *options]
@@ -65,7 +79,7 @@ class Daemon:
             if self._process.poll() is not None:
                 raise CommandError(f"ublkd ended with {self._process.returncode}: {self._last_words()}")
             try:
-                if self.request("GET", "/readyz")[0] == 200:
+                if self.request("GET", self._ready)[0] == 200:
                     return
             except OSError:
                 pass
@@ -79,15 +93,7 @@ class Daemon:
 
     def request(self, method, path, body=None):
         """Return (status, decoded JSON or None)."""
-        connection = _Connection(self.socket)
-        try:
-            headers = {"Content-Type": "application/json"} if body is not None else {}
-            connection.request(method, path, json.dumps(body) if body is not None else None, headers)
-            answer = connection.getresponse()
-            text = answer.read()
-        finally:
-            connection.close()
-        return answer.status, json.loads(text) if text else None
+        return request(self.socket, method, path, body)
 
     def create(self, spec):
         """Create a device and return it once it is live.

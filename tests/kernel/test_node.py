@@ -174,6 +174,65 @@ def test_udev_and_lsblk_know_what_is_on_a_disk(api, file_of):
     assert not os.path.exists("/dev/disk/by-label/of-data")
 
 
+_TWO = "label: gpt\nstart=1MiB, size=16MiB, type=linux, name=one\nstart=32MiB, size=16MiB, type=swap, name=two\n"
+
+
+@pytest.fixture(name="parted")
+def disk_with_two_partitions(api, file_of):
+    """A device, and its disk with two partitions that udev knows; ext4 is on the first one."""
+    path, names = file_of(), [f"/dev/ublk/by-name/data-part{number}" for number in (1, 2)]
+    run("sfdisk", "--quiet", "--wipe=never", path, input=_TWO)
+    device = api.create(loop_spec("data", path, owner={"uid": 77, "gid": 78, "mode": "0600"}))
+    disk = Disk(device["status"]["id"])
+    wait_until(lambda: all(map(os.path.exists, names)), "the links of the partitions")
+    run("mkfs.ext4", "-q", "-L", "of-part", names[0])
+    wait_until(lambda: _properties(disk, "p1").get("ID_FS_TYPE") == "ext4", "udev that knows the file system")
+    return device, disk
+
+
+@pytest.mark.both
+def test_partitions_have_the_names_the_owner_and_the_serial_number_of_their_disk(api, parted):
+    device, disk = parted
+    links = []
+    for number in (1, 2):
+        part, properties = f"{disk.path}p{number}", _properties(disk, f"p{number}")
+        links += [f"/dev/ublk/by-name/data-part{number}", f"/dev/disk/by-id/ublk-{device['uid']}-part{number}"]
+        assert {os.path.realpath(link) for link in links[-2:]} == {part}
+        assert set(links[-2:]) <= set(properties["DEVLINKS"].split())
+        assert properties["ID_SERIAL"] == f"ublk-{device['uid']}" and properties["UBLKD_NAME"] == "data"
+        assert properties["ID_PART_ENTRY_NUMBER"] == str(number)
+        node = os.stat(part)
+        assert (node.st_uid, node.st_gid, stat.S_IMODE(node.st_mode)) == (77, 78, 0o600)
+    api.delete("data")
+    wait_until(lambda: not any(map(os.path.lexists, links)), "the links gone")
+
+
+@pytest.mark.both
+def test_programs_that_list_disks_know_the_partitions(parted, directory):
+    """lsblk, findmnt and blkid."""
+    device, disk = parted
+    part, where, by_name = f"{disk.path}p1", directory / "mount", "/dev/ublk/by-name/data-part1"
+    where.mkdir()
+    run("mount", by_name, where)
+    try:
+        columns = "NAME,SERIAL,FSTYPE,PARTTYPE,MOUNTPOINTS"
+        (tree,) = json.loads(output("lsblk", "--json", "--output", columns, disk.path))["blockdevices"]
+        assert (tree["name"], tree["serial"]) == (f"ublkb{disk.number}", device["uid"])
+        one, two = sorted(tree["children"], key=lambda child: child["name"])
+        assert (one["name"], one["fstype"], one["mountpoints"]) == (f"ublkb{disk.number}p1", "ext4", [str(where)])
+        assert (one["parttype"], two["parttype"]) == (
+            "0fc63daf-8483-4772-8e79-3d69d8477de4", "0657fd6d-a4ab-43c4-84e5-0933c84b4f4f"
+        )
+        assert two["fstype"] is None
+        found = output("findmnt", "--noheadings", "--raw", "--output", "SOURCE,FSTYPE,LABEL", where)
+        assert found.split() == [part, "ext4", "of-part"]
+        assert output("findmnt", "--noheadings", "--output", "TARGET", "--source", by_name) == str(where)
+    finally:
+        run("umount", where)
+    lines = output("blkid", "--probe", "--output", "export", by_name).splitlines()
+    assert {"TYPE=ext4", "LABEL=of-part", "PART_ENTRY_NUMBER=1", "PART_ENTRY_NAME=one"} <= set(lines)
+
+
 @pytest.mark.parametrize("times", [20, pytest.param(1000, marks=pytest.mark.storm)])
 def test_each_new_disk_is_opened_by_its_name_at_once(api, times):
     """An earlier disk of that name has just been removed, and udev may remove the link after ublkd has made it."""

@@ -2,6 +2,7 @@
 """The units fit into a boot, without a cycle where /var is a file system of its own and a disk of ours is in fstab;
 and the service has no limit that keeps a dead worker from being replaced."""
 
+import json
 import pathlib
 import re
 import shutil
@@ -101,3 +102,57 @@ def test_nothing_but_the_workers_is_where_controllers_are_passed_on():
     """systemd could not start the next ublkd in a group that passes controllers on."""
     assert "Delegate" not in (ROOT / "units/ublkd.service.in").read_text()
     assert _setting("ublkd-workers.service", "Slice") == "Slice=ublkd.slice"
+
+
+PAGE = "docs/service-sandbox.md"
+
+
+def _security(folder, *options):
+    service = (ROOT / "units/ublkd.service.in").read_text()
+    service = "\n".join("ExecStart=/bin/true" if line.startswith("ExecStart=") else line for line in service.split("\n"))
+    (folder / "ublkd.service").write_text(service)
+    command = ["systemd-analyze", "security", "--offline=true", "--no-pager", *options, str(folder / "ublkd.service")]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _section(heading):
+    page = (ROOT / PAGE).read_text()
+    return page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def _options(text):
+    """In the first column of a table."""
+    cells = re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`([A-Z]\w+)=", cell)}
+
+
+def test_the_capabilities_of_the_service_are_those_of_its_page():
+    lines = re.findall(r"^CapabilityBoundingSet=(.*)$", (ROOT / "units/ublkd.service.in").read_text(), re.MULTILINE)
+    table = re.findall(r"^\| (`CAP_.*?) \|", _section("Capabilities"), re.MULTILINE)
+    assert sorted(" ".join(lines).split()) == sorted(re.findall(r"CAP_\w+", " ".join(table)))
+
+
+def test_the_service_sets_what_its_page_says():
+    told = _options(_section("What the unit sets"))
+    for name in told:
+        assert re.search(rf"^{name}=", (ROOT / "units/ublkd.service.in").read_text(), re.MULTILINE), name
+    for name in _options(_section("What it leaves out")) - told:
+        assert not re.search(rf"^{name}=", (ROOT / "units/ublkd.service.in").read_text(), re.MULTILINE), name
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd")
+def test_each_option_that_systemd_misses_has_its_reason(tmp_path):
+    missed = {row["name"].partition("=")[0] for row in json.loads(_security(tmp_path, "--json=short")) if not row["set"]}
+    known = _options(_section("What it leaves out")) | {"CapabilityBoundingSet", "RestrictAddressFamilies"}
+    assert missed <= known
+
+
+@pytest.mark.skipif(
+    not shutil.which("systemd-analyze")
+    or " 252 " not in subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True, check=True).stdout,
+    reason="the figure is that of systemd 252",
+)
+@pytest.mark.parametrize("page", [PAGE, "docs/security.md"])
+def test_the_exposure_is_as_told(tmp_path, page):
+    (figure,) = re.findall(r"Overall exposure level for \S+: (\S+)", _security(tmp_path))
+    assert f"exposure of {figure}" in re.sub(r"\s+", " ", (ROOT / page).read_text())

@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""In the guest, under systemd: store devices without the driver, start the service, and watch the disks come.
+
+usage: boot.py CONFIGURATION, a JSON file that bench/boot wrote.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+# pylint: disable=wrong-import-position
+import servers
+from commands import CommandError, run
+from ublkd_api import Daemon, request
+
+_UNITS = pathlib.Path(__file__).resolve().parents[2] / "units"
+_STATE = "/var/lib/ublkd"
+_SOCKET = "/run/ublkd/ublkd.sock"
+_FOLDER = "/run/bench-boot"
+_SIZE = 16 << 20  # of each disk; files are sparse
+_LIMIT = 600  # seconds
+_PAUSE = 0.02
+
+
+def _install(program):
+    folder = pathlib.Path("/etc/systemd/system")
+    service = (_UNITS / "ublkd.service.in").read_text(encoding="utf-8")
+    (folder / "ublkd.service").write_text(service.replace("@UBLKD_PROGRAM_PATH@", program), encoding="utf-8")
+    for unit in ("ublkd.socket", "ublkd-workers.service", "ublkd.slice"):
+        shutil.copy(_UNITS / unit, folder)
+    rules = pathlib.Path("/run/udev/rules.d")
+    rules.mkdir(parents=True, exist_ok=True)
+    shutil.copy(_UNITS / "60-ublkd.rules", rules)
+    run("udevadm", "control", "--reload")
+    run("systemctl", "daemon-reload")
+
+
+def _target(number):
+    if number % 2:
+        return {"type": "null"}
+    path = f"{_FOLDER}/file{number}"
+    with open(path, "wb") as output:
+        output.truncate(_SIZE)
+    return {"type": "loop", "path": path}
+
+
+def _store_devices(program, count):
+    """Leave a database, as a shutdown does."""
+    if os.path.exists("/sys/module/ublk_drv"):
+        raise CommandError("the driver is loaded already, so the devices would be disks before the boot")
+    os.makedirs(_FOLDER)
+    daemon = Daemon(program, _STATE, ready="/healthz")
+    names = [f"d{number}" for number in range(count)]
+    for number, name in enumerate(names):
+        spec = {"name": name, "target": _target(number), "size": _SIZE}
+        status, answer = daemon.request("POST", "/devices", spec)
+        if status != 201:
+            raise CommandError(f"ublkd answered {status} to a new device: {json.dumps(answer)}")
+    daemon.stop()
+    shutil.rmtree(f"{_STATE}/run")
+    return names
+
+
+def _live():
+    status, answer = request(_SOCKET, "GET", "/devices?limit=500")
+    if status != 200:
+        raise CommandError(f"ublkd answered {status} to GET /devices: {json.dumps(answer)}")
+    return sum(item["status"]["phase"] == "Live" for item in answer["items"])
+
+
+def _await(count, wanted):
+    """Return the time at which there were so many, in seconds since the boot of the guest."""
+    deadline = time.monotonic() + _LIMIT
+    while (found := count()) < wanted:
+        if time.monotonic() > deadline:
+            raise CommandError(f"{found} of {wanted} after {_LIMIT} s")
+        time.sleep(_PAUSE)
+    return time.monotonic()
+
+
+def _time_of(name):
+    """A time of the service that systemd keeps."""
+    return int(run("systemctl", "show", "--property", name, "--value", "ublkd.service")) / 1e6
+
+
+def _measure(program, count):
+    _install(program)
+    names = _store_devices(program, count)
+    run("modprobe", "ublk_drv")
+    run("systemctl", "start", "ublkd.socket")
+    run("systemctl", "start", "--no-block", "ublkd.service")
+    times = {"first": _await(_live, 1), "last": _await(_live, count)}
+    links = [f"/dev/ublk/by-name/{name}" for name in names]
+    times["links"] = _await(lambda: sum(map(os.path.exists, links)), count)
+    times["ready"] = _time_of("ActiveEnterTimestampMonotonic")
+    began = _time_of("ExecMainStartTimestampMonotonic")
+    return {f"{name}_s": round(at - began, 3) for name, at in times.items()}
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as source:
+        configuration = json.load(source)
+    programs = servers.copy_programs(configuration["programs"])
+    with open(configuration["results"], "a", encoding="utf-8") as output:
+        output.write(json.dumps({"about": {"kernel": os.uname().release}}) + "\n")
+        try:
+            result = _measure(programs["ublkd"], configuration["devices"])
+        except (CommandError, OSError, subprocess.SubprocessError) as problem:
+            result = {"failed": str(problem)}
+        output.write(json.dumps(result) + "\n")
+        print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()
