@@ -95,7 +95,7 @@ static const struct verb verbs[] = {
         {.name = "stop", .arguments = "NAME...", .summary = "remove the disks until the next boot",
          .description = "Removes the disk, and keeps the device and its spec: the disk comes back at the next "
                         "boot, or with 'ublkctl start'. Refuses a disk in use, and names its users.",
-         .settings = BIT(WHEN_UNUSED) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
+         .settings = BIT(WHEN_UNUSED) | BIT(IGNORE_MISSING) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_stop},
         {.name = "start", .arguments = "NAME...", .summary = "create the disks of stopped devices",
          .description = "Creates the disk of a device that was stopped, and waits until it is Live.",

@@ -5,18 +5,17 @@
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* What a phase means for the unit of the disk. */
+/* What a phase means for the unit of a disk that no worker serves, or that is none. */
 enum mark { MARK_AS_BEFORE, MARK_NONE, MARK_LIVE, MARK_FAILED };
 
 static const enum mark mark_of_phase[_PHASE_MAX] = {
         [PHASE_PENDING] = MARK_AS_BEFORE,
-        [PHASE_STARTING] = MARK_AS_BEFORE,
+        [PHASE_STARTING] = MARK_NONE, /* what was there, if anything, is gone */
         [PHASE_LIVE] = MARK_LIVE,
         [PHASE_RECOVERING] = MARK_AS_BEFORE,
         [PHASE_BACKOFF] = MARK_FAILED,
@@ -40,7 +39,7 @@ static int remove_mark(int dir, const char *name)
         return unlinkat(dir, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Leave a mark alone that says the same: who watches it is not woken. */
+/* Leave a mark alone that says the same: a watch of it is not woken. */
 static int write_mark(int dir, const char *name, const char *text)
 {
         _cleanup_free_ char *found = NULL;
@@ -83,9 +82,22 @@ static void mark_device(
         marks->complained = r < 0;
 }
 
+/* A disk that is about to be removed is in service until then, and an opener may keep it. I/O that ublkd fails, or that
+ * waits for an administrator, is a failure also while the disk is removed. */
+static enum mark mark_of(const struct device_status *status)
+{
+        bool served = status->disk && status->worker.pid > 0;
+
+        if (served && (status->phase == PHASE_STOPPING || status->phase == PHASE_FAILED))
+                return MARK_LIVE;
+        if (status->reason == REASON_GAVE_UP || status->reason == REASON_WAITS_FOR_RECOVER)
+                return MARK_FAILED;
+        return mark_of_phase[status->phase];
+}
+
 static void mark_record(struct disk_marks *marks, const struct device_record *record)
 {
-        mark_device(marks, record->name, mark_of_phase[record->status.phase], &record->status);
+        mark_device(marks, record->name, mark_of(&record->status), &record->status);
 }
 
 static void on_store_event(void *userdata, const struct store_event *event)
@@ -94,26 +106,6 @@ static void on_store_event(void *userdata, const struct store_event *event)
                 mark_device(userdata, event->name, MARK_NONE, NULL);
         else if (event->kind == STORE_STATUS)
                 mark_record(userdata, event->record);
-}
-
-/* Remove marks of devices that the store does not have. */
-static int remove_strangers(struct disk_marks *marks, enum runtime_marks which)
-{
-        int fd = runtime_dir_open_marks(marks->dir, which);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-        const struct dirent *item;
-        int r = 0;
-
-        if (!dir) {
-                r = fd < 0 ? fd : -errno;
-                close_fd(fd);
-                return r;
-        }
-        while ((item = readdir(dir)))
-                if (item->d_type == DT_REG && !device_store_get(marks->store, item->d_name) && r >= 0)
-                        r = remove_mark(fd, item->d_name);
-        closedir(dir);
-        return r;
 }
 
 int disk_marks_new(struct device_store *store, struct runtime_dir *dir, struct disk_marks **ret)
@@ -125,11 +117,7 @@ int disk_marks_new(struct device_store *store, struct runtime_dir *dir, struct d
                 return -ENOMEM;
         marks->store = store;
         marks->dir = dir;
-        r = remove_strangers(marks, RUNTIME_LIVE);
-        if (r >= 0)
-                r = remove_strangers(marks, RUNTIME_FAILED);
-        if (r >= 0)
-                r = device_store_subscribe(store, on_store_event, marks);
+        r = device_store_subscribe(store, on_store_event, marks);
         if (r < 0)
                 return r;
         marks->subscribed = true;

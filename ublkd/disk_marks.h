@@ -10,9 +10,9 @@
 
 struct disk_marks;
 
-/* Keep the marks up to date from now on. Marks of an earlier ublkd stay until the status of their device is known;
- * those of devices that are gone are removed. `store` and `dir` outlive it. Return 0 or -errno. A mark that cannot be
- * written is logged: disks are served without it. */
+/* Keep the marks up to date from now on. Marks of an earlier ublkd stay until the status of their device is known: also
+ * those of disks whose records the database has lost, which are served. `store` and `dir` outlive it. Return 0 or
+ * -errno. A mark that cannot be written is logged: disks are served without it. */
 int disk_marks_new(struct device_store *store, struct runtime_dir *dir, struct disk_marks **ret);
 /* Free it; the marks stay. NULL is fine. Return NULL. */
 struct disk_marks *disk_marks_free(struct disk_marks *marks);

@@ -450,6 +450,7 @@ void seam_question_answered(struct world *world, const struct event *event);
 void user_creates(struct world *world);
 void user_replaces(struct world *world);
 void user_toggles(struct world *world);
+void user_stops_or_starts(struct world *world);
 void user_deletes(struct world *world);
 void user_recovers(struct world *world);
 void user_restarts(struct world *world);

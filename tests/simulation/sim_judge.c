@@ -159,7 +159,7 @@ void judge(struct world *world)
                 return;
         }
         judge_database(world, record);
-        if (!record || record->deleting || !record->spec || !record->spec->options.enabled) {
+        if (!record || record->deleting || !device_record_enabled(record)) {
                 judge_gone(world, record);
                 return;
         }

@@ -142,6 +142,7 @@ static const struct {
         {1, machine_reboots          },
         {1, user_replaces            },
         {2, user_toggles             },
+        {1, user_stops_or_starts     },
         {1, user_deletes             },
         {2, user_creates             },
         {3, user_recovers            },

@@ -110,6 +110,18 @@ void user_toggles(struct world *world)
                 put(world, wish);
 }
 
+void user_stops_or_starts(struct world *world)
+{
+        bool stops;
+
+        if (!can_ask(world))
+                return;
+        stops = !ublkd_record(world)->stopped;
+        TRACE(world, "user: %s", stops ? "stops" : "starts");
+        (void)(stops ? device_store_request_stop(world->ublkd.store, DEVICE)
+                     : device_store_request_start(world->ublkd.store, DEVICE));
+}
+
 void user_grows(struct world *world)
 {
         struct wish wish = world->wish;

@@ -248,7 +248,7 @@ int runtime_dir_open_marks(const struct runtime_dir *dir, enum runtime_marks whi
                 [RUNTIME_FAILED] = "failed",
         };
 
-        return open_dir_at(dir->fd, names[which], 0755, true);
+        return open_dir_at(dir->fd, names[which], 0755, false); /* a chmod would wake those who watch it */
 }
 
 struct file_name {

@@ -349,7 +349,8 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                 changed.held_boot[0] = '\0'; /* there will be no old disk to hold */
         }
         if (!spec->options.enabled)
-                changed.stopped = false; /* the spec says it from now on: who enables it again wants a disk */
+                changed.stopped =
+                        false; /* the spec says it from now on, and the next change of it may enable the device */
         /* A spec that names another store is the consent to it. No other change is. */
         if (!record->spec || !device_spec_targets_equal(record->spec, spec)) {
                 changed.backing = (struct backing_identity){};

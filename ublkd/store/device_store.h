@@ -161,8 +161,8 @@ int device_store_set_age(struct device_store *store, const char *name, enum reco
 int device_store_try_again(struct device_store *store, const char *name);
 
 /* For the reconciler. Each returns 0, -ENOENT, or -errno of the backend, unless it says otherwise. */
-/* Take the disk away until the next boot, or until device_store_request_start(); the spec stays. Both return 0, also if
- * nothing changes; -ENOENT: no such device; other -errno: nothing is stored. */
+/* Take the disk away until the next boot, or until device_store_request_start(); the spec stays. A start of a device that
+ * is not stopped ends its back-off. Both return 0, also if nothing changes; -ENOENT: no such device; other -errno: nothing is stored. */
 int device_store_request_stop(struct device_store *store, const char *name);
 int device_store_request_start(struct device_store *store, const char *name);
 

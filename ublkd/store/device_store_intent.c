@@ -127,17 +127,24 @@ int device_store_request_stop(struct device_store *store, const char *name)
 
 int device_store_request_start(struct device_store *store, const char *name)
 {
+        /* No client takes the status of the stop for that of the start. */
+        const struct device_status pending = {.phase = PHASE_PENDING,
+                .reason = REASON_PENDING,
+                .number = -1,
+                .message = (char *)"ublkd has not looked at the device since it was asked to start it."};
         struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_record changed;
+        int r;
 
         if (!entry)
                 return -ENOENT;
         if (!entry->record.stopped)
-                return 0;
+                return device_store_try_again(store, name);
         changed = entry->record;
         changed.stopped = false;
-        return device_store_update(store, entry, &changed, REASON_START_REQUESTED,
+        r = device_store_update(store, entry, &changed, REASON_START_REQUESTED,
                 "A client asked for the disk of the stopped device; ublkd creates it.");
+        return r < 0 ? r : device_store_set_status(store, name, &pending);
 }
 
 int device_store_accept_backing(struct device_store *store, const char *name, const char *identity)

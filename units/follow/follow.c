@@ -6,115 +6,83 @@
  *
  * It exits with 0 when the disk was taken down, and with 1, after the sentence of the device on standard error, when the
  * disk has failed. On SIGTERM it becomes COMMAND, which takes the disk down. It asks ublkd nothing: the socket would
- * start a manager that was stopped. */
+ * start a manager that was stopped. It looks once a second: a user has few inotify instances (128 as a rule), and a
+ * machine many disks. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
+#include "ublkd/base/printable.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 enum {
         EXIT_USAGE = 2,
-        LOOK_AGAIN_MS = 1000, /* while the directory of the marks is gone: ublkd makes it again */
+        LOOK_AGAIN_MS = 1000,
         SENTENCE_MAX = 4096,
 };
 
 struct place {
-        const char *name;
-        const char *path;
+        const char *path; /* of the runtime directory */
+        const char *name; /* of the device */
 };
 
-/* Return a descriptor that is readable after a change of the marks, or -errno. */
-static int watch_marks(const struct place *place)
+static void mark_path(const struct place *place, const char *kind, char ret[static PATH_MAX])
 {
-        _cleanup_close_ int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        char live[4096];
-
-        if (fd < 0)
-                return -errno;
-        snprintf(live, sizeof(live), "%s/live", place->path);
-        if (inotify_add_watch(
-                    fd, live, IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
-                < 0)
-                return -errno;
-        return TAKE_FD(fd);
+        snprintf(ret, PATH_MAX, "%s/%s/%s", place->path, kind, place->name);
 }
 
-static void mark_path(const struct place *place, const char *kind, char ret[static 4096])
-{
-        snprintf(ret, 4096, "%s/%s/%s", place->path, kind, place->name);
-}
-
+/* Return whether the disk is in service. A runtime directory that was removed says nothing; ublkd makes it again. */
 static bool is_live(const struct place *place)
 {
-        char path[4096];
+        char mark[PATH_MAX], marks[PATH_MAX];
 
-        mark_path(place, "live", path);
-        return access(path, F_OK) == 0;
-}
-
-/* Return whether ublkd keeps marks at all: without the directory nothing is known of the disk. */
-static bool is_marked(const struct place *place)
-{
-        char path[4096];
-
-        snprintf(path, sizeof(path), "%s/live", place->path);
-        return access(path, F_OK) == 0;
+        mark_path(place, "live", mark);
+        snprintf(marks, sizeof(marks), "%s/live", place->path);
+        return access(mark, F_OK) == 0 || access(marks, F_OK) < 0;
 }
 
 /* Print why the disk is out of service. Return the exit status. */
 static int report(const struct place *place)
 {
         _cleanup_free_ char *sentence = NULL;
-        char path[4096];
+        char path[PATH_MAX];
+        int r;
 
         mark_path(place, "failed", path);
-        if (read_whole_at(AT_FDCWD, path, SENTENCE_MAX, &sentence) < 0)
+        r = read_whole_at(AT_FDCWD, path, SENTENCE_MAX, &sentence);
+        if (r == -ENOENT)
                 return EXIT_SUCCESS;
-        fprintf(stderr, "%s: %s", place->name, sentence);
+        if (r >= 0) {
+                sentence[strcspn(sentence, "\n")] = '\0';
+                make_printable(sentence);
+        }
+        fprintf(stderr, "%s: %s\n", place->name,
+                r < 0 ? "The disk is not in service; 'ublkctl describe' says why." : sentence);
         return EXIT_FAILURE;
-}
-
-/* Wait for the signal, for a change of the marks (`marks`, or -1), or until it is time to look again. Return whether the
- * signal has come, or -errno. */
-static int wait_for_change(int signals, int marks)
-{
-        struct signalfd_siginfo info; /* taken: else the command would get the signal */
-        struct pollfd fds[] = {
-                {.fd = signals, .events = POLLIN},
-                {.fd = marks,   .events = POLLIN}
-        };
-        char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-
-        if (poll(fds, ARRAY_SIZE(fds), marks < 0 ? LOOK_AGAIN_MS : -1) < 0)
-                return errno == EINTR ? 0 : -errno;
-        while (marks >= 0 && read(marks, events, sizeof(events)) > 0)
-                ;
-        return fds[0].revents != 0 && read(signals, &info, sizeof(info)) > 0;
 }
 
 /* Return the exit status when the disk is out of service; -EINTR on SIGTERM; other -errno. */
 static int follow(const struct place *place, int signals)
 {
-        for (;;) {
-                _cleanup_close_ int marks = watch_marks(place); /* the directory that is there now */
-                int r;
+        struct pollfd fds = {.fd = signals, .events = POLLIN};
+        struct signalfd_siginfo info; /* taken: else the command would get the signal */
 
-                if (marks < 0 && marks != -ENOENT)
-                        return marks;
-                if (is_marked(place) && !is_live(place)) /* after the watch has begun: no change is missed */
-                        return report(place);
-                r = wait_for_change(signals, marks);
-                if (r != 0)
-                        return r < 0 ? r : -EINTR;
+        while (is_live(place)) {
+                int r = poll(&fds, 1, LOOK_AGAIN_MS);
+
+                if (r < 0 && errno != EINTR)
+                        return -errno;
+                if (r > 0 && read(signals, &info, sizeof(info)) > 0)
+                        return -EINTR;
         }
+        return report(place);
 }
 
 static int open_signals(sigset_t *ret_before)
@@ -130,6 +98,18 @@ static int open_signals(sigset_t *ret_before)
         return fd < 0 ? -errno : fd;
 }
 
+/* Become the command that takes the disk down. Return only if that fails: the exit status. */
+static int take_down(const struct place *place, char *command[], const sigset_t *signals)
+{
+        (void)sigprocmask(SIG_SETMASK, signals, NULL);
+        (void)execvp(command[0], command);
+        fprintf(stderr,
+                "%s: the disk stays in service: %s cannot be run: %s; take the disk down with 'ublkctl stop "
+                "%s'\n",
+                place->name, command[0], strerror(errno), place->name);
+        return EXIT_FAILURE;
+}
+
 int main(int argc, char *argv[])
 {
         struct place place;
@@ -143,19 +123,11 @@ int main(int argc, char *argv[])
         place = (struct place){.path = argv[1], .name = argv[2]};
         signals = open_signals(&before);
         r = signals < 0 ? signals : follow(&place, signals);
-        if (r >= 0)
-                return r;
-        if (r == -EINTR) {
-                (void)sigprocmask(SIG_SETMASK, &before, NULL);
-                (void)execvp(argv[3], argv + 3);
-                r = -errno;
+        if (r == -EINTR)
+                return take_down(&place, argv + 3, &before);
+        if (r < 0)
                 fprintf(stderr,
-                        "%s: the disk stays in service: %s cannot be run: %s; take the disk down with "
-                        "'ublkctl stop %s'\n",
-                        place.name, argv[3], strerror(-r), place.name);
-                return EXIT_FAILURE;
-        }
-        fprintf(stderr, "%s: the state of the disk cannot be followed: %s; the disk is served nevertheless\n",
-                place.name, strerror(-r));
-        return EXIT_FAILURE;
+                        "%s: the state of the disk cannot be followed: %s; the disk is served nevertheless\n",
+                        place.name, strerror(-r));
+        return r < 0 ? EXIT_FAILURE : r;
 }

@@ -17,7 +17,7 @@ _BASE = """\
 /dev/vdb /srv/images ext4 defaults 0 0
 """
 _DISKS = """\
-/dev/ublk/by-name/required /srv/required ext4 x-systemd.requires=ublk-disk@required.service 0 2
+/dev/ublk/by-name/required /srv/required ext4 x-systemd.requires=ublk-disk@required.service,x-systemd.after=ublkd.service 0 2
 /dev/ublk/by-name/plain /srv/plain ext4 defaults 0 2
 /dev/ublk/by-name/missing /srv/missing ext4 nofail,x-systemd.requires=ublk-disk@missing.service,x-systemd.device-timeout=10s 0 2
 """

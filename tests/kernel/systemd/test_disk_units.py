@@ -129,6 +129,11 @@ def test_stop_and_start_of_a_unit(service, file_of):
     api.delete("data")
 
 
+def test_a_start_of_an_unknown_device_fails(service):  # pylint: disable=unused-argument
+    assert run("systemctl", "start", _unit("unknown"), check=False).returncode != 0
+    assert _state(_unit("unknown")) == "failed"
+
+
 def test_a_stop_waits_until_the_disk_is_unused(mounted):
     """The mount has no order against the disk, as a plain line of fstab."""
     api, _, point = mounted

@@ -14,7 +14,6 @@ from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.shell import output, run
 from harness.wait import wait_until
-from test_service import service  # pylint: disable=unused-import
 
 # linux/capability.h
 _CAPABILITIES = {

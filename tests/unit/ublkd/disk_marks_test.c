@@ -106,9 +106,35 @@ static void test_a_start_keeps_marks(struct place *place)
         CHECK_INT(disk_marks_new(place->store, place->dir, &place->marks), 0);
         check_marks(place, true, NULL);
         place->marks = disk_marks_free(place->marks);
-        CHECK_INT(device_store_remove(place->store, "data"), 0);
+        CHECK_INT(device_store_remove(place->store, "data"),
+                0); /* a database that was lost: the disk is served */
         CHECK_INT(disk_marks_new(place->store, place->dir, &place->marks), 0);
+        check_marks(place, true, NULL);
+}
+
+/* What counts is whether the disk is served. */
+static void test_the_facts_decide(struct place *place)
+{
+        struct device_status status = {.number = -1, .disk = true, .worker.pid = 1, .message = (char *)"So."};
+
+        CHECK_INT(put_null_disk(place->store, "data", ""), 0);
+        set_status(place, PHASE_LIVE, "It serves.");
+        status.phase = PHASE_STOPPING; /* an opener may keep it */
+        CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+        check_marks(place, true, NULL);
+        status.phase = PHASE_FAILED;
+        CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+        check_marks(place, true, NULL);
+        status.worker.pid = 0;
+        status.phase = PHASE_STOPPING;
+        status.reason = REASON_GAVE_UP;
+        CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+        check_marks(place, false, "So.\n");
+        status = (struct device_status){.number = -1, .phase = PHASE_STARTING};
+        set_status(place, PHASE_LIVE, "It serves.");
+        CHECK_INT(device_store_set_status(place->store, "data", &status), 0); /* the disk is gone */
         check_marks(place, false, NULL);
+        CHECK_INT(device_store_remove(place->store, "data"), 0);
 }
 
 static void test_marks_are_written_again(struct place *place)
@@ -131,6 +157,7 @@ int main(void)
 
         open_place(&place);
         test_marks_follow_the_status(&place);
+        test_the_facts_decide(&place);
         test_a_start_keeps_marks(&place);
         test_marks_are_written_again(&place);
         disk_marks_free(place.marks);

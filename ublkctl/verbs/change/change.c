@@ -253,13 +253,14 @@ static enum exit_status set_enabled(struct context *context, const char *name, b
         return STATUS_FAILED;
 }
 
-/* Start a disk that was stopped: who enables the device wants it. */
+/* Also start a disk that was stopped. */
 static enum exit_status enable_one(struct context *context, const char *name)
 {
         _cleanup_answer_ struct answer answer = {};
         enum exit_status status = call_get(context, name, &answer);
 
-        if (status == STATUS_OK && device_has_reason(answer.json, "Stopped"))
+        if (status == STATUS_OK && !cJSON_IsFalse(json_find(answer.json, "spec.enabled"))
+                && !json_text(answer.json, "status.device"))
                 return start_device(context, name);
         return status == STATUS_OK ? set_enabled(context, name, true) : status;
 }

@@ -32,6 +32,15 @@ static char *stop_path(const struct context *context, const char *name, uint64_t
         return device_path(name, rest);
 }
 
+static enum exit_status judge(const struct context *context, const struct request *request, const char *name,
+        enum exit_status status, const struct answer *answer)
+{
+        if (status != STATUS_OK || answer->status < 400
+                || (context->settings->ignore_missing && is_problem(answer, "no-such-device")))
+                return status;
+        return report_problem(request, name, answer);
+}
+
 /* Ask until the disk is unused, if the options say so. */
 static enum exit_status ask_to_stop(struct context *context, struct request *request, const char *name,
         uint64_t deadline, struct answer *ret)
@@ -46,8 +55,7 @@ static enum exit_status ask_to_stop(struct context *context, struct request *req
                 status = path ? client_ask(context->client, request, false, ret) : STATUS_FAILED;
                 if (status != STATUS_OK || !context->settings->when_unused || now >= deadline
                         || !is_problem(ret, "in-use"))
-                        return status == STATUS_OK && ret->status >= 400 ? report_problem(request, name, ret)
-                                                                         : status;
+                        return judge(context, request, name, status, ret);
                 answer_clear(ret);
                 (void)poll(NULL, 0, LOOK_AGAIN_MS);
         }
@@ -60,8 +68,11 @@ static enum exit_status stop_one(struct context *context, const char *name)
         _cleanup_answer_ struct answer answer = {};
         enum exit_status status = ask_to_stop(context, &request, name, deadline, &answer);
 
-        if (status == STATUS_OK)
-                print_done(name, context->settings->no_wait ? "is being stopped" : "stopped");
+        if (status != STATUS_OK)
+                return status;
+        print_done(name, answer.status == 404         ? "does not exist"
+                         : context->settings->no_wait ? "is being stopped"
+                                                      : "stopped");
         return status;
 }
 

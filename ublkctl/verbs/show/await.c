@@ -46,8 +46,9 @@ bool say_why(const char *about, const cJSON *device)
 
 bool device_is_ready(const cJSON *device)
 {
-        const char *phase = json_text(device, "status.phase"),
-                   *wanted = cJSON_IsFalse(json_find(device, "spec.enabled")) ? "Disabled" : "Live";
+        bool without =
+                cJSON_IsFalse(json_find(device, "spec.enabled")) || device_has_reason(device, "Stopped");
+        const char *phase = json_text(device, "status.phase"), *wanted = without ? "Disabled" : "Live";
 
         return phase && strcmp(phase, wanted) == 0
                && json_number(device, "status.observedGeneration", 0) >= json_number(device, "generation", 0);
