@@ -5,6 +5,7 @@
 usage: boot.py CONFIGURATION, a JSON file that bench/boot wrote.
 """
 
+import datetime
 import json
 import os
 import pathlib
@@ -32,7 +33,10 @@ _PAUSE = 0.02
 def _install(program):
     folder = pathlib.Path("/etc/systemd/system")
     service = (_UNITS / "ublkd.service.in").read_text(encoding="utf-8")
-    (folder / "ublkd.service").write_text(service.replace("@UBLKD_PROGRAM_PATH@", program), encoding="utf-8")
+    service = service.replace("@UBLKD_PROGRAM_PATH@", program)
+    # The libraries in memory: reading files of the host takes time of the host.
+    libraries = f"[Service]\nEnvironment=LD_LIBRARY_PATH={os.path.dirname(program)}\n"
+    (folder / "ublkd.service").write_text(service.replace("[Service]\n", libraries), encoding="utf-8")
     for unit in ("ublkd.socket", "ublkd-workers.service", "ublkd.slice"):
         shutil.copy(_UNITS / unit, folder)
     rules = pathlib.Path("/run/udev/rules.d")
@@ -69,10 +73,14 @@ def _store_devices(program, count):
 
 
 def _live():
+    """Return when each disk that is Live became so, in seconds since the boot of the guest."""
     status, answer = request(_SOCKET, "GET", "/devices?limit=500")
     if status != 200:
         raise CommandError(f"ublkd answered {status} to GET /devices: {json.dumps(answer)}")
-    return sum(item["status"]["phase"] == "Live" for item in answer["items"])
+    found = [item["status"]["conditions"] for item in answer["items"] if item["status"]["phase"] == "Live"]
+    times = [one["lastTransitionTime"] for conditions in found for one in conditions if one["type"] == "Ready"]
+    boot = time.time() - time.monotonic()
+    return [datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() - boot for text in times]
 
 
 def _await(count, wanted):
@@ -96,7 +104,9 @@ def _measure(program, count):
     run("modprobe", "ublk_drv")
     run("systemctl", "start", "ublkd.socket")
     run("systemctl", "start", "--no-block", "ublkd.service")
-    times = {"first": _await(_live, 1), "last": _await(_live, count)}
+    _await(lambda: len(_live()), count)
+    live = _live()
+    times = {"first": min(live), "last": max(live)}
     links = [f"/dev/ublk/by-name/{name}" for name in names]
     times["links"] = _await(lambda: sum(map(os.path.exists, links)), count)
     times["ready"] = _time_of("ActiveEnterTimestampMonotonic")
