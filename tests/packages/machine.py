@@ -21,6 +21,8 @@ _DPKG_LIMIT = 300
 def dpkg(*arguments, check=True):
     """Run dpkg; return its exit status, and what it and the scripts of the package have said."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    # virtiofsd has a descriptor for each file that the guest remembers, and may run out of them.
+    pathlib.Path("/proc/sys/vm/drop_caches").write_text("2\n", encoding="ascii")
     done = run("dpkg", *arguments, check=check, timeout=_DPKG_LIMIT, env=environment)
     print(f"dpkg {' '.join(map(str, arguments))}: {done.returncode}\n{done.stdout}")
     return done
