@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""A guest with systemd in which packages can be installed, and for each test a machine without the package, which it
+leaves as it was."""
+
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+_HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(_HERE), str(_HERE.parent / "kernel")]
+
+# pylint: disable=wrong-import-position
+import machine
+from harness.kernel_watch import KernelWatch
+from harness.shell import run
+
+_FORBIDS_SERVICES = pathlib.Path("/usr/sbin/policy-rc.d")  # images of containers have one
+_INDEXES_MAN_PAGES = pathlib.Path("/var/lib/man-db/auto-update")  # which takes minutes under emulation
+
+
+@pytest.fixture(scope="session", autouse=True)
+def guest():
+    """Only in a throw-away machine: the package is installed on it."""
+    command_line = pathlib.Path("/proc/cmdline").read_text(encoding="ascii")
+    assert "rootfstype=virtiofs" in command_line, "run these with tests/packages/run: it makes a VM for them"
+    run("mount", "-t", "tmpfs", "tmpfs", "/var/lib/dpkg")
+    run("tar", "-C", "/var/lib/dpkg", "-xf", os.environ["UBLKD_DPKG"])
+    for path in (_FORBIDS_SERVICES, _INDEXES_MAN_PAGES):
+        path.unlink(missing_ok=True)
+    assert machine.status_of_package() in ("", "not-installed"), "this machine has ublkd installed: purge it first"
+
+
+@pytest.fixture(name="kernel_log", autouse=True)
+def fixture_kernel_log(guest):  # pylint: disable=redefined-outer-name,unused-argument
+    """The kernel's log of this test, which must hold no complaint."""
+    watch = KernelWatch()
+    yield watch
+    complaints = watch.complaints()
+    watch.close()
+    assert not complaints, "the kernel complains: " + "; ".join(complaints)
+
+
+@pytest.fixture(name="directory")
+def fixture_directory():
+    """A directory for stores and mounts."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="p-", dir="/tmp"))
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(name="cleared", autouse=True)
+def fixture_cleared(directory):  # pylint: disable=unused-argument
+    """Afterwards there is no device and no package, whatever the test has done."""
+    yield
+    machine.clear()
+
+
+@pytest.fixture(name="installed")
+def fixture_installed(cleared):  # pylint: disable=unused-argument
+    """The API of the service that the first version has brought."""
+    machine.dpkg("--install", machine.FIRST)
+    return machine.api()

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: MIT
+"""The Debian package through its life, under systemd and with disks in use."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+from dataclasses import dataclass
+
+import machine
+import pytest
+from harness.daemon import Daemon
+from harness.disk import Disk, block
+from harness.fio import Fio
+from harness.shell import output, run
+from harness.wait import wait_until
+
+_OTHER_DISKS = 3
+_ENOUGH = 200  # requests, among them some with which fio verifies
+_SMOKE = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "debian" / "tests" / "smoke"
+
+
+@dataclass
+class _FileOnDisk:
+    """What fio writes to, and the disk below it, which shows its progress."""
+
+    path: pathlib.Path
+    disk: Disk
+
+    def completed(self):
+        return self.disk.completed()
+
+
+@contextlib.contextmanager
+def _mounted_under_load(directory, kernel_log):
+    """The disk "data" with an ext4, on which fio writes and verifies until the end of the block: without any error."""
+    device = machine.create("data", directory / "data.img", 256 << 20)
+    disk, mount = Disk(device["status"]["id"]), directory / "mount"
+    link = pathlib.Path("/dev/ublk/by-name/data")
+    wait_until(link.exists, "the link of the disk")
+    run("mkfs.ext4", "-q", link)
+    mount.mkdir()
+    run("mount", link, mount)
+    run("fallocate", "--length", "32M", mount / "file")  # fio would write a file first that is too small
+    # With pauses: dpkg and the scripts need the emulated CPUs, too.
+    load = Fio(directory, _FileOnDisk(mount / "file", disk), depth=4, more=("--thinktime=10ms",))
+    try:
+        load.wait_running()
+        yield disk
+        disk.wait_progress(_ENOUGH)
+        load.finish().assert_clean()
+    finally:
+        load.kill()
+        run("umount", mount)
+    run("fsck.ext4", "-f", "-n", link)
+    assert "I/O error" not in kernel_log.text()
+
+
+def _worker(api, name):
+    return api.get(name)["status"]["worker"]
+
+
+def _pids(api):
+    return {name: _worker(api, name)["pid"] for name in api.names()}
+
+
+def test_an_installation_serves(directory, kernel_log, installed):
+    assert machine.is_serving()
+    assert machine.group_of_readers().startswith("ublk:")
+    rule = pathlib.Path("/lib/udev/rules.d/60-ublkd.rules")
+    assert rule in machine.files_of_package() and rule.exists()
+    assert output("dpkg", "--verify", "ublkd") == ""
+    host = json.loads(machine.ctl("host", "-o", "json"))
+    assert host["version"] == machine.version_of(machine.FIRST) and host["problems"] == []
+    assert [unit for unit in ("ublkd.service", "ublkd.socket")
+            if output("systemctl", "is-enabled", unit) != "enabled"] == []
+    with _mounted_under_load(directory, kernel_log):
+        (worker,) = _pids(installed).values()
+        assert os.readlink(f"/proc/{worker}/exe") == "/usr/libexec/ublkd/ublkd-worker"
+
+
+def test_the_smoke_test_of_the_package(installed):
+    run("sh", _SMOKE)
+    assert installed.names() == []
+
+
+def test_an_upgrade_and_a_downgrade_under_load(directory, kernel_log, installed):
+    """Each replaces the manager and no worker; afterwards workers are replaced one by one."""
+    api, others = installed, [f"other-{number}" for number in range(_OTHER_DISKS)]
+    disks = {name: Disk(machine.create(name, directory / f"{name}.img")["status"]["id"]) for name in others}
+    for name, disk in disks.items():
+        disk.write(0, block(name[-1]))
+    with _mounted_under_load(directory, kernel_log) as disk:
+        before = machine.version_of(machine.FIRST)
+        for package in (machine.SECOND, machine.FIRST):
+            manager, workers, version = machine.manager(), _pids(api), machine.version_of(package)
+            assert len(workers) == _OTHER_DISKS + 1
+            machine.dpkg("--install", package)
+            assert machine.manager() not in (0, manager) and machine.is_serving()
+            wait_until(api.is_ready, "ublkd ready")
+            assert api.ask("GET", "/host", 200)["version"] == version
+            assert _pids(api) == workers
+            assert {_worker(api, name)["version"] for name in workers} == {before}
+            disk.wait_progress(_ENOUGH)
+            for name in workers:
+                machine.ctl("restart", name)
+            assert {_worker(api, name)["version"] for name in workers} == {version}
+            assert not set(_pids(api).values()) & set(workers.values())
+            disk.wait_progress(_ENOUGH)
+            before = version
+    for name, disk in disks.items():
+        assert disk.read(0, 4096) == block(name[-1])
+        assert api.get(name)["status"]["phase"] == "Live"
+
+
+@pytest.mark.parametrize("action", ["--remove", "--purge"])
+def test_a_removal_is_refused_while_there_are_disks(directory, kernel_log, installed, action):
+    """The disks, their workers and the manager go on."""
+    api = installed
+    machine.create("spare-disk", directory / "spare.img")
+    with _mounted_under_load(directory, kernel_log):
+        manager, workers = machine.manager(), _pids(api)
+        refused = machine.dpkg(action, "ublkd", check=False)
+        assert refused.returncode != 0
+        assert "data" in refused.stdout and "spare-disk" in refused.stdout
+        assert machine.status_of_package() == "installed" and machine.is_serving()
+        assert machine.manager() == manager and _pids(api) == workers
+        assert all(path.exists() for path in machine.files_of_package())
+
+
+def test_a_removal_is_refused_while_a_dead_disk_waits(directory, installed):
+    """Neither a manager nor a worker lives; afterwards the disk does."""
+    api = installed
+    disk = Disk(machine.create("data", directory / "data.img")["status"]["id"])
+    disk.write(0, block("a"))
+    run("systemctl", "stop", "ublkd.service", "ublkd.socket")
+    machine.kill_all()
+    assert disk.exists()
+    refused = machine.dpkg("--remove", "ublkd", check=False)
+    assert refused.returncode != 0 and "data" in refused.stdout
+    wait_until(api.is_ready, "ublkd ready")
+    api.wait_phase("data", "Live")
+    assert machine.is_serving()
+    assert disk.read(0, 4096) == block("a")
+
+
+def test_a_removal_finds_disks_in_another_runtime_directory(directory, installed):
+    """The one that the configuration names; no process lives that would show the disk."""
+    api, configuration = installed, pathlib.Path("/etc/ublkd/ublkd.conf")
+    configuration.parent.mkdir(exist_ok=True)
+    configuration.write_text(f"[Manager]\nRuntimeDirectory={directory}/run\n", encoding="utf-8")
+    run("systemctl", "restart", "ublkd.service")
+    wait_until(api.is_ready, "ublkd ready")
+    disk = Disk(machine.create("data", directory / "data.img")["status"]["id"])
+    run("systemctl", "stop", "ublkd.service", "ublkd.socket")
+    machine.kill_all()
+    refused = machine.dpkg("--remove", "ublkd", check=False)
+    assert refused.returncode != 0 and machine.is_serving()
+    wait_until(api.is_ready, "ublkd ready")
+    api.wait_phase("data", "Live")
+    disk.write(0, block("a"))
+    api.delete("data", drop_last_copy=True)
+    configuration.unlink()
+    run("systemctl", "restart", "ublkd.service")
+
+
+def test_a_removal_is_refused_while_a_manager_runs_by_hand(directory, installed):
+    """It has no disk. The service of the package goes on."""
+    api, place = installed, directory / "by-hand"
+    place.mkdir()
+    manager = Daemon(place, program="/usr/sbin/ublkd", worker="/usr/libexec/ublkd/ublkd-worker").start()
+    try:
+        refused = machine.dpkg("--remove", "ublkd", check=False)
+        assert refused.returncode != 0 and str(manager.pid) in refused.stdout
+        assert manager.running and manager.api.is_ready()
+        wait_until(api.is_ready, "ublkd ready")
+        assert machine.is_serving()
+    finally:
+        manager.stop()
+
+
+@contextlib.contextmanager
+def _chroot(directory):
+    """A root of its own with the package, in which what runs on the machine can be seen."""
+    root = directory / "root"
+    for name in ("root", "upper", "work"):
+        (directory / name).mkdir()
+    layers = ",".join(f"{what}={path}" for what, path in (
+        ("lowerdir", "/"), ("upperdir", directory / "upper"), ("workdir", directory / "work")))
+    run("mount", "-t", "overlay", "-o", layers, "overlay", root)
+    run("mount", "-t", "tmpfs", "tmpfs", root / "var/lib/dpkg")
+    run("cp", "-a", "/var/lib/dpkg/.", root / "var/lib/dpkg")
+    for name in ("proc", "sys", "dev", "run"):
+        run("mount", "--rbind", "--make-rslave", f"/{name}", root / name)
+    try:
+        yield root
+    finally:
+        run("umount", "--recursive", root)
+
+
+def test_a_purge_in_a_chroot_leaves_the_machine_alone(directory, installed):
+    """It removes what is in the chroot."""
+    api = installed
+    disk = Disk(machine.create("data", directory / "data.img")["status"]["id"])
+    manager, workers = machine.manager(), _pids(api)
+    with _chroot(directory) as root:
+        assert (root / "var/lib/ublkd/ublkd.db").exists()
+        run("chroot", root, "dpkg", "--purge", "ublkd", timeout=300)
+        assert not (root / "var/lib/ublkd").exists() and not (root / "usr/sbin/ublkd").exists()
+        assert "ublk:" not in (root / "etc/group").read_text(encoding="utf-8")
+        assert machine.group_of_readers() != ""
+        assert machine.is_serving() and machine.manager() == manager and _pids(api) == workers
+        disk.write(0, block("a"))
+        run("systemctl", "restart", "ublkd.service")
+        wait_until(api.is_ready, "ublkd ready")
+        assert _pids(api) == workers
+
+
+def test_a_removal_keeps_devices_for_the_next_installation(directory, installed):
+    api = installed
+    device = machine.create("data", directory / "data.img")
+    disk = Disk(device["status"]["id"])
+    disk.write(0, block("a"))
+    machine.ctl("disable", "data")
+    files = machine.files_of_package()
+    machine.dpkg("--remove", "ublkd")
+    assert machine.status_of_package() == "config-files"
+    assert machine.processes() == []
+    assert machine.loaded_units() == [] and machine.unit_files() == ""
+    assert [path for path in files if path.exists()] == []
+    assert not machine.RUNTIME.exists() and not pathlib.Path("/dev/ublk").exists()
+    assert (machine.STATE / "ublkd.db").exists()
+    machine.dpkg("--install", machine.FIRST)
+    wait_until(api.is_ready, "ublkd ready")
+    assert machine.is_serving()
+    assert api.get("data")["uid"] == device["uid"] and api.phase("data") == "Disabled"
+    machine.ctl("enable", "data")
+    assert api.get("data")["status"]["id"] == disk.number
+    assert disk.read(0, 4096) == block("a")
+
+
+def test_a_purge_leaves_nothing(directory):
+    """Neither straight from an installation nor after a removal; stores stay."""
+    before = machine.traces()
+    for steps in (["--purge"], ["--remove", "--purge"]):
+        machine.dpkg("--install", machine.FIRST)
+        machine.api()
+        store = directory / "data.img"
+        Disk(machine.create("data", store)["status"]["id"]).write(0, block("a"))
+        machine.ctl("disable", "data")
+        assert machine.traces() != before
+        files = machine.files_of_package()
+        for step in steps:
+            machine.dpkg(step, "ublkd")
+        assert machine.status_of_package() in ("", "not-installed")
+        assert machine.processes() == []
+        assert machine.loaded_units() == [] and machine.unit_files() == ""
+        assert machine.group_of_readers() == ""
+        assert [path for path in files if path.exists() or path.is_symlink()] == []
+        assert machine.traces() == before
+        assert store.read_bytes()[:4096] == block("a")
+
+
+def test_a_purge_keeps_files_of_the_administrator(installed):
+    """In the state directory and in that of the configuration."""
+    assert installed.names() == []
+    files = [machine.STATE / "notes", pathlib.Path("/etc/ublkd/ublkd.conf")]
+    for path in files:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("# mine\n", encoding="utf-8")
+    machine.dpkg("--purge", "ublkd")
+    assert machine.status_of_package() in ("", "not-installed")
+    for path in files:
+        assert os.listdir(path.parent) == [path.name]
+        shutil.rmtree(path.parent)
+
+
+def test_a_purge_keeps_what_a_dead_ublkd_from_elsewhere_needs(directory, installed):
+    """It has the same directories, and no process; its disk waits for the next one."""
+    copies = directory / "bin"
+    copies.mkdir()
+    for program in ("/usr/sbin/ublkd", "/usr/libexec/ublkd/ublkd-worker"):
+        shutil.copy(program, copies)
+    assert installed.names() == []
+    machine.dpkg("--remove", "ublkd")
+    place = directory / "elsewhere"
+    place.mkdir()
+    other = Daemon(
+        place, program=str(copies / "ublkd"), worker=str(copies / "ublkd-worker"), state=machine.STATE,
+        runtime=machine.RUNTIME,
+    ).start()
+    with open(directory / "data.img", "wb") as file:
+        file.truncate(64 << 20)
+    device = other.api.create({"name": "data", "target": {"type": "loop", "path": f"{directory}/data.img"}})
+    disk = Disk(device["status"]["id"])
+    disk.write(0, block("a"))
+    other.kill()
+    machine.kill_all()
+    machine.dpkg("--purge", "ublkd")
+    other.start()
+    other.api.wait_phase("data", "Live")
+    assert disk.read(0, 4096) == block("a")
+    other.api.delete("data", drop_last_copy=True)
+    other.stop()
+    for path in (machine.STATE, machine.RUNTIME):
+        shutil.rmtree(path)
+    run("groupdel", "ublk")
