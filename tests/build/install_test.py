@@ -109,7 +109,7 @@ def test_ublkd_looks_for_the_worker_where_it_is(stage, tmp_path):
 
 def test_without_tests_only_the_programs_are_built(build):
     programs = {path.name for path in build.iterdir() if is_program(path)}
-    assert programs == {"ublkd", "ublkd-worker", "ublkctl"}
+    assert programs == {"ublkd", "ublkd-worker", "ublkd-follow", "ublkctl"}
 
 
 @pytest.mark.parametrize("prefix, unit_dir", [("/usr/local", "lib/systemd/system"), ("/usr", None), ("/opt/x", None)])
