@@ -2,6 +2,7 @@
 """The first boot: disks with file systems. The machine is shut down while all of them are mounted."""
 
 import machine
+from harness import units
 from harness.api import Api, loop_spec
 from harness.shell import run
 from harness.wait import wait_until
@@ -19,6 +20,7 @@ def test_disks_are_made_and_stay_mounted():
         point.mkdir(exist_ok=True)
         run("mount", f"/dev/ublk/by-name/{point.name}", point)
         (point / "written").write_text(f"on {point.name}", encoding="utf-8")  # and never flushed
+        wait_until(lambda unit=f"ublk-disk@{point.name}.service": units.state(unit) == "active", "the unit of the disk")
     run("umount", machine.MISSING)
     api.ask("POST", "/devices/missing/stop?wait=ready", 200)
     (machine.IMAGES / "missing.img").rename(machine.IMAGES / "missing.away")

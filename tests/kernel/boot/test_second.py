@@ -6,6 +6,7 @@ import pathlib
 
 import machine
 import pytest
+from harness import units
 from harness.api import Api
 from harness.shell import output
 from harness.wait import wait_until
@@ -13,16 +14,12 @@ from harness.wait import wait_until
 _UNIT = "ublk-disk@{}.service"
 
 
-def _state(unit):
-    return output("systemctl", "show", "-p", "ActiveState", "--value", unit).strip()
-
-
 @pytest.mark.parametrize("point", [machine.REQUIRED, machine.PLAIN], ids=lambda point: point.name)
 def test_a_disk_of_fstab_is_mounted(point):
     """Before local-fs.target, after which the tests start; and its unit is active."""
     assert os.path.ismount(point)
     assert (point / "written").read_text(encoding="utf-8") == f"on {point.name}"
-    wait_until(lambda: _state(_UNIT.format(point.name)) == "active", "the unit of the disk")
+    wait_until(lambda: units.state(_UNIT.format(point.name)) == "active", "the unit of the disk")
 
 
 def test_the_shutdown_went_in_order():
@@ -30,7 +27,7 @@ def test_the_shutdown_went_in_order():
     log = pathlib.Path(os.environ["UBLKD_FIRST_LOG"]).read_text(encoding="utf-8")
     at = {name: log.find(f"EXT4-fs ({name}): unmounting") for name in ("ublkb0", "ublkb1", "vdb", "vda")}
     assert 0 < max(at["ublkb0"], at["ublkb1"]) < at["vdb"] < at["vda"] < log.find("systemd[1]: Shutting down"), at
-    assert "Failed" not in log[at["ublkb0"]:]
+    assert "Failed unmounting" not in log
 
 
 def test_nothing_had_to_be_recovered():
@@ -42,14 +39,15 @@ def test_nothing_had_to_be_recovered():
 
 def test_the_boot_went_on_without_the_disk_that_cannot_start():
     """Its unit failed with the reason, its mount with it, and ublkd tries on."""
-    assert _state(_UNIT.format("missing")) == "failed" and not os.path.ismount(machine.MISSING)
-    log = output("journalctl", "--no-pager", "-o", "cat", "-u", _UNIT.format("missing"))
-    assert str(machine.IMAGES / "missing.img") in log
-    assert _state("local-fs.target") == "active"
+    wait_until(lambda: units.state(_UNIT.format("missing")) == "failed", "the unit that has given up")
+    assert not os.path.ismount(machine.MISSING)
+    command = ("journalctl", "--no-pager", "-o", "cat", "-u", _UNIT.format("missing"))
+    wait_until(lambda: str(machine.IMAGES / "missing.img") in output(*command), "the reason in the journal")
+    assert units.state("local-fs.target") == "active"
     device = Api("/run/ublkd/ublkd.sock").get("missing")
     assert device["status"]["phase"] == "Backoff", "a stop ends with the boot"
     (machine.IMAGES / "missing.away").rename(machine.IMAGES / "missing.img")
-    wait_until(lambda: _state(_UNIT.format("missing")) == "active", "the unit, when the file is back")
+    wait_until(lambda: units.state(_UNIT.format("missing")) == "active", "the unit, when the file is back")
 
 
 def test_systemd_complains_of_nothing_else():

@@ -30,6 +30,11 @@ def install():
     run("systemctl", "daemon-reload")
 
 
+def state(unit):
+    """The state of a unit, such as "active"."""
+    return output("systemctl", "show", "-p", "ActiveState", "--value", unit).strip()
+
+
 def main_pid():
     """The pid of ublkd; 0: it does not run."""
     return int(output("systemctl", "show", "-p", "MainPID", "--value", "ublkd.service"))

@@ -33,17 +33,14 @@ def _unit(name):
     return f"ublk-disk@{name}.service"
 
 
-def _state(unit):
-    return output("systemctl", "show", "-p", "ActiveState", "--value", unit).strip()
-
-
 def _wait_state(name, *states):
     unit = _unit(name)
-    wait_until(lambda: _state(unit) in states, lambda: f"{unit} {' or '.join(states)}, but {_state(unit)}")
+    wait_until(lambda: units.state(unit) in states, lambda: f"{unit} {' or '.join(states)}, but {units.state(unit)}")
 
 
-def _log(name):
-    return output("journalctl", "--no-pager", "-o", "cat", "-u", _unit(name))
+def _wait_log(name, words):
+    """The journal may lag behind."""
+    wait_until(lambda: words in output("journalctl", "--no-pager", "-o", "cat", "-u", _unit(name)), f"{words} in the log")
 
 
 def _reason(api, name):
@@ -78,9 +75,9 @@ def test_a_unit_follows_its_disk(service, file_of):
     worker = api.get("data")["status"]["worker"]["pid"]
     os.kill(worker, signal.SIGKILL)  # a recovery does not fail the unit
     api.wait_other_worker("data", worker)
-    assert _state(_unit("data")) == "active"
+    assert units.state(_unit("data")) == "active"
     disk.write(0, block("a"))
-    assert _state(_unit("data")) == "active"
+    assert units.state(_unit("data")) == "active"
     api.delete("data")
     _wait_state("data", "inactive")
     assert not pathlib.Path("/run/ublkd/live/data").exists()
@@ -93,7 +90,7 @@ def test_a_disk_that_fails(service, file_of):
     _wait_state("data", "active")
     os.kill(api.get("data")["status"]["worker"]["pid"], signal.SIGKILL)
     _wait_state("data", "failed")
-    assert condition_of(api.get("data"))["message"] in _log("data")
+    _wait_log("data", condition_of(api.get("data"))["message"])
     api.ask("POST", "/devices/data/recover?wait=ready", 200)
     _wait_state("data", "active")
     api.delete("data")
@@ -106,11 +103,11 @@ def test_a_stop_of_the_manager_stops_no_disk(service, file_of):
     _wait_state("data", "active")
     run("systemctl", "stop", "ublkd.service", "ublkd.socket")
     disk.write(0, block("a"))
-    assert _state(_unit("data")) == "active"
-    assert _state("ublkd.service") == "inactive"  # the unit of the disk starts no manager
+    assert units.state(_unit("data")) == "active"
+    assert units.state("ublkd.service") == "inactive"  # the unit of the disk starts no manager
     run("systemctl", "start", "ublkd.service")
     wait_until(api.is_ready, "ublkd ready")
-    assert _state(_unit("data")) == "active"
+    assert units.state(_unit("data")) == "active"
     api.delete("data")
 
 
@@ -125,13 +122,13 @@ def test_stop_and_start_of_a_unit(service, file_of):
     wait_until(api.is_ready, "ublkd ready")
     assert _reason(api, "data") == "Stopped"
     run("systemctl", "start", _unit("data"))
-    assert api.phase("data") == "Live" and _state(_unit("data")) == "active"
+    assert api.phase("data") == "Live" and units.state(_unit("data")) == "active"
     api.delete("data")
 
 
 def test_a_start_of_an_unknown_device_fails(service):  # pylint: disable=unused-argument
     assert run("systemctl", "start", _unit("unknown"), check=False).returncode != 0
-    assert _state(_unit("unknown")) == "failed"
+    assert units.state(_unit("unknown")) == "failed"
 
 
 def test_a_stop_waits_until_the_disk_is_unused(mounted):
@@ -157,7 +154,7 @@ def test_the_target_takes_disks_down_in_order(mounted):
     run("systemctl", "start", unit)
     run("systemctl", "stop", "ublkd.target")
     for name in (unit, _unit("data"), "ublkd.service", "ublkd.socket"):
-        assert _state(name) == "inactive", name
+        assert units.state(name) == "inactive", name
     assert not list(pathlib.Path("/dev").glob("ublkb*"))
     run("systemctl", "start", unit)  # brings all of it back
     assert (point / "lost+found").is_dir() and api.phase("data") == "Live"
@@ -176,8 +173,8 @@ def test_a_mount_without_its_backing_file(service, file_of, directory):
     try:
         unit = _mount_unit(point, f"Requires={_unit('data')}", f"After={_unit('data')}")
         assert run("systemctl", "start", unit, check=False).returncode != 0
-        assert _state(_unit("data")) == "failed"
-        assert str(path.with_suffix(".missing")) in _log("data")
+        assert units.state(_unit("data")) == "failed"
+        _wait_log("data", str(path.with_suffix(".missing")))
     finally:
         drop_in.unlink()
         run("systemctl", "daemon-reload")
