@@ -143,6 +143,12 @@ int device_store_request_recover(struct device_store *store, const char *name);
  * shows now. Return 0, -ENOENT, or -errno of the backend. */
 int device_store_request_restart(struct device_store *store, const char *name, bool accept);
 
+/* Take the disk away until the next boot, or until device_store_request_start(); the spec stays. A start of a
+ * device that is not stopped ends its back-off. Both return 0, also if nothing changes; -ENOENT; or -errno of the
+ * backend. */
+int device_store_request_stop(struct device_store *store, const char *name);
+int device_store_request_start(struct device_store *store, const char *name);
+
 /* Accept the store of status.backing.found in place of the store that the disk was created on, as the
  * administrator asked, and request a recovery. Return 0; -ENOENT; -ESTALE: `identity` is not the store that was
  * found; or -errno of the backend. */
@@ -161,11 +167,6 @@ int device_store_set_age(struct device_store *store, const char *name, enum reco
 int device_store_try_again(struct device_store *store, const char *name);
 
 /* For the reconciler. Each returns 0, -ENOENT, or -errno of the backend, unless it says otherwise. */
-/* Take the disk away until the next boot, or until device_store_request_start(); the spec stays. A start of a device that
- * is not stopped ends its back-off. Both return 0, also if nothing changes; -ENOENT: no such device; other -errno: nothing is stored. */
-int device_store_request_stop(struct device_store *store, const char *name);
-int device_store_request_start(struct device_store *store, const char *name);
-
 /* Refuse the restart that was requested last: neither this supervisor nor a later one does it. */
 int device_store_refuse_restart(struct device_store *store, const char *name);
 int device_store_remove(struct device_store *store, const char *name);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LOOK_AGAIN_MS = 200 };
+enum { LOOK_AGAIN_MS = 500 }; /* each look may cost ublkd a search of all processes */
 
 static void print_done(const char *name, const char *done)
 {
