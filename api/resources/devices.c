@@ -401,6 +401,18 @@ static bool check_consent(struct request *request, const struct device_record *r
                || check_unused(request, record, "Accepting another store would change the bytes of the disk");
 }
 
+/* Reply to a request that was stored (error: 0) or could not be, and wait for its end if the client wants that. */
+static void reply_stored(
+        struct request *request, const struct device_record *record, int error, enum wait_kind kind)
+{
+        if (error < 0)
+                reply_error(request, error, "Cannot store the request");
+        else if (request->query.wait)
+                wait_begin(request, kind, record, MHD_HTTP_OK);
+        else
+                reply_device(request, MHD_HTTP_ACCEPTED, record);
+}
+
 void handle_device_recover(struct request *request)
 {
         const struct device_record *record = find_device(request);
@@ -414,23 +426,7 @@ void handle_device_recover(struct request *request)
         r = request->query.accept_backing ? device_store_accept_backing(store_of(request), request->name,
                                                     request->query.accept_backing)
                                           : device_store_request_recover(store_of(request), request->name);
-        if (r < 0)
-                reply_error(request, r, "Cannot store the request");
-        else if (request->query.wait)
-                wait_begin(request, WAIT_RECOVERED, record, MHD_HTTP_OK);
-        else
-                reply_device(request, MHD_HTTP_ACCEPTED, record);
-}
-
-/* Reply when a request to stop or to start is stored. */
-static void reply_stored(struct request *request, const struct device_record *record, int error)
-{
-        if (error < 0)
-                reply_error(request, error, "Cannot store the request");
-        else if (request->query.wait)
-                wait_begin(request, WAIT_READY, record, MHD_HTTP_OK);
-        else
-                reply_device(request, MHD_HTTP_ACCEPTED, record);
+        reply_stored(request, record, r, WAIT_RECOVERED);
 }
 
 /* Return true unless there is a reply that the device has no disk to begin or to end. */
@@ -452,7 +448,8 @@ void handle_device_stop(struct request *request)
         if (!record->stopped
                 && (!last_copy_may_go(request, record, stopping) || !check_unused(request, record, stopping)))
                 return;
-        reply_stored(request, record, device_store_request_stop(store_of(request), request->name));
+        reply_stored(
+                request, record, device_store_request_stop(store_of(request), request->name), WAIT_READY);
 }
 
 void handle_device_start(struct request *request)
@@ -462,7 +459,8 @@ void handle_device_start(struct request *request)
         if (!record || !precondition_holds(request, record) || !check_current(request, record)
                 || !check_startable(request, record, "start"))
                 return;
-        reply_stored(request, record, device_store_request_start(store_of(request), request->name));
+        reply_stored(
+                request, record, device_store_request_start(store_of(request), request->name), WAIT_READY);
 }
 
 /* Return why openers of the disk would notice a restart; NULL: they would not. */
@@ -501,10 +499,5 @@ void handle_device_restart(struct request *request)
         if (harm && !check_unused(request, record, harm))
                 return;
         r = device_store_request_restart(store_of(request), request->name, accept);
-        if (r < 0)
-                reply_error(request, r, "Cannot store the request");
-        else if (request->query.wait)
-                wait_begin(request, WAIT_READY, record, MHD_HTTP_OK);
-        else
-                reply_device(request, MHD_HTTP_ACCEPTED, record);
+        reply_stored(request, record, r, WAIT_READY);
 }

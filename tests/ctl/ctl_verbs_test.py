@@ -463,28 +463,6 @@ def test_restart(ctl):
     assert "is disabled" in ctl("restart", "data", status=REFUSED).err
 
 
-def test_stop_and_start(ctl, server):
-    ctl("create", "data", *NULL, "id=5")
-    server.tell("busy 5 mounted at /mnt")
-    assert "/mnt" in ctl("stop", "data", status=REFUSED).err
-    assert "/mnt" in ctl("stop", "data", "--when-unused", "--timeout", "300ms", status=REFUSED).err
-    process = ctl.start("stop", "data", "--when-unused")
-    before = _asked(server, "/devices/{name}/stop")
-    while _asked(server, "/devices/{name}/stop") < before + 2:
-        assert process.poll() is None
-    server.tell("idle")
-    assert process.wait(20) == 0
-    assert "is stopped" in ctl("restart", "data", status=REFUSED).err
-    assert ctl("start", "data").out == "data is Live\n"
-    assert ctl("stop", "data", "--no-wait").out == "data is being stopped\n"
-    assert ctl("start", "data", "--no-wait").out == "data is being started\n"
-    ctl("stop", "data")
-    assert ctl("enable", "data").out == "data is Live\n"
-    ctl("disable", "data")
-    for verb in ("stop", "start"):
-        assert "is disabled" in ctl(verb, "data", status=REFUSED).err
-
-
 # ---- host, targets ----
 
 def test_host_shows_problems(ctl, server):

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""stop, and start: also when the disk is in use."""
+from ctl import REFUSED
+
+NULL = ["target.type=null", "size=1MiB"]
+
+
+def _asked(server):
+    """How often a client has asked for a stop."""
+    lines = server.ask("GET", "/metrics").body.decode().splitlines()
+    return sum(int(line.split()[-1]) for line in lines if 'route="/devices/{name}/stop"' in line and "http_requests_total{" in line)
+
+
+def test_stop_and_start(ctl, server):
+    ctl("create", "data", *NULL, "id=5")
+    server.tell("busy 5 mounted at /mnt")
+    assert "/mnt" in ctl("stop", "data", status=REFUSED).err
+    assert "/mnt" in ctl("stop", "data", "--when-unused", "--timeout", "300ms", status=REFUSED).err
+    process = ctl.start("stop", "data", "--when-unused")
+    before = _asked(server)
+    while _asked(server) < before + 2:
+        assert process.poll() is None
+    server.tell("idle")
+    assert process.wait(20) == 0
+    assert "is stopped" in ctl("restart", "data", status=REFUSED).err
+    assert ctl("start", "data").out == "data is Live\n"
+    assert ctl("stop", "data", "--no-wait").out == "data is being stopped\n"
+    assert ctl("start", "data", "--no-wait").out == "data is being started\n"
+    ctl("stop", "data")
+    assert ctl("enable", "data").out == "data is Live\n"
+    ctl("disable", "data")
+    for verb in ("stop", "start"):
+        assert "is disabled" in ctl(verb, "data", status=REFUSED).err
