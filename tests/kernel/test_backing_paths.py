@@ -11,6 +11,7 @@ import pytest
 from harness.api import loop_spec
 from harness.daemon import path_watchers
 from harness.disk import Disk, block
+from harness.halt import halt
 from harness.kernel_disks import loop_disk
 from harness.programs import ublkctl
 from harness.shell import output, run
@@ -199,12 +200,16 @@ def test_the_condition_ends_with_the_disk(api, place, file_of):
     _await_right(api)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
-def test_the_process_that_watches_is_lost(api, place, file_of, how):
+def _kill(pid):
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("lose", [_kill, pytest.param(halt, marks=pytest.mark.long)])
+def test_the_process_that_watches_is_lost(api, place, file_of, lose):
     path = file_of("a.img", where=place)
     with _served(api, path):
         (pid,) = path_watchers()
-        os.kill(pid, how)
+        lose(pid)
         path.rename(place / "away")
         _await_warning(api, "PathGone")
         wait_until(lambda: path_watchers() not in ([], [pid]), "another process")

@@ -14,6 +14,7 @@ from harness.api import loop_spec, null_spec
 from harness.daemon import workers
 from harness.disk import Disk, block
 from harness.fio import Fio
+from harness.halt import halt
 from harness.wait import holds_for, wait_until
 
 _WORKER_KILLS = 20  # with each fourth one the supervisor is killed as well: 5 times
@@ -99,7 +100,7 @@ def test_a_worker_that_hangs_disturbs_no_other_device(api, daemon):
     """Stopped, not dead: its own I/O waits, and other disks work. Killed, it is replaced."""
     stuck = Disk(api.create(null_spec("stuck"))["status"]["id"])
     pid = daemon.worker_pid("stuck")
-    os.kill(pid, signal.SIGSTOP)
+    halt(pid)
     write = stuck.write_later(0, block("w"))
     other = Disk(api.create(null_spec("other"))["status"]["id"])
     other.write(0, block("w"))

@@ -11,6 +11,7 @@ import pytest
 
 from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
+from harness.halt import halt
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and each kernel runs one half
@@ -80,7 +81,7 @@ def test_a_worker_that_is_stopped_does_not_hold_the_answer_for_ever(activated):
         api.create(null_spec(name))
     pid = activated.worker_pid("stuck")
     activated.stop()
-    os.kill(pid, signal.SIGSTOP)
+    halt(pid)
     try:
         (every,) = _first_answers(activated, [("GET", "/devices")], _HELD_AT_MOST)
         phases = {item["name"]: item["status"]["phase"] for item in every.json()["items"]}

@@ -11,6 +11,7 @@ import pytest
 from harness import programs
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import BLKZEROOUT, Disk, block
+from harness.halt import halt
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and each kernel runs one half
@@ -33,7 +34,7 @@ def _make(daemon, file_of, **more):
 def test_the_disk_of_a_stopped_worker_goes_on_by_itself(daemon, file_of):
     disk = _make(daemon, file_of)
     pid = daemon.worker_pid("data")
-    os.kill(pid, signal.SIGSTOP)
+    halt(pid)
     write = disk.write_later(4096, block("b"))
     daemon.api.wait_other_worker("data", pid)
     assert write.result() is None
@@ -46,7 +47,7 @@ def test_a_flush_of_a_stopped_worker_ends(daemon, file_of):
     """The kernel does not count flushes among the requests that wait."""
     disk = _make(daemon, file_of)
     pid = daemon.worker_pid("data")
-    os.kill(pid, signal.SIGSTOP)
+    halt(pid)
     disk.flush()
     assert daemon.worker_pid("data") != pid
     assert _count(daemon, _HUNG) == 1
@@ -57,7 +58,7 @@ def test_a_stopped_worker_stays_if_its_death_would_take_the_disk_away(daemon, fi
     device = daemon.api.create(loop_spec("data", file_of(), queues=1, recovery={"hangAfter": "2s", "onCrash": "none"}))
     disk = Disk(device["status"]["id"])
     pid = daemon.worker_pid("data")
-    os.kill(pid, signal.SIGSTOP)
+    halt(pid)
     write = disk.write_later(0, block("w"))
     shown = daemon.api.wait_for("data", lambda device: condition_of(device, "Progress"), "with a condition Progress")
     assert condition_of(shown, "Progress")["reason"] == _HUNG and shown["status"]["phase"] == "Live"
@@ -179,10 +180,10 @@ def test_a_stopped_worker_stays_where_the_spec_says_never(daemon, when):
     pid = daemon.worker_pid("data")
     if when == "later":
         daemon.api.put(null_spec("data", **never))
-    os.kill(pid, signal.SIGSTOP)
+    halt(pid)
     other = daemon.api.create(null_spec("other", **_HANG))
     stopped = daemon.worker_pid("other")
-    os.kill(stopped, signal.SIGSTOP)  # as long as it takes until this one is replaced
+    halt(stopped)  # as long as it takes until this one is replaced
     daemon.api.wait_other_worker("other", stopped)
     assert Disk(other["status"]["id"]).read(0, 4096) == bytes(4096)
     assert daemon.worker_pid("data") == pid

@@ -12,6 +12,7 @@ import pytest
 
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk
+from harness.halt import halt
 from harness.shell import run
 from harness.wait import wait_until
 
@@ -50,20 +51,6 @@ def _searches(daemon):
                 yield int(pid)
 
 
-def _state(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "X"
-
-
-def _stops(pid):
-    """Return whether a search gets the signal: it may have exited before. One that has not exited is not over."""
-    os.kill(pid, signal.SIGSTOP)
-    wait_until(lambda: _state(pid) in "TZX", "the search stopped, or ended")
-    return _state(pid) == "T"
-
-
 def _stop_a_search(daemon, ask):
     """Repeats `ask` (a request that needs a search, in a thread) until a search is stopped; that thread and the pid."""
     for _ in range(50):
@@ -72,7 +59,7 @@ def _stop_a_search(daemon, ask):
         while thread.is_alive():
             for pid in _searches(daemon):
                 with contextlib.suppress(ProcessLookupError):
-                    if _stops(pid):
+                    if halt(pid):
                         return thread, pid
         thread.join()
     raise AssertionError("no search was caught")

@@ -15,6 +15,7 @@ from harness.api import condition_of, loop_spec, null_spec
 from harness.daemon import spares
 from harness.disk import Disk, block
 from harness.fio import Fio
+from harness.halt import halt
 from harness.kernel_disks import detach_loop
 from harness.shell import output, run
 from harness.wait import wait_until
@@ -344,7 +345,7 @@ def test_a_worker_that_did_not_exit_is_reported_as_killed(make_daemon, file_of):
     api = daemon.api
     disk = Disk(api.create(loop_spec("data", file_of(size=16 << 20)))["status"]["id"])
     pid = daemon.worker_pid("data")
-    os.kill(pid, signal.SIGSTOP)
+    halt(pid)
     write = disk.write_later(0, block("w"))
     disk.wait_inflight()
     assert api.restart("data", timeout="100s")["status"]["worker"]["pid"] != pid

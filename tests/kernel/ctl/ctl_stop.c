@@ -55,6 +55,15 @@ static void await_stack(pid_t pid, const char *function)
         CHECK(found);
 }
 
+/* A thread that runs goes on for a moment after the signal, and could serve a read in it. */
+static void halt_worker(struct test *test)
+{
+        pid_t pid = worker_proc_pid(test->worker);
+
+        CHECK_INT(kill(pid, SIGSTOP), 0);
+        CHECK_INT(waitid(P_PID, (id_t)pid, &(siginfo_t){}, WSTOPPED | WNOWAIT), 0);
+}
+
 /* The exit of the last process that has the disk open waits for what it has read, with the disk's open_mutex held
  * (bdev_release(), block/bdev.c), and here that lasts as long as the worker stands still. The process is returned.
  * udev looks into a new disk. While it does, its process would be the last one, and its read the one waited for. */
@@ -64,7 +73,7 @@ static pid_t hold_open_mutex(struct test *test, const char *path)
         pid_t pid;
 
         CHECK_INT(system("udevadm settle"), 0);
-        CHECK_INT(kill(worker_proc_pid(test->worker), SIGSTOP), 0);
+        halt_worker(test);
         pid = fork();
         if (pid == 0) {
                 int fd = open(path, O_RDONLY | O_CLOEXEC);

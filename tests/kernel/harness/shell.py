@@ -25,9 +25,10 @@ def run(*command, check=True, timeout=120, input=None, **more):  # pylint: disab
     words = " ".join(map(str, command))
     try:
         text, _ = process.communicate(input, timeout=timeout)
-    except subprocess.TimeoutExpired:
+    except subprocess.TimeoutExpired as expired:
         process.kill()
-        raise Failed(f"{words} did not end within {timeout} s") from None
+        printed = (expired.output or b"").decode(errors="replace")
+        raise Failed(f"{words} did not end within {timeout} s: {printed}") from None
     if check and process.returncode != 0:
         raise Failed(f"{words} ended with {process.returncode}: {text}")
     return subprocess.CompletedProcess(command, process.returncode, text)

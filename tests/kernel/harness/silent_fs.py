@@ -10,6 +10,8 @@ import signal
 import stat
 import struct
 
+from .halt import halt
+
 _LOOKUP, _GETATTR, _OPEN, _READ, _WRITE, _RELEASE = 1, 3, 14, 15, 16, 18
 _FSYNC, _FLUSH, _INIT, _STATFS = 20, 25, 26, 17
 _FORGET, _BATCH_FORGET, _INTERRUPT = 2, 42, 36
@@ -87,7 +89,7 @@ class SilentFs:
     @contextlib.contextmanager
     def silent(self):
         """Answer no request until the end of the block."""
-        os.kill(self._pid, signal.SIGSTOP)
+        halt(self._pid)
         try:
             yield
         finally:

@@ -11,6 +11,7 @@ import pytest
 from harness import groups, programs
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
+from harness.halt import halt
 from harness.kernel_disks import loop_disk
 from harness.shell import output, run
 from harness.units import UNITS, main_pid
@@ -166,7 +167,7 @@ def test_the_watchdog_replaces_a_loop_that_stands_still(impatient, service, file
     api = service
     disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
     old, worker = main_pid(), api.get("data")["status"]["worker"]["pid"]
-    os.kill(old, signal.SIGSTOP)
+    halt(old)
     disk.write(0, block("a"))
     wait_until(lambda: main_pid() not in (0, old) and api.is_ready(), "the next ublkd")
     assert api.get("data")["status"]["worker"]["pid"] == worker
