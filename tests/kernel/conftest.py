@@ -10,14 +10,16 @@ import pathlib
 import shutil
 import signal
 import tempfile
+import zlib
 
 import pytest
 
 from harness import ublk
 from harness.backing import TestyStore
-from harness.daemon import Daemon, spares, supervisors, workers
+from harness.daemon import Daemon
 from harness.kernel_disks import detach_loop
 from harness.kernel_watch import KernelWatch
+from harness.processes import Kind, processes, workers
 from harness.shell import output, run
 from harness.wait import TimedOut, wait_until
 
@@ -33,11 +35,16 @@ def _finished():
 
 def pytest_addoption(parser):
     """What takes long can be divided among the kernels."""
-    parser.addoption("--long-part", metavar="I/N", help="of the tests that are marked long, only the I-th of N parts")
+    parser.addoption("--long-part", metavar="FROM-TO", help="of the tests that are marked long, only these percent")
 
 
 def _is_long(item):
     return item.get_closest_marker("long") is not None or item.path.parent.name == "systemd"
+
+
+def _percent(item):
+    """Where a test is among all, by its name: the other tests of a kernel, which may be fewer, do not matter."""
+    return zlib.crc32(item.nodeid.encode()) % 100
 
 
 def _of_other_parts(config, items):
@@ -45,15 +52,23 @@ def _of_other_parts(config, items):
     part = config.getoption("long_part")
     if not part:
         return set()
-    which, parts = (int(number) for number in part.split("/"))
-    long = sorted(item.nodeid for item in items if _is_long(item) and not item.get_closest_marker("both"))
-    return set(long) - set(long[which - 1::parts])
+    first, end = (int(percent) for percent in part.split("-"))
+    divided = [item for item in items if _is_long(item) and not item.get_closest_marker("both")]
+    return {item.nodeid for item in divided if not first <= _percent(item) < end}
+
+
+def _report_elsewhere(nodeids):
+    """Have it checked that another kernel has run them (scripts/count-results)."""
+    path = os.environ.get("UBLKD_ELSEWHERE")
+    if path:
+        pathlib.Path(path).write_text("".join(f"{nodeid}\n" for nodeid in sorted(nodeids)), encoding="utf-8")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """What takes longest comes last, so that a broken build is known soon."""
     elsewhere = _of_other_parts(config, items)
+    _report_elsewhere(elsewhere)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in elsewhere])
     left_out = elsewhere | _finished()
     items[:] = [item for item in items if item.nodeid not in left_out]
@@ -114,7 +129,8 @@ def _remove_devices(daemon):
 
 
 def _remove_leftovers():
-    for pid in workers() + spares():
+    found = processes()
+    for pid in found[Kind.WORKER] + found[Kind.SPARE]:
         os.kill(pid, signal.SIGKILL)
     for number in ublk.numbers():
         ublk.remove(number)
@@ -122,15 +138,14 @@ def _remove_leftovers():
 
 def _assert_nothing_left():
     """No device, no worker, and no supervisor or helper of one."""
-
-    def what():
-        processes = f"workers {workers()}, spares {spares()}, others {supervisors()}"
-        return f"nothing left behind: devices {ublk.numbers()}, {processes}"
+    left = {}
 
     def gone():
-        return not ublk.numbers() and not workers() and not spares() and not supervisors()
+        found = {kind.name: pids for kind, pids in processes().items() if pids}
+        left.update(devices=ublk.numbers(), processes=found)
+        return not any(left.values())
 
-    wait_until(gone, what)
+    wait_until(gone, lambda: f"nothing left behind: {left}")
 
 
 class _Daemons:

@@ -64,6 +64,7 @@ def test_the_next_ublkd_knows_the_same_workers(ext4, daemon, file_of, directory,
         api.delete(name)
 
 
+@pytest.mark.long
 def test_a_runtime_directory_that_is_removed(daemon, file_of, directory):
     """The disk is served on, the host names its worker, and a restart makes that known to the next ublkd again."""
     api = daemon.api

@@ -9,15 +9,15 @@ import threading
 import pytest
 
 from harness.api import loop_spec
-from harness.daemon import path_watchers
 from harness.disk import Disk, block
 from harness.halt import halt
 from harness.kernel_disks import loop_disk
+from harness.processes import path_watchers
 from harness.programs import ublkctl
 from harness.shell import output, run
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _TYPE = "PathLeadsToStore"
 

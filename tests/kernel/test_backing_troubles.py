@@ -8,7 +8,7 @@ from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk
 from harness.shell import run
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _MIB = 1 << 20
 

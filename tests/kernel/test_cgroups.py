@@ -16,7 +16,7 @@ from harness.disk import Disk, block
 from harness.kernel_disks import loop_disk
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _RESOURCES = {"cpuWeight": 50, "memoryMax": "256MiB", "pidsMax": 200}
 

@@ -11,10 +11,10 @@ import pytest
 
 from harness import ublk
 from harness.api import loop_spec, null_spec
-from harness.daemon import workers
 from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.halt import halt
+from harness.processes import workers
 from harness.wait import holds_for, wait_until
 
 _WORKER_KILLS = 20  # with each fourth one the supervisor is killed as well: 5 times

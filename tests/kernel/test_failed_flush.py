@@ -12,7 +12,7 @@ from harness.api import condition_of, loop_spec
 from harness.disk import BLKDISCARD, Background, Disk, block, write, zero
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _BLOCK = 4096
 

@@ -14,7 +14,7 @@ from harness.disk import Disk, block
 from harness.halt import halt
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _ROUNDS = 12
 _HELD_AT_MOST = 30  # seconds: some seconds by the clock of ublkd, on a busy machine

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """ublkd reports disks of the kernel that belong to no device here, and does not touch them."""
 
+import pytest
+
 from harness import programs, ublk
 from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
@@ -43,6 +45,7 @@ def _told(daemon):
     return [event for event in items if event["reason"] == "DiskOfNoDevice"]
 
 
+@pytest.mark.long
 def test_after_the_database_was_lost(make_daemon, file_of):
     path = file_of()
     first = make_daemon()

@@ -15,7 +15,7 @@ from harness.shell import output, run
 from harness.silent_fs import silent_fs
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _MIB = 1 << 20
 _SIZE = 64 * _MIB

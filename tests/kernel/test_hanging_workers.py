@@ -14,7 +14,7 @@ from harness.disk import BLKZEROOUT, Disk, block
 from harness.halt import halt
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _HANG = {"recovery": {"hangAfter": "2s"}}
 _HUNG = "WorkerHung"

@@ -6,7 +6,7 @@ import signal
 
 from harness import programs, ublk
 from harness.api import condition_of, null_spec
-from harness.daemon import workers
+from harness.processes import workers
 from harness.shell import run
 from harness.wait import wait_until
 
@@ -62,6 +62,7 @@ def _unload_driver():
     wait_until(lambda: run("modprobe", "--remove", "ublk_drv", check=False).returncode == 0, "the driver unloaded")
 
 
+@pytest.mark.long
 def test_without_the_driver_it_waits_for_it(make_daemon):
     _unload_driver()
     try:
@@ -78,6 +79,7 @@ def test_without_the_driver_it_waits_for_it(make_daemon):
     assert daemon.api.ask("GET", "/host", 200)["problems"] == []
 
 
+@pytest.mark.long
 def test_a_removal_without_the_driver_says_what_it_waits_for(make_daemon):
     """As after a reboot into a machine that does not load it: the record has a number, so it may have a disk."""
     daemon = make_daemon().start()

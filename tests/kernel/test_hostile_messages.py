@@ -20,7 +20,7 @@ from harness.disk import Disk, block
 from harness.hostile import Hostile, deed_number
 from harness.wait import holds_for, wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 
 def _reasons(daemon, name):

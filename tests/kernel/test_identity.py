@@ -14,7 +14,7 @@ from harness.kernel_disks import detach_loop, loop_disk
 from harness.shell import output, run
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _MIB = 1 << 20
 

@@ -13,7 +13,7 @@ from harness.disk import Disk
 from harness.fio import Fio, burst
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _ROUNDS, _REQUESTS = 5, 300
 

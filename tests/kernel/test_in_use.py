@@ -16,7 +16,7 @@ from harness.halt import halt
 from harness.shell import run
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _CROWD = 150  # processes, so that a search takes long enough to be caught
 

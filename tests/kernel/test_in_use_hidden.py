@@ -17,7 +17,7 @@ from harness.disk import Disk
 from harness.shell import output, run
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _NAMESPACES = 260  # more than the search looked at once
 _PATCH = {"headers": {"Content-Type": "application/merge-patch+json"}}

@@ -13,7 +13,7 @@ from harness.api import condition_of, loop_spec, null_spec
 from harness.shell import output, run
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _JOURNALD = "/lib/systemd/systemd-journald"
 _SOCKET = pathlib.Path("/run/systemd/journal/socket")

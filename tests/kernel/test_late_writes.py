@@ -21,7 +21,7 @@ from harness.disk import BLKDISCARD, BLKZEROOUT, Disk, block
 from harness.kernel_disks import null_blk
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _BLOCKS = 5
 _SIZE = 4096
@@ -82,7 +82,7 @@ _HAS = ublk.features()
 _PATHS = ["copy", "user-copy"] + (["zero-copy"] if _HAS["AUTO_BUF_REG"] else [])
 
 
-_batch = pytest.mark.parametrize("batch", [False, True] if _HAS["BATCH_IO"] else [False])
+_batch = pytest.mark.parametrize("batch", [False, *([pytest.param(True, marks=pytest.mark.both)] if _HAS["BATCH_IO"] else [])])
 
 
 def _daemon(make_daemon, batch):

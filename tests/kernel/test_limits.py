@@ -14,7 +14,7 @@ from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _LOAD = 32  # requests that _load() keeps in flight
 _QUICK = 20  # seconds; what is limited below would take minutes

@@ -12,11 +12,11 @@ import pytest
 
 from harness import programs, ublk
 from harness.api import condition_of, loop_spec, null_spec
-from harness.daemon import spares
 from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.halt import halt
 from harness.kernel_disks import detach_loop
+from harness.processes import spares
 from harness.shell import output, run
 from harness.wait import wait_until
 
@@ -66,6 +66,7 @@ def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory):
     assert not warned, warned
 
 
+@pytest.mark.long
 def test_restart_of_a_queue_that_is_full(ext4, file_of, daemon, directory):
     """Without batches. Linux 7.2 would crash in one of 35 of these restarts if ublkd sent QUIESCE_DEV."""
     path = file_of(where=ext4)
@@ -73,6 +74,7 @@ def test_restart_of_a_queue_that_is_full(ext4, file_of, daemon, directory):
     _restart_under_load(daemon, directory, disk, depth=32)
 
 
+@pytest.mark.long
 def test_restart_is_refused_where_the_next_worker_could_not_take_over(ext4, file_of, make_daemon, directory):
     """An upgrade that went wrong: the disk serves on as if nothing had been asked, and the right program restarts it."""
     right, worker = pathlib.Path(programs.worker()).read_bytes(), directory / "ublkd-worker"
@@ -96,6 +98,7 @@ def test_restart_is_refused_where_the_next_worker_could_not_take_over(ext4, file
         fio.kill()
 
 
+@pytest.mark.long
 def test_restart_needs_no_path(ext4, file_of, daemon, directory):
     """The file was renamed, and another one that is too small is at the path: the next worker has the store from this one."""
     path = file_of(where=ext4)
@@ -134,6 +137,7 @@ def _install(directory, path, program):
     os.replace(fresh, path)
 
 
+@pytest.mark.long
 def test_restart_moves_to_a_newer_worker(make_daemon, directory, file_of):
     """An upgrade: the program is replaced, ublkd is restarted, workers are replaced one by one."""
     old = pathlib.Path(programs.worker()).read_bytes()
@@ -398,6 +402,7 @@ def test_two_disks_in_one_file_do_not_grow_into_each_other(api, file_of):
     assert api.put({**low, "size": "32MiB"})["status"]["size"] == 32 << 20
 
 
+@pytest.mark.long
 def test_a_disk_and_its_partition_are_one_store(api, file_of):
     path = file_of(size=64 << 20)
     run("sfdisk", "-q", path, input="label: gpt\nstart=2048, size=32768\nstart=65536, size=32768\n")
@@ -419,6 +424,7 @@ def test_a_disk_and_its_partition_are_one_store(api, file_of):
         detach_loop(loop)
 
 
+@pytest.mark.long
 def test_what_changes_under_a_mounted_disk_and_what_does_not(api, directory, file_of):
     path = file_of(size=64 << 20)
     spec = loop_spec("data", path, recovery={"onCrash": "reissue"})
@@ -454,6 +460,7 @@ def test_a_new_trigger_holds_for_the_disk_that_is_there(api, daemon):
     api.put(spec)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrong", ["missing", "small", "a directory"])
 def test_a_disk_stays_while_its_new_path_cannot_be_opened(daemon, ext4, file_of, wrong):
     """A typing error takes no disk away: the new store is opened by a preflight worker first."""

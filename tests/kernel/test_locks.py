@@ -16,7 +16,7 @@ from harness.api import condition_of, loop_spec
 from harness.disk import Disk, block
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _GETLK, _SETLK, _SETLKW = 36, 37, 38  # F_OFD_*: Python 3.11 does not name them
 _FLOCK = "@hhqqi"

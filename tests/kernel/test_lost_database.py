@@ -10,13 +10,13 @@ import pytest
 
 from harness import programs, ublk
 from harness.api import condition_of, loop_spec, null_spec
-from harness.daemon import workers
 from harness.disk import Disk, block
 from harness.fio import Fio
+from harness.processes import workers
 from harness.shell import run
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _LINKS = pathlib.Path("/dev/ublk/by-name")
 

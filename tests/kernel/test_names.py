@@ -9,7 +9,7 @@ from harness import programs
 from harness.disk import Disk, block
 from harness.mapper import Mapped
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 
 def _run(daemon, *arguments):

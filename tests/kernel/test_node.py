@@ -20,7 +20,7 @@ from harness.wait import wait_until
 
 import pytest
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _RULE = pathlib.Path("/run/udev/rules.d/60-ublkd.rules")
 _WITNESS = "/sys/class/mem/null"

@@ -14,7 +14,7 @@ from harness.disk import Disk, block
 from harness.shell import run
 from harness.wait import holds_for, wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _MIB = 1 << 20
 _GPT = "label: gpt\nstart=1MiB,size=8MiB\nstart=16MiB,size=16MiB\n"

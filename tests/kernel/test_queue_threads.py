@@ -15,7 +15,7 @@ from harness.fio import burst
 from harness.shell import run
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 # include/linux/sched.h: what PR_SET_IO_FLUSHER sets (kernel/sys.c, prctl()).
 _PF_MEMALLOC_NOIO = 0x00080000

@@ -14,8 +14,8 @@ import pytest
 
 from harness import programs, ublk
 from harness.api import null_spec
-from harness.daemon import workers
 from harness.disk import Disk, block
+from harness.processes import workers
 from harness.shell import output
 from harness.wait import wait_until
 

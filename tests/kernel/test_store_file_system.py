@@ -12,7 +12,7 @@ from harness.kernel_disks import loop_disk
 from harness.shell import run
 from harness.wait import holds_for, wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _MIB = 1 << 20
 

@@ -11,7 +11,7 @@ from harness.kernel_disks import loop_disk, scsi_debug
 from harness.shell import run
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _UUID = "4c51d9f3-0a5c-4f64-9f0e-2f6f3c1d7a55"
 _TABLE = f"label: gpt\nstart=2048, size=16384, uuid={_UUID}\n"

@@ -9,7 +9,7 @@ from harness.disk import Disk
 from harness.shell import run
 from harness.wait import holds_for, wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _PATTERN = b"\x5a" * 4096
 

@@ -17,8 +17,8 @@ import requests
 
 from harness import programs, ublk
 from harness.api import condition_of, loop_spec, null_spec
-from harness.daemon import workers
 from harness.disk import Disk, block
+from harness.processes import workers
 from harness.wait import wait_until
 
 _OPERATIONS_MAX = 200

@@ -11,14 +11,14 @@ import pytest
 
 from harness import ublk
 from harness.api import condition_of, loop_spec
-from harness.daemon import workers
 from harness.disk import BLKDISCARD, BLKZEROOUT, Background, Disk, block, read, write
 from harness.kernel_disks import dm_linear, loop_disk
+from harness.processes import workers
 from harness.shell import run
 from harness.wait import wait_until
 from harness.ways import Way, of_this_kernel, ways
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _MIB = 1 << 20
 _SIZE = 8 * _MIB
@@ -331,6 +331,7 @@ def test_cut_off_and_found_by_a_restart(daemon, lone, end, reason):
     _accept(daemon, it.disk)
 
 
+@pytest.mark.both
 def test_cut_off_and_found_by_a_growth(daemon, lone):
     """The growth is refused; the file is then made as large as the refusal said."""
     if not ublk.features()["UPDATE_SIZE"]:

@@ -12,7 +12,7 @@ from harness.disk import Disk, block
 from harness.shell import run
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 
 def ublkctl(daemon, *arguments, status=0):

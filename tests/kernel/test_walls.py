@@ -15,12 +15,12 @@ import pytest
 
 from harness import programs
 from harness.api import condition_of, loop_spec, null_spec
-from harness.daemon import spares
 from harness.disk import Disk, block
 from harness.hostile import Hostile, victims
+from harness.processes import spares
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 # What a kernel cannot refuse: nothing.
 _OPEN = set()
@@ -73,6 +73,7 @@ def _start(make_daemon, file_of):
     return daemon
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("path", ["copy", "user-copy"])
 def test_a_worker_that_was_taken_over_reaches_nothing_else(path, lair, ext4, file_of, make_daemon):
     daemon = _start(make_daemon, file_of)
@@ -87,6 +88,7 @@ def test_the_walls_behind_the_filter_hold(lair, ext4, file_of, make_daemon, monk
     assert _done(results) == _OPEN_WITHOUT_FILTER
 
 
+@pytest.mark.both
 def test_the_host_tells_which_walls_its_kernel_has(daemon):
     """The table above is for kernels that have all of them."""
     walls = daemon.api.ask("GET", "/host", 200)["walls"]

@@ -9,13 +9,13 @@ import time
 
 from harness import programs
 from harness.api import condition_of, null_spec
-from harness.daemon import spares, workers
 from harness.disk import Disk, block
+from harness.processes import spares, workers
 from harness.wait import wait_until
 
 import pytest
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _DEATHS = 10
 

@@ -14,7 +14,7 @@ from harness.bystander import HEALTH_LIMIT, NOISE, measure, summary
 from harness.disk import Disk, block
 from harness.wait import wait_until
 
-pytestmark = pytest.mark.long  # and each kernel runs one half
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _FORGE, _FLOOD, _RELEASE = (signal.SIGRTMAX - number for number in (1, 2, 3))  # tests/kernel/talkative
 _LINES_AT_ONCE = 20

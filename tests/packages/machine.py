@@ -8,7 +8,7 @@ import signal
 
 from harness import ublk
 from harness.api import Api
-from harness.daemon import spares, supervisors, workers
+from harness.processes import processes as by_kind
 from harness.shell import output, run
 from harness.wait import wait_until
 
@@ -92,7 +92,7 @@ def unit_files():
 
 def processes():
     """The pids of managers, workers and their helpers."""
-    return sorted(workers() + spares() + supervisors())
+    return sorted(sum(by_kind().values(), []))
 
 
 def kill_all():

@@ -36,6 +36,7 @@ class Api:
     def __init__(self, socket):
         self._base = "http+unix://" + quote(str(socket), safe="")
         self._session = requests_unixsocket.Session()
+        self._session.trust_env = False  # no search for proxies at each request
         self._idle_since = time.monotonic()
 
     def request(self, method, path, **more):

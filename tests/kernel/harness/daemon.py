@@ -50,7 +50,8 @@ class Daemon:
                 pass_fds=self.pass_fds,
             )
         if ready:
-            wait_until(self._is_ready, lambda: f"ublkd ready; its log: {self.log()[-4000:]}")
+            # To ask takes CPU time that its start needs too.
+            wait_until(self._is_ready, lambda: f"ublkd ready; its log: {self.log()[-4000:]}", pause=0.1)
         return self
 
     def _is_ready(self):
@@ -108,58 +109,3 @@ class Daemon:
         pid = self.worker_pid(name)
         os.kill(pid, signal.SIGKILL)
         return pid
-
-
-def _name_of_living(directory):
-    try:
-        comm = (directory / "comm").read_text(encoding="utf-8").strip()
-        state = (directory / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-        command = (directory / "cmdline").read_bytes()
-        if b"--path-watcher" in command:
-            comm = "ublkd-paths"  # also before it has taken its name
-        if b"--control-helper" in command:
-            comm = "ublkd"  # it was started by way of /proc/self/exe
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-    return comm if state != "Z" else ""
-
-
-def _processes(condition):
-    return sorted(
-        int(entry.name)
-        for entry in pathlib.Path("/proc").iterdir()
-        if entry.name.isdigit() and condition(_name_of_living(entry))
-    )
-
-
-def _is_spare(pid):
-    """It has no device yet; once it has, its command line says so."""
-    try:
-        return b"\0(spare)" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def spares():
-    """The pids of all workers that wait for a device."""
-    return [pid for pid in _all_workers() if _is_spare(pid)]
-
-
-def _all_workers():
-    return _processes(lambda name: name.startswith("ublkd-worker"))
-
-
-def workers():
-    """The pids of all workers on this machine that have a device."""
-    return [pid for pid in _all_workers() if not _is_spare(pid)]
-
-
-def supervisors():
-    """The pids of all supervisors, and of those that issue their control commands, watch paths or show
-    partitions."""
-    return _processes(lambda name: name in ("ublkd", "ublkd-mortal", "ublkd-paths", "ublkd-partition"))
-
-
-def path_watchers():
-    """The pids of the processes that look where the paths of served disks lead."""
-    return _processes(lambda name: name == "ublkd-paths")

@@ -11,14 +11,14 @@ class TimedOut(AssertionError):
     """A condition did not come true in time."""
 
 
-def wait_until(condition, what, timeout=TIMEOUT):
+def wait_until(condition, what, timeout=TIMEOUT, pause=0.005):
     """Call `condition` until it returns something true, and return that.
 
     `what` completes the sentence "... did not happen"; it may be a function,
     called when the time is over, so that it can say how far things got.
+    `pause` is the first one; later ones are longer.
     """
     deadline = time.monotonic() + timeout
-    pause = 0.005
     while True:
         result = condition()
         if result:

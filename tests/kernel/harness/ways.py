@@ -53,9 +53,15 @@ class Way:
 HAS = ublk.features()
 
 
+_EVERYWHERE = {"USER_COPY"}  # of 6.12, the oldest kernel
+
+
 def of_this_kernel(*ways_):
-    """Parametrize a test with those of the ways that this kernel has, as `way`."""
-    return pytest.mark.parametrize("way", [way for way in ways_ if all(HAS[name] for name in way.needs)], ids=str)
+    """Parametrize a test with those of the ways that this kernel has, as `way`. What an older one lacks it cannot run
+    for this one (--long-part)."""
+    here = [way for way in ways_ if all(HAS[name] for name in way.needs)]
+    marked = [pytest.param(way, marks=[] if way.needs <= _EVERYWHERE else pytest.mark.both) for way in here]
+    return pytest.mark.parametrize("way", marked, ids=str)
 
 
 # The driver registers the pages of every other tag, and falls back at the rest (NEED_REG_BUF).
