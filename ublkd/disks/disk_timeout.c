@@ -5,11 +5,13 @@
 #include "ublkd/offload/apart.h"
 #include "ublkd/base/file_io.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATIENCE_USEC = 10 * 1000 * 1000 };
 
@@ -66,6 +68,16 @@ static bool is_short(const char *path)
                && strncmp(text, milliseconds, strlen(milliseconds)) == 0;
 }
 
+/* Return true if an error means that the disk is gone, and not that there is no sysfs. The next disk with its number is
+ * asked for by itself. */
+static bool disk_is_gone(const char *sys, int error)
+{
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/block", sys);
+        return (error == ENOENT || error == ENODEV) && access(path, F_OK) == 0;
+}
+
 /* Where it is so already nothing is written, and so the queue not frozen. */
 static int shorten(const char *sys, int number)
 {
@@ -76,9 +88,9 @@ static int shorten(const char *sys, int number)
         if (is_short(path))
                 return 0;
         fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        return write(fd, milliseconds, strlen(milliseconds)) < 0 ? -errno : 0;
+        if (fd < 0 || write(fd, milliseconds, strlen(milliseconds)) < 0)
+                return disk_is_gone(sys, errno) ? 0 : -errno;
+        return 0;
 }
 
 static void shorten_all(void *userdata, FILE *answer)

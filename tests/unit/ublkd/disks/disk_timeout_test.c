@@ -125,16 +125,23 @@ static void test_one_that_hangs_delays_no_other(void)
         disk_timeout_free(timeout);
 }
 
-static void test_a_disk_that_is_not_there_is_reported(void)
+/* Neither is a disk reported that went away meanwhile. */
+static void test_only_a_failure_is_reported(void)
 {
         struct disk_timeout *timeout = timeout_new();
+        char path[96];
 
         put_disk(1, "500\n");
-        CHECK_INT(disk_timeout_shorten(timeout, 1, 0), 0);
+        put_disk(8, "30000\n");
+        path_of(8, "/queue/io_timeout", path);
+        CHECK_INT(unlink(path), 0);
+        CHECK_INT(mkdir(path, 0700), 0); /* it cannot be written */
+        CHECK_INT(disk_timeout_shorten(timeout, 8, 1000), 0);
+        CHECK_INT(disk_timeout_shorten(timeout, 1, 1000), 0);
         CHECK_INT(disk_timeout_shorten(timeout, 7, 1000), 0);
         CHECK(run_until(has_failed));
-        CHECK_INT(failed_number, 7);
-        CHECK_INT(failed_error, -ENOENT);
+        CHECK_INT(failed_number, 8); /* the last that was reported */
+        CHECK_INT(failed_error, -EISDIR);
         CHECK(has(1, "500\n")); /* untouched */
         disk_timeout_free(timeout);
 }
@@ -151,7 +158,7 @@ int main(void)
         CHECK_INT(mkdir(block, 0700), 0);
         CHECK_INT(sd_event_add_time_relative(event, &source, CLOCK_MONOTONIC, 0, 1000, on_turn, NULL), 0);
         test_one_that_hangs_delays_no_other();
-        test_a_disk_that_is_not_there_is_reported();
+        test_only_a_failure_is_reported();
         sd_event_source_disable_unref(source);
         sd_event_unref(event);
         snprintf(command, sizeof(command), "rm -r %s", sys);
