@@ -6,30 +6,18 @@ import json
 import os
 import pathlib
 import shutil
-from dataclasses import dataclass
 
 import machine
 import pytest
 from harness.daemon import Daemon
 from harness.disk import Disk, block
-from harness.fio import Fio
+from harness.fio import FileOnDisk, Fio
 from harness.shell import output, run
 from harness.wait import wait_until
 
 _OTHER_DISKS = 3
 _ENOUGH = 200  # requests, among them some with which fio verifies
 _SMOKE = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "debian" / "tests" / "smoke"
-
-
-@dataclass
-class _FileOnDisk:
-    """What fio writes to, and the disk below it, which shows its progress."""
-
-    path: pathlib.Path
-    disk: Disk
-
-    def completed(self):
-        return self.disk.completed()
 
 
 @contextlib.contextmanager
@@ -44,7 +32,7 @@ def _mounted_under_load(directory, kernel_log):
     run("mount", link, mount)
     run("fallocate", "--length", "32M", mount / "file")  # fio would write a file first that is too small
     # With pauses: dpkg and the scripts need the emulated CPUs, too.
-    load = Fio(directory, _FileOnDisk(mount / "file", disk), depth=4, more=("--thinktime=10ms",))
+    load = Fio(directory, FileOnDisk(mount / "file", disk), depth=4, more=("--thinktime=10ms",))
     try:
         load.wait_running()
         yield disk

@@ -5,10 +5,12 @@ import contextlib
 import errno
 import json
 import os
+import pathlib
 import signal
 import subprocess
 from dataclasses import dataclass
 
+from .disk import Disk
 from .wait import wait_until
 
 _STOP_LIMIT = 120
@@ -30,6 +32,18 @@ class FioResult:
         told = (0, errno.EIO, errno.EREMOTEIO) if errors else (0,)
         assert self.error in told and self.messages == "", f"fio found errors: {self}"
         assert self.writes > 0 and self.reads > 0, f"fio did too little: {self}"
+
+
+@dataclass
+class FileOnDisk:
+    """What fio writes to, and the disk below it, which shows its progress."""
+
+    path: pathlib.Path
+    disk: Disk
+
+    def completed(self):
+        """How many reads and writes of the disk were answered so far."""
+        return self.disk.completed()
 
 
 class Fio:
