@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tests over boots with systemd: tests/kernel/run boots one machine twice, and shuts it down in between."""
+"""The tests over boots with systemd: tests/kernel/run boots one machine several times."""
 
 import pathlib
 import sys

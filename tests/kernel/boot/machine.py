@@ -19,7 +19,17 @@ _BASE = """\
 _DISKS = """\
 /dev/ublk/by-name/required /srv/required ext4 x-systemd.requires=ublk-disk@required.service,x-systemd.after=ublkd.service 0 2
 /dev/ublk/by-name/plain /srv/plain ext4 defaults 0 2
-/dev/ublk/by-name/missing /srv/missing ext4 nofail,x-systemd.requires=ublk-disk@missing.service,x-systemd.device-timeout=10s 0 2
+/dev/ublk/by-name/missing /srv/missing ext4 {nofail}x-systemd.requires=ublk-disk@missing.service,x-systemd.device-timeout=10s 0 2
+"""
+# The tests run where an administrator would get a shell. The kernel's command line names the directory of the guest.
+_EMERGENCY = """\
+[Service]
+ExecStartPre=
+ExecStart=
+ExecStart=/bin/sh -c 'export "$$(grep -o "vm_files=[^ ]*" /proc/cmdline)"; exec "$$vm_files/run-command"'
+StandardInput=null
+StandardOutput=journal
+StandardError=journal
 """
 _IMAGES_FIRST = f"""\
 [Unit]
@@ -38,13 +48,15 @@ def _put(path, text):
     path.write_text(text, encoding="utf-8")
 
 
-def write_etc(etc, with_disks):
-    """Write /etc of a machine where ublkd is installed and enabled; with_disks: fstab names its disks."""
+def write_etc(etc, with_disks, nofail=True):
+    """Write /etc of a machine where ublkd is installed and enabled; with_disks: fstab names its disks. Without `nofail`,
+    the disk that cannot start ends the boot in emergency mode."""
     system = etc / "systemd" / "system"
     system.mkdir(parents=True)
     units.write(system)
     _put(etc / "udev/rules.d/60-ublkd.rules", programs.source("units/60-ublkd.rules").read_text(encoding="utf-8"))
-    _put(etc / "fstab", _BASE + (_DISKS if with_disks else ""))
+    _put(etc / "fstab", _BASE + (_DISKS.format(nofail="nofail," if nofail else "") if with_disks else ""))
+    _put(system / "emergency.service.d/tests.conf", _EMERGENCY)
     _put(system / "ublk-disk@.service.d/images.conf", _IMAGES_FIRST)
     _put(system / "ublk-disk@missing.service.d/impatient.conf", _IMPATIENT)
     wants = system / "vm.target.wants"

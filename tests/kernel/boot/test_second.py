@@ -32,9 +32,11 @@ def test_the_shutdown_went_in_order():
 
 
 def test_nothing_had_to_be_recovered():
+    """The kernel may drop the line of a mount while it prints that of another one (___ratelimit(), lib/ratelimit.c)."""
+    for point in ("/var/lib/ublkd", machine.IMAGES, machine.REQUIRED, machine.PLAIN):
+        assert os.path.ismount(point), point
     log = output("dmesg")
-    mounted = {line.split("EXT4-fs (")[1].split(")")[0] for line in log.splitlines() if "EXT4-fs (" in line and "mounted" in line}
-    assert {"vda", "vdb"} <= mounted and sum(name.startswith("ublkb") for name in mounted) == 2
+    assert re.search(r"EXT4-fs \(\w+\): mounted filesystem", log)
     assert "recovery complete" not in log and "orphan cleanup" not in log
 
 
@@ -55,3 +57,10 @@ def test_systemd_complains_of_nothing_else():
     failed = {line.split()[0] for line in output("systemctl", "list-units", "--failed", "--plain", "--no-legend").splitlines()}
     assert failed <= {"srv-missing.mount", "systemd-fsck@dev-ublk-by\\x2dname-missing.service"}, failed
     assert pathlib.Path("/run/ublkd/live/required").exists()
+
+
+def test_the_file_goes_away_again():
+    """For the next boot."""
+    Api("/run/ublkd/ublkd.sock").ask("POST", "/devices/missing/stop?wait=ready", 200)
+    (machine.IMAGES / "missing.img").rename(machine.IMAGES / "missing.away")
+    os.sync()
