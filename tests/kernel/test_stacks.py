@@ -88,7 +88,7 @@ def _work_over_deaths(daemon, directory, upper, path):
 
 
 def test_a_disk_in_a_file_on_a_disk(daemon, ext4, directory):
-    """Each has a file system. Whoever dies, what was written is there, and neither needs a repair."""
+    """Each has a file system. Whichever process dies, what was written is there, and neither needs a repair."""
     lower = _make(daemon, "lower", ext4 / "lower.img", 160 * _MIB)
     with _mounted(lower, directory / "lower"):
         upper = _make(daemon, "upper", directory / "lower" / "upper.img", 96 * _MIB)
