@@ -22,6 +22,8 @@ from harness.wait import holds_for, wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
 
+_COMPARISONS = 3
+
 
 def _reasons(daemon, name):
     return [event["reason"] for event in daemon.events(name)]
@@ -39,16 +41,28 @@ def _measure(daemon, disturb):
     return measure(daemon, prepare=lambda: daemon.api.wait_phase("hostile", "Live"), disturb=disturb)
 
 
+def _is_held_up(calm, calm_health, disturbed, disturbed_health):
+    return (
+        statistics.median(disturbed) > 2 * statistics.median(calm) + NOISE
+        or statistics.median(disturbed_health) > max(HEALTH_LIMIT, 2 * statistics.median(calm_health))
+        or max(disturbed_health) > max(HEALTH_LIMIT, 3 * max(calm_health))
+    )
+
+
 def _compare(what, daemon, disturb, calm_is=contextlib.nullcontext):
-    """Recoveries and /healthz while `disturb` goes on, beside the same while the worker is killed instead."""
-    with calm_is():
-        calm, calm_health = _measure(daemon, lambda: daemon.kill_worker("hostile"))
-    disturbed, disturbed_health = _measure(daemon, disturb)
-    print(summary("killed", calm, calm_health))
-    print(summary(what, disturbed, disturbed_health))
-    assert statistics.median(disturbed) <= 2 * statistics.median(calm) + NOISE
-    assert statistics.median(disturbed_health) <= max(HEALTH_LIMIT, 2 * statistics.median(calm_health))
-    assert max(disturbed_health) <= max(HEALTH_LIMIT, 3 * max(calm_health)) + NOISE  # one answer of more than a hundred
+    """Recoveries and /healthz while `disturb` goes on, beside the same while the worker is killed instead.
+
+    Another guest on the host can slow down one comparison. What holds up others does so in each of them.
+    """
+    for _ in range(_COMPARISONS):
+        with calm_is():
+            calm, calm_health = _measure(daemon, lambda: daemon.kill_worker("hostile"))
+        disturbed, disturbed_health = _measure(daemon, disturb)
+        print(summary("killed", calm, calm_health))
+        print(summary(what, disturbed, disturbed_health))
+        if not _is_held_up(calm, calm_health, disturbed, disturbed_health):
+            return
+    raise AssertionError(f"{what}: others were held up in each of {_COMPARISONS} comparisons")
 
 
 def _check_replaced(daemon, disk, attackers):
