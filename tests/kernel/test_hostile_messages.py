@@ -70,7 +70,7 @@ def _check_replaced(daemon, disk, attackers):
         wait_until(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), "the attacking worker is dead")
     wanted = ROUNDS + len(attackers)
     daemon.api.wait_for("hostile", lambda seen: seen["status"]["recoveries"]["count"] >= wanted, "recovered each time")
-    assert daemon.api.get("hostile")["status"]["worker"]["pid"] not in attackers
+    assert daemon.worker_pid("hostile") not in attackers
     disk.write(0, block("w"))
 
 

@@ -120,6 +120,10 @@ class Api:
             name, lambda device: device["status"]["phase"] in phases, f"in {' or '.join(phases)}", timeout
         )
 
+    def wait_worker(self, name):
+        """Wait until the device has a worker; return it."""
+        return self.wait_for(name, lambda device: device["status"]["worker"], "has a worker")
+
     def wait_other_worker(self, name, pid, timeout=TIMEOUT):
         """Wait until the device is Live with another worker than `pid`; return it."""
 

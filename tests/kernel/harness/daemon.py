@@ -101,8 +101,8 @@ class Daemon:
         return float(value)
 
     def worker_pid(self, name):
-        """The pid of a device's worker."""
-        return self.api.get(name)["status"]["worker"]["pid"]
+        """The pid of a device's worker. While ublkd replaces the worker, there is none; this waits for the next one."""
+        return self.api.wait_worker(name)["status"]["worker"]["pid"]
 
     def kill_worker(self, name):
         """SIGKILL to a device's worker; return its pid."""
