@@ -57,20 +57,33 @@ def _of_other_parts(config, items):
     return {item.nodeid for item in divided if not first <= _percent(item) < end}
 
 
-def _report_elsewhere(nodeids):
-    """Have it checked that another kernel has run them (scripts/count-results)."""
-    path = os.environ.get("UBLKD_ELSEWHERE")
+def _of_another_clock(items):
+    """The tests that compare times, if tests/kernel/run has another guest for them."""
+    wanted = os.environ.get("UBLKD_TIMED")
+    return {item.nodeid for item in items if wanted and item.get_closest_marker("timed")}
+
+
+def _argument(item):
+    """The test as an argument of pytest, in the directory where this one was started."""
+    return f"{os.path.relpath(item.path)}::{item.nodeid.partition('::')[2]}"
+
+
+def _report(variable, items):
+    """Have tests/kernel/run read which tests this guest leaves out."""
+    path = os.environ.get(variable)
     if path:
-        pathlib.Path(path).write_text("".join(f"{nodeid}\n" for nodeid in sorted(nodeids)), encoding="utf-8")
+        pathlib.Path(path).write_text("".join(f"{_argument(item)}\n" for item in items), encoding="utf-8")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """What takes longest comes last, so that a broken build is known soon."""
     elsewhere = _of_other_parts(config, items)
-    _report_elsewhere(elsewhere)
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in elsewhere])
-    left_out = elsewhere | _finished()
+    timed = _of_another_clock(items) - elsewhere
+    _report("UBLKD_ELSEWHERE", [item for item in items if item.nodeid in elsewhere])
+    _report("UBLKD_TIMED", [item for item in items if item.nodeid in timed])
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in elsewhere | timed])
+    left_out = elsewhere | timed | _finished()
     items[:] = [item for item in items if item.nodeid not in left_out]
     items.sort(key=_is_long)
 

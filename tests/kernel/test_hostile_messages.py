@@ -74,7 +74,7 @@ def _check_replaced(daemon, disk, attackers):
     disk.write(0, block("w"))
 
 
-@pytest.mark.long
+@pytest.mark.timed
 @pytest.mark.parametrize("deed", ["ready", "news", "largest", "grown", "notice"])
 def test_a_flood_of_messages_holds_up_no_other_device(deed, lair, make_daemon):
     daemon = make_daemon(worker=programs.worker_hostile()).start()
@@ -94,7 +94,7 @@ def test_a_flood_of_messages_holds_up_no_other_device(deed, lair, make_daemon):
     assert "WorkerBrokeProtocol" not in _reasons(daemon, "other")
 
 
-@pytest.mark.long
+@pytest.mark.timed
 @pytest.mark.both
 def test_one_thread_that_spins_beside_others_holds_up_no_other_device(lair, make_daemon):
     """The second queue of the disk serves on. The thread has one CPU, as any process could, and nothing beyond that."""

@@ -72,7 +72,7 @@ def test_no_line_of_a_worker_is_taken_for_another(make_daemon):
     assert all(line.startswith(f"disk: worker {pid}: ") for line in lines)
 
 
-@pytest.mark.long
+@pytest.mark.timed
 def test_a_flood_of_the_log_holds_up_no_device(make_daemon):
     daemon, disk, flooder = _start(make_daemon)
     daemon.api.create(null_spec("other"))
