@@ -9,7 +9,6 @@ import time
 from harness.wait import holds_for
 
 HEALTH_LIMIT = 0.1  # seconds
-NOISE = 0.05  # likewise: what the guest adds by itself
 ROUNDS = 3
 _SERVED_LONG = 1.2  # seconds: ublkd replaces the worker at once that has served for one
 
