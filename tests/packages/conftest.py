@@ -61,6 +61,6 @@ def fixture_cleared(directory):  # pylint: disable=unused-argument
 
 @pytest.fixture(name="installed")
 def fixture_installed(cleared):  # pylint: disable=unused-argument
-    """The API of the service that the first version has brought."""
-    machine.dpkg("--install", machine.FIRST)
+    """The API of the service that this version has brought."""
+    machine.dpkg("--install", machine.THIS)
     return machine.api()

@@ -12,7 +12,7 @@ from harness.processes import processes as by_kind
 from harness.shell import output, run
 from harness.wait import wait_until
 
-FIRST, SECOND = os.environ["UBLKD_TEST_PACKAGES"].split(":")
+OLDER, THIS = os.environ["UBLKD_TEST_PACKAGES"].split(":")
 STATE = pathlib.Path("/var/lib/ublkd")
 RUNTIME = pathlib.Path("/run/ublkd")
 _DPKG_LIMIT = 300

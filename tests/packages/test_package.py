@@ -11,46 +11,15 @@ import machine
 import pytest
 from harness.daemon import Daemon
 from harness.disk import Disk, block
-from harness.fio import FileOnDisk, Fio
 from harness.shell import output, run
 from harness.wait import wait_until
+from load import mounted_under_load
 
-_OTHER_DISKS = 3
-_ENOUGH = 200  # requests, among them some with which fio verifies
 _SMOKE = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "debian" / "tests" / "smoke"
 
 
-@contextlib.contextmanager
-def _mounted_under_load(directory, kernel_log):
-    """The disk "data" with an ext4, on which fio writes and verifies until the end of the block: without any error."""
-    device = machine.create("data", directory / "data.img", 256 << 20)
-    disk, mount = Disk(device["status"]["id"]), directory / "mount"
-    link = pathlib.Path("/dev/ublk/by-name/data")
-    wait_until(link.exists, "the link of the disk")
-    run("mkfs.ext4", "-q", link)
-    mount.mkdir()
-    run("mount", link, mount)
-    run("fallocate", "--length", "32M", mount / "file")  # fio would write a file first that is too small
-    # With pauses: dpkg and the scripts need the emulated CPUs, too.
-    load = Fio(directory, FileOnDisk(mount / "file", disk), depth=4, more=("--thinktime=10ms",))
-    try:
-        load.wait_running()
-        yield disk
-        disk.wait_progress(_ENOUGH)
-        load.finish().assert_clean()
-    finally:
-        load.kill()
-        run("umount", mount)
-    run("fsck.ext4", "-f", "-n", link)
-    assert "I/O error" not in kernel_log.text()
-
-
-def _worker(api, name):
-    return api.get(name)["status"]["worker"]
-
-
 def _pids(api):
-    return {name: _worker(api, name)["pid"] for name in api.names()}
+    return {name: api.get(name)["status"]["worker"]["pid"] for name in api.names()}
 
 
 def test_an_installation_serves(directory, kernel_log, installed):
@@ -60,10 +29,10 @@ def test_an_installation_serves(directory, kernel_log, installed):
     assert rule in machine.files_of_package() and rule.exists()
     assert output("dpkg", "--verify", "ublkd") == ""
     host = json.loads(machine.ctl("host", "-o", "json"))
-    assert host["version"] == machine.version_of(machine.FIRST) and host["problems"] == []
+    assert host["version"] == machine.version_of(machine.THIS) and host["problems"] == []
     assert [unit for unit in ("ublkd.service", "ublkd.socket")
             if output("systemctl", "is-enabled", unit) != "enabled"] == []
-    with _mounted_under_load(directory, kernel_log):
+    with mounted_under_load(directory, kernel_log):
         (worker,) = _pids(installed).values()
         assert os.readlink(f"/proc/{worker}/exe") == "/usr/libexec/ublkd/ublkd-worker"
 
@@ -73,41 +42,12 @@ def test_the_smoke_test_of_the_package(installed):
     assert installed.names() == []
 
 
-def test_an_upgrade_and_a_downgrade_under_load(directory, kernel_log, installed):
-    """Each replaces the manager and no worker; afterwards workers are replaced one by one."""
-    api, others = installed, [f"other-{number}" for number in range(_OTHER_DISKS)]
-    disks = {name: Disk(machine.create(name, directory / f"{name}.img")["status"]["id"]) for name in others}
-    for name, disk in disks.items():
-        disk.write(0, block(name[-1]))
-    with _mounted_under_load(directory, kernel_log) as disk:
-        before = machine.version_of(machine.FIRST)
-        for package in (machine.SECOND, machine.FIRST):
-            manager, workers, version = machine.manager(), _pids(api), machine.version_of(package)
-            assert len(workers) == _OTHER_DISKS + 1
-            machine.dpkg("--install", package)
-            assert machine.manager() not in (0, manager) and machine.is_serving()
-            wait_until(api.is_ready, "ublkd ready")
-            assert api.ask("GET", "/host", 200)["version"] == version
-            assert _pids(api) == workers
-            assert {_worker(api, name)["version"] for name in workers} == {before}
-            disk.wait_progress(_ENOUGH)
-            for name in workers:
-                machine.ctl("restart", name)
-            assert {_worker(api, name)["version"] for name in workers} == {version}
-            assert not set(_pids(api).values()) & set(workers.values())
-            disk.wait_progress(_ENOUGH)
-            before = version
-    for name, disk in disks.items():
-        assert disk.read(0, 4096) == block(name[-1])
-        assert api.get(name)["status"]["phase"] == "Live"
-
-
 @pytest.mark.parametrize("action", ["--remove", "--purge"])
 def test_a_removal_is_refused_while_there_are_disks(directory, kernel_log, installed, action):
     """The disks, their workers and the manager go on."""
     api = installed
     machine.create("spare-disk", directory / "spare.img")
-    with _mounted_under_load(directory, kernel_log):
+    with mounted_under_load(directory, kernel_log):
         manager, workers = machine.manager(), _pids(api)
         refused = machine.dpkg(action, "ublkd", check=False)
         assert refused.returncode != 0
@@ -219,7 +159,7 @@ def test_a_removal_keeps_devices_for_the_next_installation(directory, installed)
     assert [path for path in files if path.exists()] == []
     assert not machine.RUNTIME.exists() and not pathlib.Path("/dev/ublk").exists()
     assert (machine.STATE / "ublkd.db").exists()
-    machine.dpkg("--install", machine.FIRST)
+    machine.dpkg("--install", machine.THIS)
     wait_until(api.is_ready, "ublkd ready")
     assert machine.is_serving()
     assert api.get("data")["uid"] == device["uid"] and api.phase("data") == "Disabled"
@@ -232,7 +172,7 @@ def test_a_purge_leaves_nothing(directory):
     """Neither straight from an installation nor after a removal; stores stay."""
     before = machine.traces()
     for steps in (["--purge"], ["--remove", "--purge"]):
-        machine.dpkg("--install", machine.FIRST)
+        machine.dpkg("--install", machine.THIS)
         machine.api()
         store = directory / "data.img"
         Disk(machine.create("data", store)["status"]["id"]).write(0, block("a"))

@@ -1,59 +1,94 @@
 # SPDX-License-Identifier: MIT
-"""Build Debian packages of two versions of the tree: the second differs in its version alone."""
+"""Build the Debian packages of this tree and of the version before it, each from its own source."""
 
-import io
 import os
 import pathlib
 import shutil
 import subprocess
-import tarfile
+import tempfile
 
-_SUFFIX = "+next"  # dpkg sorts it behind the first version
+# The version before this one, in its real build: each must adopt the disks of the other. After a release it is the commit
+# of that release. Until there is one, it is the last commit without the newest change of a program, the parent of
+#     git log -1 --format=%h -- api cmake packaging schemas targets ublkctl ublkd units
+# To move it on, run tests/packages/run --older COMMIT -k upgrade first. A commit that changes the protocol of workers,
+# the region or the database has to pass with the commit before it.
+OLDER = "d1d2cead185d168193a5c587628fbeff0fe859e4"
 
 
-def _package(root, directory, *arguments):
-    """Run scripts/package; return the files that it made."""
+class Missing(Exception):
+    """The source of the version before cannot be had here: why."""
+
+
+def _git(directory, *arguments, **more):
+    """Run git in a repository that may belong to another user; return what it prints."""
+    command = ["git", "-c", f"safe.directory={directory}", "-C", str(directory), *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **more).stdout.strip()
+
+
+def _commit(root, name):
+    """The full id of a commit of this clone."""
+    if not (root / ".git").exists():
+        raise Missing(f"{root} is not a clone of git, and so has no commit {name} to upgrade from; give two packages with "
+                      "--packages")
+    try:
+        return _git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    except subprocess.CalledProcessError:
+        raise Missing(f"the commit {name}, to upgrade from, is not in this clone; fetch it with 'git fetch --unshallow', "
+                      "or give two packages with --packages") from None
+
+
+def _check_out(root, commit, tree):
+    """Make a clone that has this commit checked out and shares the objects of `root`, where nothing is written."""
+    _git(tree, "init", "--quiet")
+    objects = _git(root, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+    (tree / ".git" / "objects" / "info" / "alternates").write_text(f"{objects}\n", encoding="utf-8")
+    shallow = pathlib.Path(_git(root, "rev-parse", "--path-format=absolute", "--git-path", "shallow"))
+    if shallow.exists():
+        shutil.copy(shallow, tree / ".git" / "shallow")
+    tags = _git(root, "for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags")  # for scripts/version
+    _git(tree, "update-ref", "--stdin", input=f"{tags}\n" if tags else "")
+    _git(tree, "checkout", "--quiet", "--detach", commit)
+
+
+def _one_package(directory):
+    """The package in a directory, or None."""
+    return next(directory.glob("ublkd_*.deb"), None)
+
+
+def _version(tree):
+    return subprocess.check_output([tree / "scripts" / "version"], text=True).strip()
+
+
+def _build(tree, directory):
+    """Build the package of a tree in a directory, which had none."""
+    shutil.rmtree(directory, ignore_errors=True)
+    print(f"== building the package of {_version(tree)}", flush=True)
     options = f"nocheck {os.environ.get('DEB_BUILD_OPTIONS', '')}".strip()
     environment = {**os.environ, "UBLKD_PACKAGES": str(directory), "DEB_BUILD_OPTIONS": options}
-    done = subprocess.run(
-        [root / "scripts" / "package", *arguments], env=environment, check=True, stdout=subprocess.PIPE, text=True
-    )
-    return [pathlib.Path(line) for line in done.stdout.splitlines()]
+    subprocess.run([tree / "scripts" / "package", "deb"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    package = _one_package(directory)
+    assert package, f"scripts/package deb of {tree} made no package in {directory}"
+    return package
 
 
-def _is_program(path):
-    return path.suffix == ".deb" and "-dbgsym_" not in path.name
+def _build_commit(root, commit, directory):
+    with tempfile.TemporaryDirectory(prefix="ublkd-older-") as name:
+        tree = pathlib.Path(name)
+        _check_out(root, commit, tree)
+        return _build(tree, directory)
 
 
-def _with_version(archive, version, target):
-    """Copy a source archive; the copy has another version."""
-    with tarfile.open(archive) as source, tarfile.open(target, "w:xz", preset=0) as copy:
-        for member in source:
-            content = source.extractfile(member) if member.isfile() else None
-            if member.name.count("/") == 1 and member.name.endswith("/.version"):
-                text = f"{version}\n".encode()
-                member.size, content = len(text), io.BytesIO(text)
-            copy.addfile(member, content)
-
-
-def _those_of(directory, versions):
-    """The packages of the versions that are in the directory."""
-    return [path for version in versions for path in directory.glob(f"ublkd_{version}-*.deb")]
-
-
-def build(root):
-    """Return the packages of both versions, the older one first."""
-    directory = root / "build" / "test-packages"
-    version = subprocess.check_output([root / "scripts" / "version"], text=True).strip()
-    versions = [version, version + _SUFFIX]
-    if version.endswith(".dirty") or len(_those_of(directory, versions)) != len(versions):
-        shutil.rmtree(directory, ignore_errors=True)
-        (archive,) = _package(root, directory, "source")
-        copy = directory / f"ublkd-{versions[1]}.tar.xz"
-        _with_version(archive, versions[1], copy)
-        for each in (archive, copy):
-            print(f"== building the package of {each.name}", flush=True)
-            assert any(_is_program(path) for path in _package(root, directory, "deb", each))
-    packages = _those_of(directory, versions)
-    assert len(packages) == len(versions), f"{directory} has {packages}"
-    return packages
+def build(root, older):
+    """Return the packages of the commit `older` and of this tree. Those that are there are not built again."""
+    top = root / "build" / "test-packages"
+    commit, version = _commit(root, older), _version(root)
+    first, second = top / commit, top / version
+    for path in top.glob("*"):
+        if path.is_file():
+            path.unlink()
+        elif path not in (first, second) or path.name.endswith(".dirty"):
+            shutil.rmtree(path)
+    return [
+        _one_package(first) or _build_commit(root, commit, first),
+        _one_package(second) or _build(root, second),
+    ]
