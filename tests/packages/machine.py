@@ -86,8 +86,8 @@ def loaded_units():
 
 
 def unit_files():
-    """The unit files of ours that systemd finds."""
-    return output("systemctl", "list-unit-files", "--no-legend", "ublkd*")
+    """The unit files of ours that systemd finds. systemctl ends with 1 if there are none."""
+    return run("systemctl", "list-unit-files", "--no-legend", "ublkd*", check=False).stdout.strip()
 
 
 def processes():
