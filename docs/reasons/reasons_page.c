@@ -19,7 +19,8 @@ int main(void)
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
                 rows[i] = &reason_table[i + 1]; /* without REASON_NONE */
         qsort(rows, ARRAY_SIZE(rows), sizeof(*rows), by_name);
-        puts("# Reasons\n\n"
+        puts("<!-- SPDX-License-Identifier: MIT -->\n"
+             "# Reasons\n\n"
              "<!-- Made from ublkd/model/reason_table.c by the target update_reasons; not to be edited here. "
              "-->\n\n"
              "Each condition of a device, and each event, has a `reason`: one word, which stays the same "

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A file system in user space (FUSE) with one file, whose server can be stopped: then it does not answer. It can
 also have a quota."""
 
