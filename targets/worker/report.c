@@ -12,8 +12,7 @@ static int send_with(struct worker *worker, const struct worker_msg *msg, int fd
         int r = chan_send(&worker->chan, msg, fd);
 
         if (r < 0 && r != -EPIPE)
-                log_warning(worker->name,
-                        "The supervisor could not be told something: %s; going on, the next one will be.",
+                log_warning(worker->name, "A report to the supervisor failed: %s; the worker goes on.",
                         strerror(-r));
         return r;
 }

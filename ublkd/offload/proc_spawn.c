@@ -28,7 +28,7 @@ static void destroy_attributes(posix_spawnattr_t *attributes)
         (void)posix_spawnattr_destroy(attributes);
 }
 
-/* Said to us by the service manager, and misunderstood by anybody else. */
+/* The service manager sets it for ublkd. Another program would take it for its own. */
 static bool is_for_us_alone(const char *assignment)
 {
         static const char *const names[] = {"NOTIFY_SOCKET=", "LISTEN_FDS=", "LISTEN_FDNAMES=", "LISTEN_PID=",
