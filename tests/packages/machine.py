@@ -39,9 +39,9 @@ def version_of(package):
 
 
 def files_of_package():
-    """Files and links, without directories."""
+    """Files and links, without directories. Where /usr is merged, /lib is a link, which is not the package's."""
     return [path for path in map(pathlib.Path, output("dpkg", "-L", "ublkd").splitlines())
-            if path.is_symlink() or not path.is_dir()]
+            if path.parent != pathlib.Path("/") and (path.is_symlink() or not path.is_dir())]
 
 
 def ctl(*arguments):
