@@ -83,14 +83,16 @@ static int shorten(const char *sys, int number)
 {
         _cleanup_close_ int fd = -1;
         char path[PATH_MAX];
+        int error;
 
         snprintf(path, sizeof(path), "%s/block/ublkb%d/queue/io_timeout", sys, number);
         if (is_short(path))
                 return 0;
         fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd < 0 || write(fd, milliseconds, strlen(milliseconds)) < 0)
-                return disk_is_gone(sys, errno) ? 0 : -errno;
-        return 0;
+        if (fd >= 0 && write(fd, milliseconds, strlen(milliseconds)) >= 0)
+                return 0;
+        error = errno;
+        return disk_is_gone(sys, error) ? 0 : -error;
 }
 
 static void shorten_all(void *userdata, FILE *answer)
