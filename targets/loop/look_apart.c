@@ -6,6 +6,7 @@
 #include "targets/loop/look_apart.h"
 
 #include "ublkd/base/clock.h"
+#include "ublkd/base/reading.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +19,6 @@
 
 enum {
         ANSWER_FD = 3, /* in the process */
-        READ_STEP = 4096,
         ANSWER_MAX = 1 << 20,
 };
 
@@ -54,36 +54,7 @@ static void look_and_exit(
 
 /* ---- the answer ---- */
 
-struct answer {
-        char *text;
-        size_t size;
-};
-
-static void answer_clear(struct answer *answer)
-{
-        free(answer->text);
-}
-
-/* 1: there may be more; 0: that was all; -errno. */
-static int read_step(int fd, struct answer *answer)
-{
-        char *grown;
-        ssize_t n;
-
-        if (answer->size + READ_STEP > ANSWER_MAX)
-                return -EMSGSIZE;
-        grown = realloc(answer->text, answer->size + READ_STEP);
-        if (!grown)
-                return -ENOMEM;
-        answer->text = grown;
-        n = read(fd, grown + answer->size, READ_STEP);
-        if (n < 0)
-                return errno == EINTR ? 1 : -errno;
-        answer->size += (size_t)n;
-        return n > 0;
-}
-
-static int read_answer(int fd, int patience, struct answer *answer)
+static int read_answer(int fd, int patience, struct reading *answer)
 {
         int64_t deadline = clock_msec(CLOCK_MONOTONIC) + patience, left;
         struct pollfd events = {.fd = fd, .events = POLLIN};
@@ -94,7 +65,7 @@ static int read_answer(int fd, int patience, struct answer *answer)
                 r = left > 0 ? poll(&events, 1, (int)left) : 0;
                 if (r == 0)
                         return -ETIMEDOUT;
-                r = r > 0 ? read_step(fd, answer) : errno == EINTR ? 1 : -errno;
+                r = r > 0 ? reading_step(answer, fd, ANSWER_MAX) : errno == EINTR ? 1 : -errno;
         }
         return r;
 }
@@ -109,7 +80,7 @@ static const char *take_text(const char **at, const char *end)
         return nul ? text : NULL;
 }
 
-static int take_problems(const struct answer *answer, struct problem_list *sharing)
+static int take_problems(const struct reading *answer, struct problem_list *sharing)
 {
         const char *at = answer->text, *end = at + answer->size, *error, *pointer, *reason, *detail;
 
@@ -138,7 +109,7 @@ static void end_process(pid_t pid, bool hangs)
 int look_apart(int (*look)(const void *data, struct problem_list *sharing), const void *data, int patience,
         struct problem_list *sharing)
 {
-        _cleanup_(answer_clear) struct answer answer = {};
+        _cleanup_(reading_clear) struct reading answer = {};
         _cleanup_close_ int read_end = -1, write_end = -1;
         pid_t worker = getpid(), pid;
         int fds[2], r;

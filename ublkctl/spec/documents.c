@@ -5,6 +5,7 @@
 #include "ublkctl/client/call.h"
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
+#include "ublkd/base/reading.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -33,29 +34,17 @@ void documents_clear(struct documents *documents)
 
 static enum exit_status read_all(int fd, const char *source, char **ret)
 {
-        size_t size = 0, capacity = 65536;
-        _cleanup_free_ char *text = malloc(capacity);
-        ssize_t n = 0;
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+        int r = read_to_end(fd, FILE_SIZE_MAX, &text, &size);
 
-        while (text && (n = read(fd, text + size, capacity - size - 1)) > 0) {
-                size += (size_t)n;
-                if (size > FILE_SIZE_MAX) {
-                        say(source, "The file is larger than %d MiB; no list of specs is that long.",
-                                FILE_SIZE_MAX >> 20);
-                        return STATUS_FAILED;
-                }
-                if (capacity - size < 4096) {
-                        char *more = realloc(text, capacity * 2);
-
-                        if (!more)
-                                break;
-                        text = more;
-                        capacity *= 2;
-                }
+        if (r == -EFBIG) {
+                say(source, "The file is larger than %d MiB; no list of specs is that long.",
+                        FILE_SIZE_MAX >> 20);
+                return STATUS_FAILED;
         }
-        if (!text || n != 0)
-                return say_file_fault(source, n < 0 ? errno : ENOMEM);
-        text[size] = '\0';
+        if (r < 0)
+                return say_file_fault(source, -r);
         if (strlen(text) != size) {
                 say(source, "The file is not JSON, it contains a NUL byte; name a file with specs.");
                 return STATUS_FAILED;

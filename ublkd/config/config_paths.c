@@ -2,6 +2,8 @@
 /* Which files a configuration is read from. */
 #include "ublkd/config/config_paths.h"
 
+#include "ublkd/base/reading.h"
+
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
@@ -134,44 +136,14 @@ void config_paths_clear(struct config_paths *paths)
         *paths = (struct config_paths){};
 }
 
-/* Read up to the end; a file may grow meanwhile. */
-static int read_all(int fd, char *text, size_t size_max, size_t *ret_size)
-{
-        size_t size = 0;
-        ssize_t n;
-
-        do {
-                n = read(fd, text + size, size_max - size);
-                if (n < 0 && errno != EINTR)
-                        return -errno;
-                size += n > 0 ? (size_t)n : 0;
-        } while (n != 0 && size < size_max);
-        *ret_size = size;
-        return 0;
-}
-
 int config_paths_read(const char *path, char **ret, size_t *ret_size)
 {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        _cleanup_free_ char *text = NULL;
         struct stat info;
-        size_t size = 0;
-        int r;
 
         if (fd < 0 || fstat(fd, &info) < 0)
                 return -errno;
         if (!S_ISREG(info.st_mode) && !(S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3)))
                 return S_ISDIR(info.st_mode) ? -EISDIR : -EBADMSG;
-        text = malloc(CONFIG_FILE_MAX + 2);
-        if (!text)
-                return -ENOMEM;
-        r = read_all(fd, text, CONFIG_FILE_MAX + 1, &size);
-        if (r < 0)
-                return r;
-        if (size > CONFIG_FILE_MAX)
-                return -EFBIG;
-        text[size] = '\0';
-        *ret = TAKE_PTR(text);
-        *ret_size = size;
-        return 0;
+        return read_to_end(fd, CONFIG_FILE_MAX, ret, ret_size);
 }

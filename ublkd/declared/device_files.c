@@ -3,6 +3,7 @@
 #include "ublkd/declared/device_files.h"
 
 #include "ublkd/base/file_io.h"
+#include "ublkd/base/reading.h"
 #include "ublkd/declared/declared_names.h"
 
 #include <dirent.h>
@@ -66,29 +67,24 @@ static bool is_mask(int dir, const char *name)
 static int read_text(int fd, size_t room, struct device_file *file)
 {
         size_t most = room < DEVICE_FILE_SIZE_MAX ? room : DEVICE_FILE_SIZE_MAX, size = 0;
-        _cleanup_free_ char *text = malloc(most + 2);
-        ssize_t n = 0;
+        _cleanup_free_ char *text = NULL;
+        int r = read_to_end(fd, most, &text, &size);
 
-        if (!text)
-                return -ENOMEM;
-        while (size <= most && (n = read(fd, text + size, most + 1 - size)) > 0)
-                size += (size_t)n;
-        if (n < 0)
-                return fault_file(file, strerror(errno));
-        if (size > most)
+        if (r == -ENOMEM)
+                return r;
+        if (r == -EFBIG)
                 return fault_file(file, most < DEVICE_FILE_SIZE_MAX
                                                 ? "all files together are larger than 12 MiB; remove some"
                                                 : "it is larger than 1 MiB; divide it");
-        text[size] = '\0';
+        if (r < 0)
+                return fault_file(file, strerror(-r));
         if (size == 0)
                 return fault_file(file, "it is empty; write a spec, or link it to /dev/null to mask files of "
                                         "its name");
         file->state = FILE_READ;
         file->size = size;
-        file->text = realloc(text, size + 1);
-        if (file->text)
-                (void)TAKE_PTR(text);
-        return file->text ? 0 : -ENOMEM;
+        file->text = TAKE_PTR(text);
+        return 0;
 }
 
 /* The file is looked at before it is opened, because opening a device can do something, and again after that. */

@@ -2,7 +2,7 @@
 /* A look that can hang, as an event. */
 #include "ublkd/offload/apart.h"
 
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/reading.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 
 enum {
-        READ_STEP = 16 * 1024,
         ANSWER_MAX = 16 * 1024 * 1024, /* a process that goes wrong writes no more than that */
         ANSWER_FD = 3,                 /* in the process */
 };
@@ -34,8 +33,7 @@ struct apart {
         struct looker *current; /* of the look under way, until it is dead; else NULL */
         sd_event_source *readable, *deadline;
         int pipe; /* -1: no look is under way */
-        char *received;
-        size_t received_size;
+        struct reading received;
 };
 
 DEFINE_CLEANUP(struct apart, apart_free);
@@ -79,12 +77,11 @@ static void forget_look(struct apart *apart)
 
 static void finish(struct apart *apart, int error)
 {
-        _cleanup_free_ char *answer = TAKE_PTR(apart->received);
-        size_t size = apart->received_size;
+        _cleanup_(reading_clear) struct reading answer = apart->received;
 
+        apart->received = (struct reading){};
         forget_look(apart);
-        apart->received_size = 0;
-        apart->options.done(apart->options.userdata, error, answer, size);
+        apart->options.done(apart->options.userdata, error, answer.text, answer.size);
 }
 
 static void give_up(struct apart *apart)
@@ -98,20 +95,9 @@ static void give_up(struct apart *apart)
 /* 1; 0: that was all; -errno. */
 static int receive(struct apart *apart)
 {
-        char *grown;
-        ssize_t n;
+        int r = reading_step(&apart->received, apart->pipe, ANSWER_MAX);
 
-        if (apart->received_size + READ_STEP > ANSWER_MAX)
-                return -EMSGSIZE;
-        grown = realloc(apart->received, apart->received_size + READ_STEP);
-        if (!grown)
-                return -ENOMEM;
-        apart->received = grown;
-        n = read(apart->pipe, grown + apart->received_size, READ_STEP);
-        if (n < 0)
-                return errno == EAGAIN || errno == EINTR ? 1 : -errno;
-        apart->received_size += (size_t)n;
-        return n > 0;
+        return r == -EAGAIN ? 1 : r;
 }
 
 static int on_readable(
@@ -252,9 +238,7 @@ void apart_cancel(struct apart *apart)
 {
         give_up(apart);
         forget_look(apart);
-        free(apart->received);
-        apart->received = NULL;
-        apart->received_size = 0;
+        reading_clear(&apart->received);
 }
 
 bool apart_has_process(const struct apart *apart)

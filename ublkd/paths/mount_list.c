@@ -2,14 +2,13 @@
 /* The mounts that this process sees: mountinfo, kept as a sorted array and compared with the next one. */
 #include "ublkd/paths/mount_list.h"
 
+#include "ublkd/base/reading.h"
 #include "ublkd/kernel/mount_line.h"
-#include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { READ_STEP = 64 * 1024 };
 
 struct mounts {
         char *text;
@@ -29,31 +28,6 @@ static void mounts_clear(struct mounts *mounts)
         free(mounts->text);
         free(mounts->items);
         *mounts = (struct mounts){};
-}
-
-/* From the beginning, with a NUL after it. */
-static int read_all(int fd, char **ret)
-{
-        _cleanup_free_ char *text = NULL;
-        size_t size = 0;
-        ssize_t n;
-
-        if (lseek(fd, 0, SEEK_SET) < 0)
-                return -errno;
-        do {
-                char *grown = realloc(text, size + READ_STEP + 1);
-
-                if (!grown)
-                        return -ENOMEM;
-                text = grown;
-                n = read(fd, text + size, READ_STEP);
-                if (n < 0 && errno != EINTR)
-                        return -errno;
-                size += n > 0 ? (size_t)n : 0;
-        } while (n != 0);
-        text[size] = '\0';
-        *ret = TAKE_PTR(text);
-        return 0;
 }
 
 static int compare(const void *one, const void *other)
@@ -92,7 +66,8 @@ static int parse(struct mounts *mounts)
 static int mounts_read(int fd, struct mounts *ret)
 {
         struct mounts mounts = {};
-        int r = read_all(fd, &mounts.text);
+        size_t size;
+        int r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : read_to_end(fd, SIZE_MAX, &mounts.text, &size);
 
         if (r >= 0)
                 r = parse(&mounts);
