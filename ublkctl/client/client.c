@@ -4,7 +4,7 @@
 #include "ublkctl/client/client.h"
 
 #include "ublkctl/text/text.h"
-
+#include "ublkd/base/file_io.h"
 #include "ublkd/values/json_print.h"
 
 #include <curl/curl.h>
@@ -50,20 +50,16 @@ struct exchange {
 
 static enum exit_status read_token(const char *path, char token[static TOKEN_MAX])
 {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, token, TOKEN_MAX - 1);
+        ssize_t n = read_line_at(AT_FDCWD, path, token, TOKEN_MAX);
 
         if (n < 0) {
-                int error = errno;
-
                 fprintf(stderr,
                         "ublkctl: cannot read the token from %s: %s; name its file with --token-file, or "
                         "use sudo.\n",
-                        path, strerror(error));
-                return error == EACCES ? STATUS_NOT_ALLOWED : STATUS_FAILED;
+                        path, strerror((int)-n));
+                return n == -EACCES ? STATUS_NOT_ALLOWED : STATUS_FAILED;
         }
-        token[n] = '\0';
-        token[strcspn(token, "\r\n")] = '\0';
+        token[strcspn(token, "\r")] = '\0';
         return STATUS_OK;
 }
 
