@@ -14,6 +14,7 @@
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/cgroups/group_limits.h"
+#include "ublkd/cgroups/group_procs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -78,22 +79,23 @@ struct members {
 
 static int read_members(const struct group_tree *tree, pid_t pid, struct members *ret)
 {
-        _cleanup_fclose_ FILE *stream = open_lines(tree, pid, "cgroup.procs");
+        _cleanup_fclose_ FILE *stream = NULL;
         struct members members = {};
-        char line[LINE_SIZE];
+        char name[NAME_SIZE];
+        long number;
+        int r = print_name(tree, name, pid, NULL);
 
-        if (!stream)
-                return -errno;
-        while (fgets(line, sizeof(line), stream)) {
-                long number = strtol(line, NULL, 10);
-
+        if (r >= 0)
+                r = group_procs_open(tree->fd, name, &stream);
+        if (r < 0)
+                return r;
+        while ((r = group_procs_next(stream, &number)) > 0) {
                 members.worker = members.worker || number == pid;
                 members.others = members.others || number != pid;
         }
-        if (ferror(stream))
-                return -EIO;
-        *ret = members;
-        return 0;
+        if (r >= 0)
+                *ret = members;
+        return r;
 }
 
 /* ---- the tree ---- */
@@ -157,25 +159,19 @@ static void move_to_rest(const struct group_tree *tree, long pid)
 
         snprintf(text, sizeof(text), "%ld", pid);
         if (pid > 0 && (mkdirat(tree->fd, REST, 0755) == 0 || errno == EEXIST))
-                (void)write_at(tree->fd, REST "/cgroup.procs", text);
+                (void)write_at(tree->fd, REST "/" GROUP_PROCS, text);
 }
 
 /* The process of the unit, or one that somebody has put there: a group that has processes passes nothing on. */
 static void clear_tree(const struct group_tree *tree)
 {
         _cleanup_fclose_ FILE *stream = NULL;
-        int fd = openat(tree->fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-        char line[LINE_SIZE];
+        long pid;
 
-        if (fd < 0)
+        if (group_procs_open(tree->fd, ".", &stream) < 0)
                 return;
-        stream = fdopen(fd, "re");
-        if (!stream) {
-                close_fd(fd);
-                return;
-        }
-        while (fgets(line, sizeof(line), stream))
-                move_to_rest(tree, strtol(line, NULL, 10));
+        while (group_procs_next(stream, &pid) > 0)
+                move_to_rest(tree, pid);
 }
 
 void group_tree_enable(const struct group_tree *tree, const struct group_limits *limits, bool above)
@@ -238,7 +234,7 @@ int group_tree_end(const struct group_tree *tree, pid_t pid)
 static int move_process(const struct group_tree *tree, pid_t pid)
 {
         char name[NAME_SIZE], text[32];
-        int r = print_name(tree, name, pid, "cgroup.procs");
+        int r = print_name(tree, name, pid, GROUP_PROCS);
 
         snprintf(text, sizeof(text), "%d", (int)pid);
         return r < 0 ? r : write_at(tree->fd, name, text);

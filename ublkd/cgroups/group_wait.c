@@ -6,6 +6,7 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/cgroups/group_place.h"
+#include "ublkd/cgroups/group_procs.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -40,20 +41,14 @@ static int open_living(pid_t pid)
 static int find_process(const char *group, int *ret)
 {
         _cleanup_fclose_ FILE *stream = NULL;
-        char path[PATH_MAX], line[NAME_SIZE];
-        int n = snprintf(path, sizeof(path), "%s/cgroup.procs", group), pidfd = -1;
+        int r = group_procs_open(AT_FDCWD, group, &stream), pidfd = -1;
+        long pid;
 
-        if (n < 0 || n >= PATH_MAX)
-                return -ENAMETOOLONG;
-        stream = fopen(path, "re");
-        if (!stream)
-                return -errno;
-        while (pidfd < 0 && fgets(line, sizeof(line), stream)) {
-                pid_t pid = (pid_t)strtol(line, NULL, 10);
-
-                if (pid > 0 && pid != getpid() && !is_worker(pid)) /* 0: of another pid namespace */
-                        pidfd = open_living(pid);
-        }
+        if (r < 0)
+                return r;
+        while (pidfd < 0 && group_procs_next(stream, &pid) > 0)
+                if (pid > 0 && pid != getpid() && !is_worker((pid_t)pid))
+                        pidfd = open_living((pid_t)pid);
         *ret = pidfd;
         return 0;
 }
