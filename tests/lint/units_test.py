@@ -92,6 +92,15 @@ def test_the_groups_of_workers_do_not_fail_a_unit():
     assert _setting("ublkd-workers.service", "ConditionPathExists") == f"ConditionPathExists=!/sys/fs/cgroup/{delegated}/{rest}"
 
 
+def test_the_marks_of_disks_are_where_ublkd_makes_them():
+    (live,) = re.findall(r'^#define RUNTIME_LIVE_NAME "(.*)"$', (ROOT / "ublkd/runtime/runtime_names.h").read_text(), re.MULTILINE)
+    rows = json.loads((ROOT / "ublkd/config/settings.json").read_text())["settings"]
+    (place,) = [row["preset"] for row in rows if row["option"] == "runtime-dir"]
+    assert _setting("ublk-disk@.path", "PathExists") == f"PathExists={place}/{live}/%i"
+    assert f'test -e "{place}/{live}/$$0"' in _setting("ublk-disk@.service.in", "ExecStartPre")
+    assert _setting("ublk-disk@.service.in", "ExecStart").startswith(f"ExecStart=@UBLKD_FOLLOW_PATH@ {place} %i ")
+
+
 def test_a_stop_waits_for_the_processes_that_end_after_ublkd():
     """Not as its failure, where the program is gone or older than the unit."""
     assert _setting("ublkd.service.in", "ExecStopPost") == "ExecStopPost=-@UBLKD_PROGRAM_PATH@ --group-wait"

@@ -6,6 +6,7 @@
 #include "ublkd/runtime/runtime_dir.h"
 
 #include "ublkd/base/file_io.h"
+#include "ublkd/runtime/runtime_names.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -164,7 +165,7 @@ int runtime_dir_open(const char *path, struct runtime_dir **ret, struct problem_
                 r = lock(path, dir->fd, &dir->lock_fd, problems);
         if (r < 0)
                 return r;
-        dir->workers_fd = open_dir_at(dir->fd, "workers", 0700, true);
+        dir->workers_fd = open_dir_at(dir->fd, RUNTIME_WORKERS_NAME, 0700, true);
         if (dir->workers_fd < 0)
                 return explain(problems, -dir->workers_fd, path);
         *ret = TAKE_PTR(dir);
@@ -194,7 +195,7 @@ static bool is_at(int parent_fd, const char *name, int fd)
 int runtime_dir_check(const struct runtime_dir *dir)
 {
         return is_at(AT_FDCWD, dir->path, dir->fd) && is_at(dir->fd, "lock", dir->lock_fd)
-                               && is_at(dir->fd, "workers", dir->workers_fd)
+                               && is_at(dir->fd, RUNTIME_WORKERS_NAME, dir->workers_fd)
                        ? 0
                        : -ENOLINK;
 }
@@ -221,7 +222,7 @@ int runtime_dir_remake(struct runtime_dir *dir)
                 r = lock(dir->path, fd, &lock_fd, &problems);
         if (r < 0)
                 return r;
-        workers_fd = open_dir_at(fd, "workers", 0700, true);
+        workers_fd = open_dir_at(fd, RUNTIME_WORKERS_NAME, 0700, true);
         if (workers_fd < 0)
                 return workers_fd;
         replace_fd(&dir->fd, TAKE_FD(fd));
@@ -244,8 +245,8 @@ int runtime_dir_open_disks(const struct runtime_dir *dir)
 int runtime_dir_open_marks(const struct runtime_dir *dir, enum runtime_marks which)
 {
         static const char *const names[_RUNTIME_MARKS_MAX] = {
-                [RUNTIME_LIVE] = "live",
-                [RUNTIME_FAILED] = "failed",
+                [RUNTIME_LIVE] = RUNTIME_LIVE_NAME,
+                [RUNTIME_FAILED] = RUNTIME_FAILED_NAME,
         };
 
         return open_dir_at(dir->fd, names[which], 0755, false); /* a chmod would wake those who watch it */

@@ -5,6 +5,8 @@
  * quiet period: that process would also remove a directory that the watch recreates too early. */
 #include "ublkd/runtime/runtime_watch.h"
 
+#include "ublkd/runtime/runtime_names.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <sys/inotify.h>
@@ -56,7 +58,8 @@ static void end(struct runtime_watch *watch)
 static int begin(struct runtime_watch *watch)
 {
         char workers[PATH_MAX];
-        int r, n = snprintf(workers, sizeof(workers), "%s/workers", runtime_dir_path(watch->dir));
+        int r, n = snprintf(
+                       workers, sizeof(workers), "%s/" RUNTIME_WORKERS_NAME, runtime_dir_path(watch->dir));
 
         end(watch);
         r = sd_event_add_inotify(watch->event, &watch->changes, runtime_dir_path(watch->dir),

@@ -11,6 +11,7 @@
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/printable.h"
+#include "ublkd/runtime/runtime_names.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -43,8 +44,8 @@ static bool is_live(const struct place *place)
 {
         char mark[PATH_MAX], marks[PATH_MAX];
 
-        mark_path(place, "live", mark);
-        snprintf(marks, sizeof(marks), "%s/live", place->path);
+        mark_path(place, RUNTIME_LIVE_NAME, mark);
+        snprintf(marks, sizeof(marks), "%s/" RUNTIME_LIVE_NAME, place->path);
         return access(mark, F_OK) == 0 || access(marks, F_OK) < 0;
 }
 
@@ -55,7 +56,7 @@ static int report(const struct place *place)
         char path[PATH_MAX];
         int r;
 
-        mark_path(place, "failed", path);
+        mark_path(place, RUNTIME_FAILED_NAME, path);
         r = read_whole_at(AT_FDCWD, path, SENTENCE_MAX, &sentence);
         if (r == -ENOENT)
                 return EXIT_SUCCESS;
