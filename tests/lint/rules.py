@@ -8,107 +8,13 @@ import subprocess
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from rooms import QUOTED
+
 LINES_MAX = 600
 COLUMNS_MAX = 140  # of tables that clang-format leaves alone; it breaks all other lines earlier
 LICENCE = "/* SPDX-License-Identifier: MIT */\n"
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
-
-CONTRACT = ["targets/target.h", "targets/target_desc.h"]
-
-
-def rooms(top, names):
-    return [f"{top}/{name}/*" for name in names.split()]
-
-
-BASE = rooms("ublkd", "base")
-VALUES = rooms("ublkd", "base values")
-COMMON = rooms("ublkd", "base values backing kernel")  # both programs may see it
-PROTO = rooms("ublkd", "proto")
-API_SEES = rooms("ublkd", "values backing kernel model") + [
-    "ublkd/disk_users/disk_search.h",
-    "ublkd/host/adoptable.h",
-    "ublkd/host/host.h",
-    "ublkd/proto/latency_buckets.h",
-    "ublkd/store/device_change.h",
-    "ublkd/store/device_store.h",
-    "ublkd/store/event_log.h",
-]
-BELOW_RECONCILE = (
-    COMMON + PROTO
-    + rooms("ublkd", "offload cgroups model plan driver disks disk_users partitions paths runtime store host records workers")
-)
-WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
-
-# The first row whose pattern fits a file says what it may include with quotes, beside its own folder ("!": without
-# its own folder). The libraries of CMake link the same.
-QUOTED = [
-    # the supervisor, from the ground up
-    ("ublkd/base/*", []),
-    ("ublkd/values/*", BASE),
-    ("ublkd/backing/*", BASE),
-    ("ublkd/kernel/*", VALUES),
-    ("ublkd/proto/*", COMMON),
-    ("ublkd/config/*", VALUES + rooms("ublkd", "kernel")),
-    ("ublkd/offload/*", BASE),
-    ("ublkd/cgroups/*", BASE + rooms("ublkd", "offload")),
-    ("ublkd/model/*", COMMON + PROTO + ["targets/target_desc.h"]),
-    ("ublkd/plan/plan.[ch]", ["!", "ublkd/plan/plan.h"]),
-    ("ublkd/plan/backoff.[ch]", ["!", "ublkd/plan/backoff.h"]),
-    ("ublkd/plan/attempt.[ch]", ["!", "ublkd/plan/plan.h", "ublkd/plan/backoff.h", "ublkd/plan/attempt.h"]),
-    ("ublkd/plan/claims.[ch]", ["!", "ublkd/plan/claims.h", "ublkd/backing/backing_claims.h", "ublkd/base/tree.h"]),
-    ("ublkd/plan/*", BASE + PROTO),
-    ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "kernel offload")),
-    ("ublkd/disks/*", BASE + rooms("ublkd", "offload")),
-    ("ublkd/partitions/*", BASE + rooms("ublkd", "kernel offload")),
-    ("ublkd/disk_users/*", VALUES + rooms("ublkd", "kernel disks offload")),
-    ("ublkd/paths/path_process.[ch]", BASE + rooms("ublkd", "offload")),
-    ("ublkd/paths/*", BASE + rooms("ublkd", "kernel")),
-    ("ublkd/runtime/*", BASE + PROTO + rooms("ublkd", "backing offload")),
-    ("ublkd/store/*", COMMON + rooms("ublkd", "model")),
-    ("ublkd/host/*", BASE + rooms("ublkd", "kernel offload model driver store")),
-    ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
-    ("ublkd/declared/declared_plan.[ch]", ["!", "ublkd/declared/declared_plan.h"]),
-    ("ublkd/declared/*", VALUES + rooms("ublkd", "kernel offload model disk_users store")),
-    ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload cgroups plan runtime")),
-    ("ublkd/reconcile/view/*", COMMON + PROTO + rooms("ublkd", "cgroups model plan driver paths store workers")),
-    # the struct that is made of all parts
-    ("ublkd/reconcile/parts/managed_device.h", BELOW_RECONCILE + rooms("ublkd/reconcile", "view disk backing worker")),
-    ("ublkd/reconcile/parts/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view")),
-    ("ublkd/reconcile/disk/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
-    ("ublkd/reconcile/backing/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
-    ("ublkd/reconcile/worker/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts backing")),
-    ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts disk backing worker")),
-    # the manager and main put the parts together, and are the only ones that know the API
-    ("ublkd/*", ["ublkd/*/*", "api/api.h"]),
-    # the API sees what is stored, and asks who uses a disk; never who carries it out
-    ("api/http/*", BASE + API_SEES),
-    ("api/held/*", BASE + API_SEES + rooms("api", "http")),
-    ("api/metrics/*", BASE + API_SEES + rooms("api", "http held")),
-    (
-        "api/resources/*",
-        BASE + API_SEES + rooms("api", "http held") + ["targets/target_desc.h", "schemas/schema_texts.h"],
-    ),
-    ("api/*", BASE + API_SEES + ["api/*/*"]),
-    # a client knows the API and no more, but for a dry run what a good spec is
-    ("ublkctl/text/*", BASE),
-    ("ublkctl/client/*", VALUES + rooms("ublkctl", "text")),
-    ("ublkctl/verbs/change/dry_run.c", VALUES + rooms("ublkctl", "text client spec verbs/show") + ["ublkd/model/device_spec.h"]),
-    ("ublkctl/spec/assignments.c", VALUES + rooms("ublkctl", "text client") + ["schemas/spec_fields.h"]),
-    ("ublkctl/spec/*", VALUES + rooms("ublkctl", "text client")),
-    ("ublkctl/verbs/show/*", VALUES + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h"]),
-    ("ublkctl/verbs/change/*", VALUES + rooms("ublkctl", "text client spec verbs/show") + ["ublkctl/verbs.h"]),
-    ("ublkctl/*", BASE + ["ublkctl/*/*"]),
-    # the worker, from the ground up
-    ("targets/worker/io/*", COMMON + CONTRACT),
-    ("targets/worker/os/*", VALUES + rooms("ublkd", "kernel")),
-    ("targets/worker/disk/registry.c", ["!", "targets/worker/disk/registry.h", "targets/*/*.h"]),
-    ("targets/worker/disk/*", VALUES + PROTO + CONTRACT),
-    ("targets/worker/queue/*", COMMON + PROTO + CONTRACT + rooms("targets/worker", "io os disk")),
-    ("targets/worker/*", BASE + PROTO + CONTRACT + WORKER),
-    ("targets/*/*", COMMON + CONTRACT),
-    ("targets/*", COMMON + CONTRACT),
-]
 
 # Headers without which there is no I/O.
 PURE = ["ublkd/partitions/partition_check.[ch]", "ublkd/partitions/partition_steps.[ch]", "ublkd/plan/plan.[ch]", "ublkd/plan/backoff.[ch]", "ublkd/plan/attempt.[ch]", "ublkd/plan/claims.[ch]", "ublkd/plan/progress.[ch]", "ublkd/plan/worker_growth.[ch]", "ublkd/plan/worker_messages.[ch]"]
