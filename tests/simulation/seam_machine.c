@@ -6,10 +6,10 @@
 
 #include "ublkd/base/log.h"
 #include "ublkd/disks/disk_node.h"
+#include "ublkd/disks/disk_size.h"
 #include "ublkd/disks/disk_timeout.h"
 #include "ublkd/offload/close_away.h"
 #include "ublkd/paths/path_watch.h"
-#include "ublkd/reconcile/view/observe.h"
 #include "ublkd/runtime/claim_file.h"
 #include "ublkd/runtime/fd_store.h"
 
@@ -257,9 +257,7 @@ int __wrap_statx(int fd, const char *path, int flags, unsigned mask, struct stat
 
 /* ---- disks, as /sys and /dev have them ---- */
 
-int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);
-
-int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
+int disk_size_read(const char *sys _unused_, int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
 {
         const struct kernel_disk *disk = &sim->disks[number];
 

@@ -21,6 +21,7 @@
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/device_wish.h"
 #include "ublkd/base/clock.h"
+#include "ublkd/disks/disk_size.h"
 #include "ublkd/reconcile/view/observe.h"
 #include "ublkd/reconcile/view/turn_view.h"
 #include "ublkd/reconcile/view/user_request.h"
@@ -305,6 +306,17 @@ static void device_take_request(struct managed_device *device, const struct devi
         device->handled.recover = record->recover_requested;
 }
 
+/* Once in a turn: every recovery does it, and files of /sys are slow to open. */
+static void measure_disk(struct managed_device *device, const struct device_record *record)
+{
+        struct device_geometry disk = {.error = -ENODEV};
+        int number = turn_view_disk(&device->view);
+
+        if (number >= 0)
+                disk.error = disk_size_read("/sys", number, &disk.size, &disk.block_size);
+        turn_view_measure(&device->view, record, params_of(device), &disk);
+}
+
 /* Report the status although the kernel has not answered: its facts stay as they were. */
 static void device_stay_blind(struct managed_device *device, const struct device_record *record, int error)
 {
@@ -313,7 +325,8 @@ static void device_stay_blind(struct managed_device *device, const struct device
 
         device_note(device, REASON_CONTROL_PLANE, "Asking the kernel about /dev/ublkb%d failed: %s.",
                 record->number, strerror(-error));
-        turn_view_stay(&device->view, record, params_of(device));
+        turn_view_stay(&device->view);
+        measure_disk(device, record);
         wish = wish_of(device, record, now);
         device->view.facts.want = plan_want(&wish);
         report(device, record, next_try);
@@ -340,7 +353,8 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
                 return;
         }
         device->first.unseen = false;
-        turn_view_see(&device->view, record, params_of(device), result < 0 ? NULL : kernel);
+        turn_view_see(&device->view, record, result < 0 ? NULL : kernel);
+        measure_disk(device, record);
         if (device->view.facts.kernel != KERNEL_ABSENT)
                 device->step.candidate = -1;  /* the device has the number from now on */
         if (device_end_unreachable(device)) { /* its worker is another one now */

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The size of a device's disk in one turn. */
 #include "ublkd/reconcile/view/device_geometry.h"
-#include "ublkd/reconcile/view/observe.h"
 
 #include <errno.h>
-
-void device_geometry_read(struct device_geometry *geometry, int number)
-{
-        geometry->size = 0;
-        geometry->error = -ENODEV;
-        if (number >= 0)
-                geometry->error = observe_disk_geometry(number, &geometry->size, &geometry->block_size);
-}
 
 /* A spec without a size means the size of the backing store when the worker read it last; an older worker does not
  * report it. */

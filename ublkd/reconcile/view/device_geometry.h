@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The size of a device's disk in one turn: the current and the wanted one. */
+/* PURE: the size of a device's disk in one turn: the current and the wanted one. */
 #pragma once
 
 #include "ublkd/proto/worker_msg.h"
@@ -13,14 +13,10 @@ struct device_geometry {
         int error;           /* 0, or -errno: why size and block size are unknown */
 };
 
-/* Read the size of /dev/ublkbN (-1: no disk); `wanted` stays. Once in a turn: every recovery does it, and files of
- * /sys are slow to open. */
-void device_geometry_read(struct device_geometry *geometry, int number);
-
 /* Return the size in bytes that a spec with this size (0: that of the backing store) wants of a worker with
- * these parameters (NULL: unknown); 0: any. Pure. */
+ * these parameters (NULL: unknown); 0: any. */
 uint64_t device_geometry_wanted(uint64_t spec_size, const struct disk_params *params);
 
-/* Check that a worker with these parameters can serve the disk. Pure. Return 0; -ESTALE: the store has
+/* Check that a worker with these parameters can serve the disk. Return 0; -ESTALE: the store has
  * another size or block size; other -errno: the size of the disk is unknown. */
 int device_geometry_check(const struct device_geometry *geometry, const struct disk_params *params);

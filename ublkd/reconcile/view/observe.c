@@ -2,12 +2,6 @@
 /* The facts of one device. */
 #include "ublkd/reconcile/view/observe.h"
 
-#include "ublkd/base/file_io.h"
-
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-
 enum plan_kernel observe_kernel(
         const struct kernel_device *device, const char *uid, enum plan_worker worker, bool *ret_foreign)
 {
@@ -45,26 +39,4 @@ bool observe_worker_is_old(const struct worker_proc *worker, uint16_t epoch)
 
         return stage != PLAN_WORKER_NONE && stage != PLAN_WORKER_STARTING && stage != PLAN_WORKER_LEAVING
                && worker_proc_epoch(worker) != epoch;
-}
-
-static int read_number(int number, const char *attribute, uint64_t *ret)
-{
-        char path[128];
-
-        snprintf(path, sizeof(path), "/sys/block/ublkb%d/%s", number, attribute);
-        return read_number_at(AT_FDCWD, path, ret);
-}
-
-int observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
-{
-        uint64_t sectors = 0, block_size = 0;
-        int r = read_number(number, "size", &sectors);
-
-        if (r >= 0)
-                r = read_number(number, "queue/logical_block_size", &block_size);
-        if (r < 0)
-                return r;
-        *ret_size = sectors * 512; /* /sys counts in sectors of 512 bytes, whatever the block size */
-        *ret_logical_block_size = (uint32_t)block_size;
-        return 0;
 }

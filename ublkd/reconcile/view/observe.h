@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The facts of one device, from the kernel and the worker. Caches nothing and decides nothing. */
+/* PURE: the facts of one device, from the kernel and the worker. Caches nothing and decides nothing. */
 #pragma once
 
 #include "ublkd/driver/ublk_ctl.h"
@@ -20,6 +20,3 @@ enum plan_worker observe_worker(const struct worker_proc *worker);
  * exiting one: it may never have sent its epoch, and the kernel knows whether the disk is old. `worker` may
  * be NULL. */
 bool observe_worker_is_old(const struct worker_proc *worker, uint16_t epoch);
-
-/* Read size and block size of the disk from /sys, in bytes. Return 0 or -errno. */
-int observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);

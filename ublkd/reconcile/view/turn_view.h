@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a turn has seen of a device: the kernel's disk and the worker. */
+/* PURE: what a turn has seen of a device: the kernel's disk and the worker. */
 #pragma once
 
 #include "ublkd/driver/ublk_ctl.h"
@@ -18,10 +18,14 @@ struct turn_view {
         bool foreign; /* another server's disk has the number of the device */
 };
 
-/* Rebuild the view of the device of `record`. params: of the worker, or NULL; kernel: the answer, NULL: no
- * such disk. */
-void turn_view_see(struct turn_view *view, const struct device_record *record,
-        const struct disk_params *params, const struct kernel_device *kernel);
+/* Rebuild the view of the device of `record`. kernel: the answer, NULL: no such disk. turn_view_measure() follows. */
+void turn_view_see(
+        struct turn_view *view, const struct device_record *record, const struct kernel_device *kernel);
 /* Rebuild the view as turn_view_see(), without an answer of the kernel: the facts of the disk stay. */
-void turn_view_stay(
-        struct turn_view *view, const struct device_record *record, const struct disk_params *params);
+void turn_view_stay(struct turn_view *view);
+
+/* Return the number of the disk that has a size; -1: there is none. */
+int turn_view_disk(const struct turn_view *view);
+/* Take the size of the disk, but for `wanted`, which is worked out here. params: of the worker, or NULL. */
+void turn_view_measure(struct turn_view *view, const struct device_record *record,
+        const struct disk_params *params, const struct device_geometry *disk);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Creating, changing and removing a disk: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
+#include "ublkd/model/device_cookie.h"
 #include "ublkd/plan/attempt.h"
 
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"

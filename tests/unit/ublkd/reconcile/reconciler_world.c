@@ -2,6 +2,7 @@
 /* The store in memory, the directory under /tmp, and the loop that drives them. */
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
+#include "ublkd/disks/disk_size.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -225,8 +226,7 @@ void world_churn(struct world *world, const char *const *names, size_t count, co
 
 /* ---- what /sys shows of the disks ---- */
 
-int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size);
-int __wrap_observe_disk_geometry(int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
+int disk_size_read(const char *sys _unused_, int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
 {
         *ret_size = fake_disks[number].size ? fake_disks[number].size : 1 << 20;
         *ret_logical_block_size = 512;

@@ -6,7 +6,6 @@
 #include "tests/unit/ublkd/reconcile/reconciler_fake_worker.h"
 #include "tests/unit/ublkd/reconcile/reconciler_fakes.h"
 #include "tests/unit/ublkd/store/store_faulty.h"
-#include "ublkd/reconcile/view/observe.h"
 #include "ublkd/reconcile/reconciler.h"
 
 /* Values of world.host.features. */
