@@ -66,8 +66,34 @@ QUOTED = [
     ("ublkd/reconcile/backing/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
     ("ublkd/reconcile/worker/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts backing")),
     ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts disk backing worker")),
-    # the manager and main put the parts together, and are the only ones that know the API
-    ("ublkd/*", ["ublkd/*/*", "api/api.h"]),
+    # the manager and main put the parts together; what else is here is one task of the manager, and sees the rooms of it
+    ("ublkd/event_loop.[ch]", ["!", "ublkd/event_loop.h"] + BASE),
+    ("ublkd/service_state.[ch]", ["!", "ublkd/service_state.h"] + BASE),
+    ("ublkd/worker_choice.[ch]", ["!", "ublkd/worker_choice.h"] + BASE),
+    ("ublkd/service_line.[ch]", ["!", "ublkd/service_line.h"] + BASE + rooms("ublkd", "host store")),
+    ("ublkd/disk_marks.[ch]", ["!", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "runtime store")),
+    ("ublkd/region_stats.[ch]", ["!", "ublkd/region_stats.h"] + BASE + rooms("ublkd", "model runtime store")),
+    ("ublkd/driver_keeper.[ch]", ["!", "ublkd/driver_keeper.h"] + BASE + rooms("ublkd", "driver host")),
+    ("ublkd/declared_devices.[ch]", ["!", "ublkd/declared_devices.h"] + BASE + rooms("ublkd", "declared host records")),
+    ("ublkd/manager_reports.[ch]", ["!", "ublkd/manager_reports.h", "ublkd/service_state.h"] + BASE + rooms("ublkd", "host store")),
+    (
+        "ublkd/runtime_guard.[ch]",
+        ["!", "ublkd/runtime_guard.h", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "host records runtime"),
+    ),
+    (
+        "ublkd/optional_parts.[ch]",
+        ["!", "ublkd/optional_parts.h", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "cgroups disks partitions"),
+    ),
+    # these two, the manager and main are the only ones that know the API
+    ("ublkd/reader_group.[ch]", ["!", "ublkd/reader_group.h", "api/api.h"] + BASE + rooms("ublkd", "config host")),
+    (
+        "ublkd/config_reload.[ch]",
+        ["!", "ublkd/config_reload.h", "ublkd/reader_group.h", "api/api.h"] + BASE + rooms("ublkd", "config host offload"),
+    ),
+    ("ublkd/manager.[ch]", ["ublkd/*/*", "api/api.h"]),
+    ("ublkd/main.c", ["ublkd/*/*"]),
+    # what systemd runs beside it
+    ("units/follow/*", BASE + ["ublkd/runtime/runtime_names.h"]),
     # the API sees what is stored, and asks who uses a disk; never who carries it out
     ("api/http/*", BASE + API_SEES),
     ("api/held/*", BASE + API_SEES + rooms("api", "http")),

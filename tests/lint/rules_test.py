@@ -18,6 +18,8 @@ GOOD = [
     ("api/api.c", '#include "api/held/wait.h"\n#include "api/resources/handlers.h"\n'),
     ("ublkctl/verbs/change/apply.c", '#include "ublkctl/client/call.h"\n#include "ublkd/values/quantity.h"\n'),
     ("ublkd/reconcile/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
+    ("ublkd/reconcile/view/path_condition.c", "#include <stdio.h>\n#include <sys/sysmacros.h>\n"),
+    ("ublkd/config_reload.c", '#include "api/api.h"\n#include "ublkd/reader_group.h"\n'),
     ("ublkd/reconcile/view/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
     ("api/resources/devices.c", 'const char *text = "usleep(3)";\n'),
     ("targets/loop/loop.c", "int r = await_sleep(io, 5);\n"),
@@ -82,6 +84,16 @@ BAD = [
     ("ublkctl/verbs/show/await.c", "sleep(1);\n", "sleeps"),
     ("ublkd/plan/plan.c", "#include <unistd.h>\n", "is pure"),
     ("ublkd/plan/attempt.c", "#  include <time.h>\n", "is pure"),
+    ("ublkd/plan/plan.c", "#include <stdio.h>\n", "is pure"),
+    ("ublkd/reconcile/view/observe.c", "#include <fcntl.h>\n", "is pure"),
+    ("ublkd/reconcile/view/observe.c", '#include "ublkd/base/file_io.h"\n', "is pure"),
+    ("ublkd/reconcile/view/turn_view.c", 'file = fopen(path, "re");\n', "is pure and calls"),
+    ("ublkd/service_state.c", '#include "ublkd/store/device_store.h"\n', "may not include"),
+    ("ublkd/disk_marks.c", '#include "ublkd/manager.h"\n', "may not include"),
+    ("ublkd/region_stats.c", '#include "api/api.h"\n', "may not include"),
+    ("ublkd/main.c", '#include "api/api.h"\n', "may not include"),
+    ("units/follow/follow.c", '#include "ublkd/runtime/runtime_dir.h"\n', "may not include"),
+    ("units/follow/follow.c", "sleep(1);\n", "sleeps"),
     ("ublkd/plan/plan.c", '#include "ublkd/base/cleanup.h"\n', "may not include"),
     ("ublkd/reconcile/view/observe.c", '#include "ublkd/kernel/ublk_uapi.h"\n', "UAPI"),
     ("api/resources/host.c", "#include <linux/ublk_cmd.h>\n", "UAPI"),
@@ -194,6 +206,13 @@ def test_a_room_with_a_circle():
     back = CIRCLE | {"r/b.c": "void b(void)\n{\n        a();\n}\n", "r/inner.h": "void b(void);\n"}
     faults = list(rules.room_has_no_circle(back))
     assert len(faults) == 1 and "r/a → r/b → r/a" in faults[0]
+
+
+def test_headers_in_a_circle():
+    texts = {"a/a.h": '#include "b/b.h"\n', "b/b.h": "#include <stdio.h>\n", "b/b.c": '#include "a/a.h"\n'}
+    assert not list(rules.headers_have_no_circle(texts))
+    faults = list(rules.headers_have_no_circle(texts | {"b/b.h": '#include "a/a.h"\n'}))
+    assert len(faults) == 1 and "a/a.h → b/b.h → a/a.h" in faults[0]
 
 
 def test_folders_in_a_circle():

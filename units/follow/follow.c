@@ -26,7 +26,7 @@
 enum {
         EXIT_USAGE = 2,
         LOOK_AGAIN_MS = 1000,
-        SENTENCE_MAX = 4096,
+        SENTENCE_SIZE = 4096,
 };
 
 struct place {
@@ -52,20 +52,16 @@ static bool is_live(const struct place *place)
 /* Print why the disk is out of service. Return the exit status. */
 static int report(const struct place *place)
 {
-        _cleanup_free_ char *sentence = NULL;
-        char path[PATH_MAX];
-        int r;
+        char path[PATH_MAX], sentence[SENTENCE_SIZE];
+        ssize_t n;
 
         mark_path(place, RUNTIME_FAILED_NAME, path);
-        r = read_whole_at(AT_FDCWD, path, SENTENCE_MAX, &sentence);
-        if (r == -ENOENT)
+        n = read_line_at(AT_FDCWD, path, sentence, sizeof(sentence));
+        if (n == -ENOENT)
                 return EXIT_SUCCESS;
-        if (r >= 0) {
-                sentence[strcspn(sentence, "\n")] = '\0';
-                make_printable(sentence);
-        }
+        make_printable(sentence);
         fprintf(stderr, "%s: %s\n", place->name,
-                r < 0 ? "The disk is not in service; 'ublkctl describe' says why." : sentence);
+                n < 0 ? "The disk is not in service; 'ublkctl describe' says why." : sentence);
         return EXIT_FAILURE;
 }
 

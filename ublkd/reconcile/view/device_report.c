@@ -2,7 +2,6 @@
 /* Reports the view of a turn to the user: a phase, a reason, and a sentence that says what happened, what
  * ublkd does next, and when. */
 #include "ublkd/reconcile/view/device_report.h"
-#include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/spec_features.h"
 
 #include "ublkd/base/sentence.h"
