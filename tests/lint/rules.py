@@ -292,6 +292,7 @@ PRIVATE_PARTS = {
     "faults": [],
     "group": [],
     "first": ["device_publish.c", "device_turn.c", "reconciler.c"],
+    "keys": [],
     "handled": ["device_turn.c", "reconciler.c"],
     "node": [],
     "openers": [],

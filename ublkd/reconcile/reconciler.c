@@ -16,6 +16,7 @@
 #include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/worker/device_worker.h"
+#include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
@@ -226,6 +227,7 @@ int reconciler_new(const struct reconciler_config *config, struct reconciler **r
         reconciler->env.config = *config;
         TAILQ_INIT(&reconciler->queue.devices);
         reconciler_devices_init(reconciler);
+        device_keys_init(reconciler);
         claim_table_init(&reconciler->claims);
         r = sd_id128_get_boot(&boot);
         if (r < 0)

@@ -2,9 +2,9 @@
 /* The backing store of a device: kept by a descriptor while its disk exists, recognised by its identity after
  * that. */
 #include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
-#include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/view/device_geometry.h"
 
 #include "ublkd/offload/close_away.h"
@@ -75,6 +75,7 @@ static void load_backing(struct managed_device *device)
                 return;
         worker_store_read(&msg, -1, &device->backing.at);
         device->backing.known = true;
+        device_keys_set_store(device, &device->backing.at);
         worker_msg_clear(&msg);
 }
 
@@ -153,20 +154,14 @@ static bool is_at(int fd, const struct worker_store *at)
                && info.stx_dev_minor == at->minor;
 }
 
-static bool is_same_place(const struct worker_store *one, const struct worker_store *other)
-{
-        return one->major == other->major && one->minor == other->minor && one->inode == other->inode
-               && one->identity.is_disk == other->identity.is_disk;
-}
-
 bool device_backing_holds(const struct device_backing *backing, const struct worker_store *store)
 {
-        return backing->held && backing->known && is_same_place(&backing->at, store);
+        return backing->held && backing->known && device_keys_same_store(&backing->at, store);
 }
 
 bool device_backing_is_served_from(const struct device_backing *backing, const struct worker_store *store)
 {
-        return store && backing->known && is_same_place(&backing->at, store);
+        return store && backing->known && device_keys_same_store(&backing->at, store);
 }
 
 static void hold(struct managed_device *device, int fd)
@@ -191,7 +186,7 @@ static void take_from_worker(struct managed_device *device)
         if (!store || store->fd < 0)
                 return;
         if (worker_proc_adopted(device->process.worker)
-                && (backing->held || (backing->known && !is_same_place(store, &backing->at))))
+                && (backing->held || (backing->known && !device_keys_same_store(store, &backing->at))))
                 return;
         fd = worker_proc_take_store(device->process.worker);
         if (!is_at(fd, store)) {
@@ -203,6 +198,7 @@ static void take_from_worker(struct managed_device *device)
         backing->at = *store;
         backing->at.fd = -1;
         backing->known = true;
+        device_keys_set_store(device, store);
         hold(device, fd);
 }
 
@@ -220,18 +216,15 @@ void device_backing_forget(struct managed_device *device)
         if (backing->held)
                 backing->fd = close_away(backing->fd);
         close_claim(backing);
+        device_keys_set_store(device, NULL);
         *backing = (struct device_backing){};
 }
 
 /* Return another device that uses a part of the same block device and relies on the claim of this one. */
 static struct managed_device *find_sharer(const struct managed_device *device)
 {
-        struct reconciler *reconciler = device->reconciler;
-
-        MANAGED_DEVICE_FOREACH (other, reconciler)
-                if (other != device && other->backing.known && !other->backing.at.claimed
-                        && !other->backing.has_claim && other->backing.at.identity.is_disk
-                        && is_same_place(&other->backing.at, &device->backing.at))
+        DEVICE_ON_STORE_FOREACH (other, device->reconciler, &device->backing.at)
+                if (other != device && !other->backing.at.claimed && !other->backing.has_claim)
                         return other;
         return NULL;
 }
@@ -474,14 +467,12 @@ int device_backing_expect(
  * it (device_claim.c). */
 static bool learn_share(struct managed_device *device, const struct worker_store *store)
 {
-        struct reconciler *reconciler = device->reconciler;
-
         if (device->backing.shares || !store->identity.is_disk)
                 return false;
-        MANAGED_DEVICE_FOREACH (sharer, reconciler) {
+        DEVICE_ON_STORE_FOREACH (sharer, device->reconciler, store) {
                 const struct device_backing *other = &sharer->backing;
 
-                if (sharer == device || !other->known || !is_same_place(&other->at, store))
+                if (sharer == device)
                         continue;
                 device->backing.shares = other->at.claimed || other->has_claim;
                 if (device->backing.shares)

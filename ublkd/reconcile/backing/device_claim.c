@@ -6,9 +6,9 @@
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_claim_lost.h"
+#include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
-#include "ublkd/reconcile/parts/reconciler_devices.h"
 
 #include "ublkd/base/sentence.h"
 #include "ublkd/runtime/claim_file.h"
@@ -146,15 +146,6 @@ static bool is_served(const struct managed_device *device)
         return device->process.worker && worker_proc_stage(device->process.worker) == WORKER_STAGE_SERVING;
 }
 
-/* Return whether ublkd itself has the lock for `other` on the store that the worker of `device` has opened: a
- * worker that serves would be named instead. */
-static bool keeps_store_of(const struct managed_device *other, const struct managed_device *device)
-{
-        const struct worker_store *store = worker_proc_store(device->process.worker);
-
-        return other != device && !is_served(other) && store && device_backing_holds(&other->backing, store);
-}
-
 enum { OTHERS_SIZE = 128 };
 
 /* Add ` or "NAME"` to the words; " or others" if there is no room for it. Return whether the name was added. */
@@ -171,16 +162,19 @@ static bool add_other(char words[static OTHERS_SIZE], const char *name)
         return true;
 }
 
-/* ublkd has the lock: it keeps the store of a disk without a worker. Several devices can lie on other ranges of
+/* ublkd itself has the lock: it keeps the store of a disk without a worker. A worker that serves would be named instead.
+ * Several devices can lie on other ranges of
  * that store; the worker does not report the locked range. */
 static void name_keeper(struct managed_device *device)
 {
-        const struct reconciler *reconciler = device->reconciler;
+        const struct worker_store *store = worker_proc_store(device->process.worker);
         const struct managed_device *keeper = NULL;
         char others[OTHERS_SIZE] = "";
 
-        MANAGED_DEVICE_FOREACH (other, reconciler) {
-                if (!keeps_store_of(other, device))
+        if (!store)
+                return;
+        DEVICE_ON_STORE_FOREACH (other, device->reconciler, store) {
+                if (other == device || is_served(other) || !device_backing_holds(&other->backing, store))
                         continue;
                 if (!keeper)
                         keeper = other;
@@ -193,7 +187,7 @@ static void name_keeper(struct managed_device *device)
 
 void device_claim_name_holder(struct managed_device *device, pid_t holder)
 {
-        const struct reconciler *reconciler = device->reconciler;
+        const struct managed_device *other;
 
         if (holder == 0)
                 return;
@@ -201,14 +195,11 @@ void device_claim_name_holder(struct managed_device *device, pid_t holder)
                 name_keeper(device);
                 return;
         }
-        MANAGED_DEVICE_FOREACH (other, reconciler) {
-                if (other != device && other->process.worker
-                        && worker_proc_pid(other->process.worker) == holder) {
-                        note_holder(device, other);
-                        return;
-                }
-        }
-        device_claim_name_lost_holder(device, holder);
+        other = device_keys_find_pid(device, holder);
+        if (other)
+                note_holder(device, other);
+        else
+                device_claim_name_lost_holder(device, holder);
 }
 
 /* Few devices have claims that are not written down yet; their next turn writes them. */

@@ -12,6 +12,7 @@
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/parts/device_handled.h"
 #include "ublkd/reconcile/disk/device_node.h"
+#include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
@@ -32,6 +33,7 @@ struct managed_device {
         struct reconciler *reconciler;
         const struct surroundings *env;
         struct device_identity id;
+        struct device_keys keys;
 
         struct device_turn turn;
         struct first_pass first;
@@ -61,7 +63,8 @@ struct managed_device {
 
 struct reconciler {
         struct surroundings env;
-        struct tree devices; /* by name; private to reconciler_devices.c */
+        struct tree devices;       /* by name; private to reconciler_devices.c */
+        struct device_index index; /* by other keys; private to device_keys.c */
         struct turn_queue queue;
         struct claim_table claims;
         struct lost_claims lost;

@@ -7,6 +7,7 @@
 #include "ublkd/reconcile/worker/device_found.h"
 #include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_launch.h"
+#include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/worker/device_price.h"
@@ -222,6 +223,12 @@ static void explain_death(struct managed_device *device, bool served)
                 device->process.died_at = worker_proc_died_at(device->process.worker);
 }
 
+void device_worker_forget(struct managed_device *device)
+{
+        device_keys_set_pid(device, 0);
+        device->process.worker = worker_proc_free(device->process.worker);
+}
+
 void device_take_death(struct managed_device *device)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
@@ -244,15 +251,10 @@ void device_take_death(struct managed_device *device)
         if (stale && device->process.request.generation > 0)
                 attempt_reset(&device->attempt); /* a later request of the user was not tried yet */
         device_group_end(device);
-        device->process.worker = worker_proc_free(device->process.worker);
+        device_worker_forget(device);
         device->process.state = silent ? WORKER_NONE : WORKER_DEAD;
         (void)runtime_dir_remove_worker(
                 device->env->config.runtime_dir, device->id.uid); /* a stale file is replaced */
-}
-
-void device_worker_forget(struct managed_device *device)
-{
-        device->process.worker = worker_proc_free(device->process.worker);
 }
 
 /* I/O waits from the moment that a disk is seen without a worker that serves it. FAIL_IO fails it instead. */
@@ -369,6 +371,7 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
 
         if (r < 0)
                 return r;
+        device_keys_set_pid(device, worker_proc_pid(device->process.worker));
         device->process.request = user_request_of(record);
         device->process.size = record->spec->options.size;
         device->process.kill_reported = device->process.hung = device->process.reported_channel = false;
@@ -380,7 +383,7 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
 
 static void forget_stranger(struct managed_device *device)
 {
-        device->process.worker = worker_proc_free(device->process.worker);
+        device_worker_forget(device);
         device->process.state = WORKER_NONE;
 }
 
@@ -419,6 +422,8 @@ void device_adopt(struct managed_device *device)
                 reconciler->env.config.worker_start, device->id.name, device->id.uid, on_worker_changed,
                 device, &device->process.worker);
 
+        if (r >= 0)
+                device_keys_set_pid(device, worker_proc_pid(device->process.worker));
         device->process.request = (struct user_request){};
         device->process.kill_reported = device->process.hung = device->process.reported_channel = false;
         device->process.state = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NONE : WORKER_UNKNOWN;
