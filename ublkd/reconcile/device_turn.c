@@ -150,7 +150,9 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                         r = device_store_set_held(store, device->id.name, manual);
         } else if (device->view.facts.want == WANT_ABSENT && record->deleting) {
                 /* an ADD_DEV that was given up may still create a disk: wait for that */
-                return due != UINT64_MAX || !device_forget(device);
+                if (due != UINT64_MAX)
+                        return true;
+                return !device_forget(device);
         } else if (device->view.facts.want == WANT_ABSENT && (held || record->recover_requested))
                 r = device_store_set_held(store, device->id.name, false);
         if (r < 0)
