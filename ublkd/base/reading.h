@@ -10,6 +10,7 @@ struct reading {
         size_t size, room;
 };
 
+/* Free what was read. */
 void reading_clear(struct reading *reading);
 
 /* Read once more from `fd`. Return 1: there may be more; 0: that was the end; -EAGAIN: a descriptor that does not block

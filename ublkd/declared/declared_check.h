@@ -30,7 +30,9 @@ enum declared_verdict {
 
 struct declared_check;
 
+/* Make a check that has asked nothing yet. The pointers of `config` outlive it. Return 0 or -ENOMEM. */
 int declared_check_new(const struct declared_check_config *config, struct declared_check **ret);
+/* Free it; `answered` is not called any more. NULL is fine. Return NULL. */
 struct declared_check *declared_check_free(struct declared_check *check);
 
 /* Check whether ublkd may remove the disk of `record` (spec NULL), or do what the change to `spec` does to it. *ret: for

@@ -16,7 +16,9 @@ struct seen_set {
         size_t size, count;
 };
 
+/* Return whether the set has the pair. */
 bool seen_set_has(const struct seen_set *set, struct seen_pair pair);
 /* Add a pair. Return 0 (also if the set has it) or -ENOMEM. */
 int seen_set_add(struct seen_set *set, struct seen_pair pair);
+/* Free what the set owns. It is empty, and can be filled again. */
 void seen_set_clear(struct seen_set *set);

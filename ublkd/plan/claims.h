@@ -17,6 +17,7 @@ struct claim_index {
 /* What one disk claims, in an index or about to be. */
 struct held_claims;
 
+/* Begin with no claims. */
 void claim_index_init(struct claim_index *index);
 
 /* Prepare `claims`, which are `owner`'s, for an index; the items of `claims` must outlive the result. Owned by

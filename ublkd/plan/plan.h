@@ -114,8 +114,10 @@ enum plan_want plan_want(const struct plan_wish *wish);
 /* Return when plan_want() changes its answer merely because time passes, or UINT64_MAX. */
 uint64_t plan_want_until(const struct plan_wish *wish);
 
+/* Return the name, for logs. */
 const char *plan_action_to_string(enum plan_action action);
 const char *plan_want_to_string(enum plan_want want);
 const char *plan_kernel_to_string(enum plan_kernel kernel);
 const char *plan_worker_to_string(enum plan_worker worker);
+/* Return the name; only the traces of tests show it. */
 const char *plan_trouble_to_string(enum plan_trouble trouble);

@@ -47,7 +47,7 @@ struct device_backend {
  * -errno with one problem: not permitted, disk full, newer database, corrupt, in use. */
 int store_sqlite_open(const char *state_dir, const struct device_backend **ret_backend, void **ret_context,
         struct problem_list *problems);
-/* Open a backend that stores nothing; for tests. */
+/* Open a backend that stores nothing. For tests and fuzzers: ublkd itself always has a database. Return 0. */
 int store_memory_open(const struct device_backend **ret_backend, void **ret_context);
 
 enum store_event_kind {

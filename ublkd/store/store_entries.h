@@ -38,6 +38,7 @@ void store_entries_init(struct store_entries *entries);
 /* Free all entries. */
 void store_entries_clear(struct store_entries *entries);
 
+/* Return how many entries there are. */
 size_t store_entries_count(const struct store_entries *entries);
 /* Return the entry called `name`, or NULL. */
 struct store_entry *store_entries_find(const struct store_entries *entries, const char *name);

@@ -37,23 +37,30 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_st
  * ublkd ends. NULL is fine. Return NULL. */
 struct worker_proc *worker_proc_free(struct worker_proc *worker);
 
+/* Return the pid of the process. It may be dead, and not reaped yet. */
 pid_t worker_proc_pid(const struct worker_proc *worker);
 /* Return the pidfd, which stays the worker's. */
 int worker_proc_pidfd(const struct worker_proc *worker);
+/* Return whether worker_proc_adopt() found it, so that it is not a child of this ublkd. */
 bool worker_proc_adopted(const struct worker_proc *worker);
+/* Return whether it lives and does not listen: see worker_proc_adopt(). */
 bool worker_proc_is_unreachable(const struct worker_proc *worker);
+/* Return how far it is. */
 enum worker_stage worker_proc_stage(const struct worker_proc *worker);
+/* Return the epoch, and the count of restarts, that it was started for: from CONFIG or HELLO. */
 uint16_t worker_proc_epoch(const struct worker_proc *worker);
-uint32_t worker_proc_restart(const struct worker_proc *worker); /* from CONFIG or HELLO */
+uint32_t worker_proc_restart(const struct worker_proc *worker);
 /* Return the version of the program, from HELLO; "" before it. Valid as long as the worker. */
 const char *worker_proc_version(const struct worker_proc *worker);
-int worker_proc_number(const struct worker_proc *worker); /* from GO or HELLO, or -1 */
+/* Return the number of its disk, from GO or HELLO; -1: none yet. */
+int worker_proc_number(const struct worker_proc *worker);
 /* Return when it was started, CLOCK_REALTIME in microseconds; 0: unknown (an adopted one reports it in its
  * HELLO, an older program never). */
 uint64_t worker_proc_started_at(const struct worker_proc *worker);
-const struct disk_params *worker_proc_params(const struct worker_proc *worker); /* NULL before PARAMS */
-const struct problem_list *worker_proc_problems(
-        const struct worker_proc *worker); /* from FAILED; may be empty */
+/* Return the parameters of its disk; NULL before PARAMS. Valid as long as the worker. */
+const struct disk_params *worker_proc_params(const struct worker_proc *worker);
+/* Return why it failed, from FAILED; may be empty. */
+const struct problem_list *worker_proc_problems(const struct worker_proc *worker);
 /* Return the process that keeps the store locked, from FAILED; 0: unknown, or that is not why it failed. */
 pid_t worker_proc_holder(const struct worker_proc *worker);
 /* Return the store that it has opened or refused; NULL before BACKING. Valid as long as the worker. */

@@ -43,8 +43,9 @@ int worker_start_user(const struct worker_start *start, int number, uint32_t *re
 /* Free the starter; the spare exits. NULL is fine. Return NULL. */
 struct worker_start *worker_start_free(struct worker_start *start);
 
+/* Return the path of the program of the workers. Valid as long as the caller keeps it: worker_start_new(). */
 const char *worker_start_program(const struct worker_start *start);
-/* Return the pid of the spare; 0: there is none. */
+/* Return the pid of the spare; 0: there is none. For tests: a spare shows nothing else of itself until it is taken. */
 pid_t worker_start_spare(const struct worker_start *start);
 
 /* Count one worker more, or (-1) one less. */

@@ -32,6 +32,7 @@ struct device_index {
         struct tree by_pid, by_place;
 };
 
+/* Begin with empty indexes. */
 void device_keys_init(struct reconciler *reconciler);
 
 /* Set the process of the worker, or remove it (0). */
