@@ -7,6 +7,8 @@
  *     0  the reconciler's queue, HTTP, timers
  * This way a decision always sees the newest facts. */
 #include "ublkd/manager.h"
+#include "ublkd/manager_internal.h"
+#include "ublkd/manager_looks.h"
 
 #include "api/api.h"
 #include "ublkd/base/file_io.h"
@@ -16,9 +18,7 @@
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/driver_keeper.h"
 #include "ublkd/event_loop.h"
-#include "ublkd/host/foreign_scan.h"
 #include "ublkd/host/served_disk.h"
-#include "ublkd/host/state_look.h"
 #include "ublkd/manager_reports.h"
 #include "ublkd/optional_parts.h"
 #include "ublkd/paths/path_watch.h"
@@ -40,39 +40,6 @@
 
 static const struct progress_places progress_places = {.sys = "/sys", .proc = "/proc"};
 
-struct manager {
-        sd_event *event;
-        struct host host;
-        struct config_reload *config_reload;
-        struct runtime_dir *runtime_dir;
-        struct runtime_guard *runtime_guard;
-        struct device_store *store;
-        struct record_keeper *record_keeper;
-        struct driver_keeper *driver_keeper;
-        struct event_writer *event_writer;
-        int events_error;                    /* -errno of the last write; 0: it worked */
-        const char *state_dir;               /* of the options */
-        struct worker_groups *worker_groups; /* NULL: it could not be opened */
-        struct worker_start *worker_start;
-        struct disk_search *disk_search;
-        struct disk_timeout *disk_timeout;
-        struct partition_scanner *partition_scanner; /* as worker_groups */
-        struct path_watches *path_watches;
-        struct fd_store *fd_store;
-        struct disk_watch *disk_watch; /* as worker_groups */
-        struct reconciler *reconciler; /* NULL until the control plane has opened or failed */
-        struct declared_devices *declared;
-        struct foreign_scan *foreign_scan;
-        struct state_look *state_look;
-        struct service_line *service_line;
-        struct disk_marks *disk_marks;
-        bool scanning, looking; /* foreign_scan or state_look works for a client */
-        struct api *api;        /* NULL until it is open */
-        bool boot_pass_done;    /* the first pass over every device is done */
-        bool reloading;         /* the service manager waits for the end of a reload */
-        char socket_path[PATH_MAX];
-};
-
 DEFINE_CLEANUP(struct manager, manager_free);
 
 static void on_events_written(void *userdata, int error)
@@ -91,49 +58,6 @@ static int open_event_writer(struct manager *manager)
                         .userdata = manager,
                 },
                 &manager->event_writer);
-}
-
-/* A client is answered when both looks are done. */
-static void answer_host(const struct manager *manager)
-{
-        if (manager->api && !manager->scanning && !manager->looking)
-                api_host_seen(manager->api);
-}
-
-static void on_foreign_seen(void *userdata)
-{
-        struct manager *manager = userdata;
-
-        manager->scanning = false;
-        (void)adoptables_join(&manager->host.adoptable, &manager->host.foreign);
-        (void)record_keeper_show_disks(manager->record_keeper, &manager->host.foreign);
-        manager_report_disks(&manager->host.foreign, manager->store);
-        answer_host(manager);
-}
-
-static int report_state(struct manager *manager, const struct state_room *room)
-{
-        return host_tell_state(&manager->host, manager->state_dir, room,
-                device_store_is_gone(manager->store) ? -ENOLINK : manager->events_error);
-}
-
-/* If there is room again, write the events first. Do not touch a database whose file system does not answer. */
-static void on_state_seen(void *userdata, const struct state_seen *seen)
-{
-        struct manager *manager = userdata;
-
-        manager->looking = false;
-        memcpy(manager->host.database, seen->sizes, sizeof(manager->host.database));
-        if (seen->database != DATABASE_NOT_SEEN)
-                device_store_set_gone(manager->store, seen->database == DATABASE_GONE);
-        if (report_state(manager, &seen->room) == 0 && seen->room.answer == STATE_ANSWERS
-                && manager->events_error < 0) {
-                event_writer_retry(manager->event_writer);
-                (void)report_state(manager, &seen->room);
-        }
-        (void)runtime_guard_report(manager->runtime_guard, &manager->host.state);
-        service_line_changed(manager->service_line);
-        answer_host(manager);
 }
 
 static void on_runtime_changed(void *userdata, bool remade)
@@ -161,35 +85,6 @@ static int open_runtime_guard(struct manager *manager)
                 &manager->runtime_guard);
 }
 
-/* List the records and scan for disks; incomplete on ENOMEM. A list that waits for its scan does not change. */
-static bool look_for_disks(struct manager *manager)
-{
-        (void)record_keeper_list(manager->record_keeper, ADOPTABLES_TOLD_MAX, &manager->host.adoptable);
-        if (foreign_scan_begin(manager->foreign_scan))
-                return true;
-        (void)adoptables_join(&manager->host.adoptable, &manager->host.foreign);
-        return false;
-}
-
-/* For the next reader of the metrics. */
-static void api_look_at_state(void *userdata)
-{
-        (void)state_look_begin(
-                ((struct manager *)userdata)->state_look); /* on failure the last look counts */
-}
-
-static bool api_look_at_host(void *userdata)
-{
-        struct manager *manager = userdata;
-        int r = state_look_begin(manager->state_look);
-
-        manager->looking = r > 0;
-        if (r < 0)
-                (void)report_state(manager, &(const struct state_room){.answer = STATE_NOT_SEEN});
-        manager->scanning = look_for_disks(manager);
-        return manager->looking || manager->scanning;
-}
-
 static int api_list_adoptable(void *userdata, struct adoptables *ret)
 {
         return record_keeper_list(((struct manager *)userdata)->record_keeper, SIZE_MAX, ret);
@@ -209,7 +104,7 @@ static void set_control(struct manager *manager, struct ublk_ctl *ctl)
         reconciler_set_control(manager->reconciler, ctl);
         foreign_scan_set_control(manager->foreign_scan, ctl);
         if (manager->boot_pass_done)
-                (void)look_for_disks(manager);
+                (void)manager_look_for_disks(manager);
 }
 
 static int on_driver_tried(void *userdata, struct ublk_ctl *ctl)
@@ -261,8 +156,8 @@ static void on_boot_pass_done(void *userdata)
                 api_boot_pass_done(manager->api);
         service_state_ready();
         declared_devices_boot_pass_done(manager->declared);
-        (void)look_for_disks(manager); /* now the disks of this ublkd are known */
-        api_look_at_state(manager);
+        (void)manager_look_for_disks(manager); /* now the disks of this ublkd are known */
+        manager_look_at_state(manager);
 }
 
 /* Read again what can change while ublkd runs. */
@@ -372,8 +267,8 @@ static int open_api(
                         .read_reach = api_read_reach,
                         .try_spec = api_try_spec,
                         .end_preflight = spec_preflight_end,
-                        .look_at_host = api_look_at_host,
-                        .look_at_state = api_look_at_state,
+                        .look_at_host = manager_look_at_host,
+                        .look_at_state = manager_look_at_state,
                         .adopt = api_adopt,
                         .list_adoptable = api_list_adoptable,
                         .is_ready = api_is_ready,
@@ -475,33 +370,6 @@ static int open_declared(struct manager *manager, const struct manager_options *
                 &manager->declared);
 }
 
-static int open_foreign_scan(struct manager *manager)
-{
-        return foreign_scan_new(
-                &(struct foreign_scan_config){
-                        .event = manager->event,
-                        .store = manager->store,
-                        .adoptable = &manager->host.adoptable,
-                        .found = &manager->host.foreign,
-                        .done = on_foreign_seen,
-                        .userdata = manager,
-                },
-                &manager->foreign_scan);
-}
-
-static int open_state_look(struct manager *manager)
-{
-        return state_look_new(
-                &(struct state_look_config){
-                        .event = manager->event,
-                        .directory = manager->state_dir,
-                        .store = manager->store,
-                        .done = on_state_seen,
-                        .userdata = manager,
-                },
-                &manager->state_look);
-}
-
 int manager_new(const struct manager_options *options, struct manager **ret, struct problem_list *problems)
 {
         _cleanup_(manager_free_pointer) struct manager *manager = calloc(1, sizeof(*manager));
@@ -538,9 +406,9 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = path_watches_new(
                         manager->event, &(struct path_watches_options){}, &manager->path_watches);
         if (r >= 0)
-                r = open_foreign_scan(manager);
+                r = manager_open_foreign_scan(manager);
         if (r >= 0)
-                r = open_state_look(manager);
+                r = manager_open_state_look(manager);
         if (r >= 0)
                 open_optional_parts(manager);
         if (r >= 0)

@@ -84,12 +84,19 @@ QUOTED = [
         "ublkd/optional_parts.[ch]",
         ["!", "ublkd/optional_parts.h", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "cgroups disks partitions"),
     ),
-    # these two, the manager and main are the only ones that know the API
+    # these, the manager and main are the only ones that know the API
     ("ublkd/reader_group.[ch]", ["!", "ublkd/reader_group.h", "api/api.h"] + BASE + rooms("ublkd", "config host")),
     (
         "ublkd/config_reload.[ch]",
         ["!", "ublkd/config_reload.h", "ublkd/reader_group.h", "api/api.h"] + BASE + rooms("ublkd", "config host offload"),
     ),
+    (
+        "ublkd/manager_looks.[ch]",
+        ["!"]
+        + [f"ublkd/{name}.h" for name in "manager_internal manager_looks manager_reports runtime_guard service_line".split()]
+        + BASE + rooms("ublkd", "host records store") + ["api/api.h"],
+    ),
+    ("ublkd/manager_internal.h", ["ublkd/*/*"]),
     ("ublkd/manager.[ch]", ["ublkd/*/*", "api/api.h"]),
     ("ublkd/main.c", ["ublkd/*/*"]),
     # what systemd runs beside it
