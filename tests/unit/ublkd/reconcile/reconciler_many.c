@@ -7,8 +7,12 @@
 #include "ublkd/reconcile/reconciler_events.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-enum { PAGE = 100, NAME_SIZE = 32 };
+enum { PAGE = 100, NAME_SIZE = 32, OTHER_PID = 1 };
+
+static unsigned failing; /* the device that a refusal has left; 0: none */
 
 const char *many_operation_to_string(enum many_operation operation)
 {
@@ -20,6 +24,9 @@ const char *many_operation_to_string(enum many_operation operation)
                 [MANY_PAGE] = "page",
                 [MANY_ADD] = "add",
                 [MANY_REMOVE] = "remove",
+                [MANY_LOST] = "lost",
+                [MANY_LOCKED] = "locked",
+                [MANY_KEPT] = "kept",
         };
 
         return words[operation];
@@ -53,31 +60,49 @@ static void put(struct world *world, unsigned i)
         world_put_loop(world, name_of(i, name), "");
 }
 
-/* Run the loop until only timers are left. */
-void many_settle(struct world *world)
+static void run_loop(struct world *world)
 {
         while (sd_event_run(world->event, 0) > 0 || fake_ctl_answer()) {}
 }
 
-static void open_worker(struct fake_worker *worker)
+static void open_worker(struct fake_worker *worker, unsigned i)
 {
-        static unsigned opened;
         char key[NAME_SIZE];
 
-        snprintf(key, sizeof(key), "file:8:1:%u", opened++);
+        snprintf(key, sizeof(key), "file:8:1:%u", i);
         fake_worker_open(worker, key);
+}
+
+/* Its store is a block device: of each there is one, and other devices may have parts of it. */
+static void give_disk(struct fake_worker *worker)
+{
+        fake_worker_disk(worker, "wwid:a", memfd_create("disk", MFD_CLOEXEC), true);
+}
+
+static void refuse_disk(struct fake_worker *worker)
+{
+        give_disk(worker);
+        worker->store.fd = close_fd(worker->store.fd);
 }
 
 static bool worker_is_there(const struct world *world _unused_, const char *name)
 {
         const struct fake_worker *newest = TAILQ_LAST(&fake_workers, fake_workers);
 
-        return newest && strcmp(newest->name, name) == 0;
+        return newest && !newest->dead && strcmp(newest->name, name) == 0;
 }
 
 static bool worker_has_a_number(const struct world *world _unused_, const char *name _unused_)
 {
         return TAILQ_LAST(&fake_workers, fake_workers)->number >= 0;
+}
+
+static bool is_refused(const struct world *world, const char *name)
+{
+        const struct event_log *log = device_store_events(world->store);
+        const struct device_event *newest = event_log_at(log, event_log_count(log) - 1);
+
+        return newest->reason == REASON_BACKING_IN_USE && strcmp(newest->device, name) == 0;
 }
 
 static bool is_live(const struct world *world, const char *name)
@@ -105,13 +130,15 @@ static void run_until(
         CHECK(done(world, name));
 }
 
-static void add(struct world *world, unsigned i)
+static void add(struct world *world, unsigned i, bool on_disk)
 {
         char name[NAME_SIZE];
 
         put(world, i);
         run_until(world, worker_is_there, name_of(i, name));
-        open_worker(TAILQ_LAST(&fake_workers, fake_workers));
+        if (on_disk)
+                give_disk(TAILQ_LAST(&fake_workers, fake_workers));
+        open_worker(TAILQ_LAST(&fake_workers, fake_workers), i);
         run_until(world, worker_has_a_number, name);
         fake_worker_ready(TAILQ_LAST(&fake_workers, fake_workers));
         run_until(world, is_live, name);
@@ -125,8 +152,8 @@ void many_begin(struct world *world, unsigned count)
         log_set_level(LOG_ERR);
         world_new(world);
         for (unsigned i = 0; i < count; i++) {
-                add(world, i);
-                many_settle(world);
+                add(world, i, false);
+                run_loop(world);
                 CHECK_INT(world_phase(world, name_of(i, name)), PHASE_LIVE);
         }
 }
@@ -137,6 +164,27 @@ static void remove_one(struct world *world, unsigned i)
 
         CHECK_INT(device_store_request_delete(world->store, name_of(i, name), false), 0);
         run_until(world, is_gone, name);
+}
+
+static void refuse(struct world *world, unsigned i, pid_t holder)
+{
+        char name[NAME_SIZE];
+
+        fake_worker_find_locked(
+                TAILQ_LAST(&fake_workers, fake_workers), holder, "The block device is in use.");
+        run_until(world, is_refused, name_of(i, name));
+}
+
+static void recover(struct world *world, unsigned i)
+{
+        char name[NAME_SIZE];
+
+        fake_worker_die(TAILQ_LAST(&fake_workers, fake_workers));
+        run_until(world, worker_is_there, name_of(i, name));
+        open_worker(TAILQ_LAST(&fake_workers, fake_workers), i);
+        run_until(world, worker_has_a_number, name);
+        fake_worker_ready(TAILQ_LAST(&fake_workers, fake_workers));
+        run_until(world, is_live, name);
 }
 
 /* In the order of handle_device_list(). */
@@ -155,9 +203,15 @@ void many_prepare(struct world *world, enum many_operation operation, unsigned c
         (void)name_of(device_of(count, round), name);
         if (operation == MANY_TURN)
                 CHECK_INT(device_store_try_again(world->store, name), 0);
-        if (operation == MANY_REMOVE) {
-                add(world, count + round);
-                many_settle(world);
+        if (operation == MANY_REMOVE || operation == MANY_LOST) {
+                add(world, count + round, operation == MANY_REMOVE);
+                run_loop(world);
+        }
+        if (operation == MANY_LOCKED || operation == MANY_KEPT) {
+                failing = count + round;
+                put(world, failing);
+                run_until(world, worker_is_there, name_of(failing, name));
+                refuse_disk(TAILQ_LAST(&fake_workers, fake_workers));
         }
 }
 
@@ -178,7 +232,35 @@ void many_measured(struct world *world, enum many_operation operation, unsigned 
         else if (operation == MANY_PAGE)
                 page(world, name_of((count - PAGE) / 2, name));
         else if (operation == MANY_ADD)
-                add(world, count + round);
+                add(world, count + round, true);
         else if (operation == MANY_REMOVE)
                 remove_one(world, count + round);
+        else if (operation == MANY_LOST)
+                recover(world, count + round);
+        else if (operation == MANY_LOCKED)
+                refuse(world, count + round, OTHER_PID);
+        else if (operation == MANY_KEPT)
+                refuse(world, count + round, getpid());
+}
+
+static bool is_gone_or_tries(const struct world *world, const char *name)
+{
+        return !world_record(world, name) || worker_is_there(world, name);
+}
+
+void many_settle(struct world *world)
+{
+        char name[NAME_SIZE];
+
+        run_loop(world);
+        if (failing == 0)
+                return;
+        CHECK_INT(device_store_request_delete(world->store, name_of(failing, name), false), 0);
+        run_until(world, is_gone_or_tries, name);
+        if (world_record(world, name)) { /* ublkd has killed the worker of another try */
+                fake_worker_die(TAILQ_LAST(&fake_workers, fake_workers));
+                run_until(world, is_gone, name);
+        }
+        failing = 0;
+        run_loop(world);
 }

@@ -13,6 +13,9 @@ enum many_operation {
         MANY_PAGE,        /* the records of a page of GET /devices, 100 at most */
         MANY_ADD,         /* one more device, from its put until it is live */
         MANY_REMOVE,      /* that device, from the request until its record is gone */
+        MANY_LOST,        /* the worker of one device dies: until another one serves the disk */
+        MANY_LOCKED, /* the disk of one more device is in use by another process: until that is reported */
+        MANY_KEPT,   /* the same by ublkd itself */
         _MANY_MAX
 };
 
@@ -22,7 +25,7 @@ const char *many_operation_to_string(enum many_operation operation);
 void many_begin(struct world *world, unsigned count);
 /* Prepare the `round`th many_measured() of this operation. */
 void many_prepare(struct world *world, enum many_operation operation, unsigned count, unsigned round);
-/* Run the operation. */
+/* Run the operation. What it leaves is removed by many_settle(). */
 void many_measured(struct world *world, enum many_operation operation, unsigned count, unsigned round);
-/* Run the loop until all its effects are done. */
+/* Run the loop until all its effects are done, and remove the devices that failed. */
 void many_settle(struct world *world);
