@@ -123,7 +123,7 @@ static enum exit_status refuse_store(struct worker *worker)
         return fail_locked(worker, &problems, holder);
 }
 
-/* The administrator hears of it once: a reader may see the disk in the middle of a change, and harms nothing.
+/* The administrator learns of it once: a reader may see the disk in the middle of a change, and harms nothing.
  */
 static void report_readers(struct worker *worker)
 {

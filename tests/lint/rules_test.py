@@ -121,6 +121,8 @@ BAD = [
     ("api/http/access.c", "r = getpwuid_r(uid, &user);\n", "name service"),
     ("ublkd/base/log.c", "/* Nobody is there. */\n", "name the actor"),
     ("ublkd/driver/ublk_ctl.c", "/* The supervisor is told. */\n", "name the actor"),
+    ("ublkd/plan/plan.c", "/* The kernel hears of it. */\n", "name the actor"),
+    ("tests/unit/ublkd/plan/plan_test.c", "static void test_a_size_is_believed(void);\n", "name the actor"),
     ("tests/unit/ublkd/plan/plan_test.c", "static void test_nobody_is_there(void);\n", "name the actor"),
     ("ublkd/base/tree.h", "/* Frees a tree. */\nvoid tree_clear(struct tree *tree);\n", 'says "Frees" above'),
     ("ublkd/base/tree.h", "/*\n * Is called\n * last. */\nstatic inline int f(int x)\n{\n}\n", 'says "Is" above'),

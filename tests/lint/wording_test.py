@@ -9,7 +9,7 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("tests/api", "tests/kernel", "tests/packages")
+FOLDERS = ("tests/api", "tests/ctl", "tests/kernel", "tests/packages")
 
 # Test: why its words matter.
 ABOUT_WORDS = {

@@ -29,7 +29,7 @@ def dpkg(*arguments, check=True):
 
 
 def status_of_package():
-    """installed, config-files (removed), not-installed, or nothing: dpkg has never heard of it."""
+    """installed, config-files (removed), not-installed, or nothing: dpkg does not know it."""
     return run("dpkg-query", "-W", "-f", "${db:Status-Status}", "ublkd", check=False).stdout.partition("dpkg-query:")[0]
 
 

@@ -112,7 +112,7 @@ int __wrap_ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request
 
 /* ---- there ---- */
 
-/* For whom, which the driver does not hear of BEGIN_RECOVERY: the worker that ublkd has. */
+/* For whom, which the driver does not learn BEGIN_RECOVERY: the worker that ublkd has. */
 static int current_worker(const struct world *world)
 {
         for (int i = world->process_count - 1; i >= 0; i--)

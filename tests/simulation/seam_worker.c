@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What ublkd's worker_proc.c asks of a simulated worker process and hears of it, and the rules of what ublkd may
+/* What ublkd's worker_proc.c asks of a simulated worker process and learns of it, and the rules of what ublkd may
  * ask. */
 #include "sim.h"
 
@@ -163,7 +163,7 @@ static void say_backing(struct world *world, int index, bool refused)
         struct worker_store store = {.major = 8, .minor = 1, .inode = 100 + (uint64_t)process->store};
         struct worker_msg msg;
 
-        if (!stand_in_is_heard(index)
+        if (!stand_in_is_read(index)
                 || (process->given != NO_STORE && !worker_proc_adopted(process->stand_in.proc)))
                 return;
         store_identity_of(world, process->known_as, &store.identity);
@@ -226,7 +226,7 @@ static void say_grown(struct world *world, int index, unsigned size, bool refuse
         problem_list_clear(&msg.grown.problems);
 }
 
-void seam_worker_hears(
+void seam_worker_receives(
         struct world *world, int index, enum message message, enum process_stage stage, unsigned value)
 {
         if (!ublkd_acts(world))

@@ -153,7 +153,7 @@ struct process {
         int store;    /* that it has opened */
         int known_as; /* whose identity it tells: of what it was given, that which was expected */
         unsigned attach_tries;
-        uint64_t heard_until;            /* messages to it arrive in order */
+        uint64_t received_until;         /* messages to it arrive in order */
         uint64_t said_until;             /* messages from it as well */
         struct worker_stand_in stand_in; /* with which the ublkd of `connection` knows it */
 };
@@ -393,7 +393,8 @@ void kernel_close_block_device(struct world *world, int number, unsigned instanc
 /* Starts a copy of `process`. Its index, or NO_PROCESS. */
 int process_spawn(struct world *world, const struct process *process);
 void process_step(struct world *world, int index);
-void process_hear(struct world *world, int index, enum message message, unsigned value, unsigned incarnation);
+void process_receive(
+        struct world *world, int index, enum message message, unsigned value, unsigned incarnation);
 void process_send(struct world *world, int index, enum message message, unsigned value, unsigned incarnation);
 void process_kill(struct world *world, int index, const char *why);
 void process_queues_taken(struct world *world, int index);
@@ -435,7 +436,7 @@ void seam_ctl_result(struct world *world, const struct command *command);
 void seam_ctl_released(struct world *world, int number);
 
 /* seam_worker.c */
-void seam_worker_hears(
+void seam_worker_receives(
         struct world *world, int index, enum message message, enum process_stage stage, unsigned value);
 void seam_worker_dies(struct world *world, int index);
 

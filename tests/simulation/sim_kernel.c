@@ -150,7 +150,7 @@ int kernel_delete(struct world *world, int number)
 }
 
 /* The worker of a live disk answers what it has in hand, and leaves once all its tags are taken back. Those
- * of requests that it had in hand are not, and a queue that is full hears nothing at all: call again. */
+ * of requests that it had in hand are not, and a queue that is full receives nothing at all: call again. */
 static int quiesce(struct world *world, struct kernel_disk *disk)
 {
         int r = kernel_disk_check_quiesce(disk);

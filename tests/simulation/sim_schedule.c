@@ -265,12 +265,12 @@ static void happen(struct world *world, const struct event *event)
                         process_step(world, event->a);
                 break;
         case EVENT_TO_PROCESS:
-                process_hear(
+                process_receive(
                         world, event->a, (enum message)(event->b & 0xf), (unsigned)event->b >> 8, event->c);
                 break;
         case EVENT_TO_UBLKD:
                 if (world->ublkd.alive && world->ublkd.incarnation == event->c)
-                        seam_worker_hears(world, event->a, (enum message)(event->b & 0xf),
+                        seam_worker_receives(world, event->a, (enum message)(event->b & 0xf),
                                 (enum process_stage)(event->b >> 4 & 0xf), (unsigned)event->b >> 8);
                 break;
         case EVENT_DEATH_SEEN:

@@ -36,7 +36,7 @@ int process_spawn(struct world *world, const struct process *process)
         return index;
 }
 
-/* ---- what it says, and hears ---- */
+/* ---- what it sends, and receives ---- */
 
 static uint64_t travel_time(struct world *world)
 {
@@ -50,7 +50,7 @@ void process_send(struct world *world, int index, enum message message, unsigned
         bool down = message >= MESSAGE_GO;
         /* a new connection is another descriptor, and may be read before what is left in the old one */
         bool ordered = message != MESSAGE_CONNECT;
-        uint64_t *last = down ? &process->heard_until : &process->said_until;
+        uint64_t *last = down ? &process->received_until : &process->said_until;
         uint64_t time = world->now + travel_time(world);
 
         if (ordered && time <= *last)
@@ -270,7 +270,8 @@ static void greet(struct world *world, int index, unsigned incarnation)
                 say(world, index, MESSAGE_READY, 0);
 }
 
-void process_hear(struct world *world, int index, enum message message, unsigned value, unsigned incarnation)
+void process_receive(
+        struct world *world, int index, enum message message, unsigned value, unsigned incarnation)
 {
         struct process *process = &world->processes[index];
 

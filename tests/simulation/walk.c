@@ -139,7 +139,7 @@ static const char *broken_rule(const struct plan_facts *f, enum plan_action acti
                                ? NULL
                                : "a worker that is to be replaced may finish, and is killed once it is stuck";
         if (f->want == WANT_EXTENDED && is_served(f))
-                return action == ACTION_EXTEND_WORKER ? NULL : "the worker hears of a new size first";
+                return action == ACTION_EXTEND_WORKER ? NULL : "the worker learns a new size first";
         if (f->want == WANT_GROWN && is_served(f))
                 return action == ACTION_GROW_DISK ? NULL : "a disk whose worker can serve more grows";
         if (action == ACTION_EXTEND_WORKER || action == ACTION_GROW_DISK)

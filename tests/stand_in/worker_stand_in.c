@@ -162,7 +162,7 @@ static void wake(int index, struct worker_msg *msg, int fd)
         (void)worker->message(NULL, FIRST_CHANNEL + index, EPOLLIN, worker->proc);
 }
 
-bool stand_in_is_heard(int index)
+bool stand_in_is_read(int index)
 {
         const struct worker_stand_in *worker = worker_stand_in_at(index);
 
@@ -182,7 +182,7 @@ void stand_in_says(int index, const struct worker_msg *msg, int fd)
 {
         struct worker_msg copy;
 
-        if (!stand_in_is_heard(index)) {
+        if (!stand_in_is_read(index)) {
                 close_away(fd);
                 return;
         }
@@ -192,7 +192,7 @@ void stand_in_says(int index, const struct worker_msg *msg, int fd)
 
 void stand_in_leaves(int index)
 {
-        if (stand_in_is_heard(index))
+        if (stand_in_is_read(index))
                 wake(index, NULL, -1);
 }
 

@@ -52,4 +52,4 @@ void stand_in_leaves(int index);
 /* Be seen dead. */
 void stand_in_dies(int index);
 /* Return whether the supervisor reads the channel. */
-bool stand_in_is_heard(int index);
+bool stand_in_is_read(int index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hears when udev has gone through its rules for a disk of the ublk driver. It gives every new one to
+/* Notices when udev has gone through its rules for a disk of the ublk driver. It gives every new one to
  * root:disk in its own time, and where the rule in units/ is not installed, or knows another runtime
  * directory than ours, no other program corrects that. Without udev there is no news, and none is needed. */
 #pragma once

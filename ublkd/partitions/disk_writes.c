@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hears when a program closes a disk that it had open for writing.
+/* Notices when a program closes a disk that it had open for writing.
  *
  * A watch reports one close, and ends: a program that opens and closes its disk in a loop costs as much as one that does
  * so once, and cannot fill the queue of events, which all disks share. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hears when a program closes a disk that it had open for writing: it may have written a partition table. The kernel
+/* Notices when a program closes a disk that it had open for writing: it may have written a partition table. The kernel
  * tells that of a node, to everybody who asks (inotify); udev need not run. */
 #pragma once
 

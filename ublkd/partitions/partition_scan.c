@@ -160,7 +160,7 @@ static void run(struct partition_scan *scan, enum scan_stage stage)
                 fail(scan, r);
 }
 
-/* The header is ours. Of the rest only its size and its result are believed, and those must agree. Return 0 or
+/* The header is ours. Of the rest only its size and its result are taken, and those must agree. Return 0 or
  * -errno. */
 static int take_table(struct partition_scan *scan, const char *answer, size_t size)
 {

@@ -26,7 +26,7 @@ enum {
         /* A worker that was killed for what it sent may have been taken over by what it reads. Its successor
          * serves the same store and reads the same requests: it is trusted again after a longer time. */
         TRUSTED = 10 * 60 * 1000 * 1000,
-        /* How long a command that was given up is believed to be able to take effect. */
+        /* How long a command that was given up may still take effect. */
         UNSURE_LIMIT = 60 * 1000 * 1000,
         /* A command cannot be sent before an earlier one is out of the way: each time that this passes counts
          * as a try, so that the ways out (STOP_WORKER) are taken as if it had been sent and hung. */

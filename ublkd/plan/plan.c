@@ -3,7 +3,7 @@
  *
  * Read it from the top: the first row that matches wins, and a column that a row does not name matches
  * anything. Four thoughts carry it:
- *  - Worker first, device second: the kernel hears of a disk only when its backend is open, and a disk is
+ *  - Worker first, device second: the kernel learns of a disk only when its backend is open, and a disk is
  *    deleted only when no worker has it open.
  *  - A disk is stopped before it is deleted, always: DEL_DEV stops inside a lock of the whole machine, and
  * one stuck disk would freeze all others.

@@ -164,10 +164,10 @@ enum progress progress_judge(
         struct progress_memory *memory, const struct progress_look *look, uint64_t patience)
 {
         enum progress result = judge_all(memory, look, patience);
-        bool believed = result == PROGRESS_MADE || memory->doubted;
+        bool confirmed = result == PROGRESS_MADE || memory->doubted;
 
         memory->doubted = result != PROGRESS_MADE;
-        return believed ? result : PROGRESS_UNSURE;
+        return confirmed ? result : PROGRESS_UNSURE;
 }
 
 static uint64_t pause_of(uint64_t patience)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One worker process: how it is started or found again, who hears of its messages, how its end is seen.
+/* One worker process: how it is started or found again, who receives its messages, how its end is seen.
  *
  * Two event sources feed one object: the channel (priority -20) and the pidfd (-10), so that what a worker
  * said before it died is read before its death; when the death is seen the channel is emptied first all the

@@ -139,7 +139,7 @@ static void forget_spare(struct worker_start *start)
         start->spare.log = worker_log_free(start->spare.log);
 }
 
-static void let_go(struct worker_start *start)
+static void dismiss_spare(struct worker_start *start)
 {
         start->state = SPARE_LEAVING;
         start->spare.channel = close_fd(start->spare.channel);
@@ -187,7 +187,7 @@ static int on_calm(sd_event_source *source _unused_, uint64_t usec _unused_, voi
         struct worker_start *start = userdata;
 
         if (start->state == SPARE_WAITS && (start->workers == 0 || !is_current(start)))
-                let_go(start);
+                dismiss_spare(start);
         if (start->state == SPARE_NONE && start->workers > 0 && start_spare(start) < 0) {
                 start->failures++; /* the next worker has the same trouble, and its device says so */
                 plan_spare(start);
@@ -202,7 +202,7 @@ static int take_spare(struct worker_start *start, const struct worker_msg *confi
         int r;
 
         if (start->state == SPARE_WAITS && !is_current(start))
-                let_go(start);
+                dismiss_spare(start);
         if (start->state != SPARE_WAITS)
                 return -EPIPE;
         r = worker_msg_send_fds(start->spare.channel, config, fds);

@@ -3,7 +3,7 @@
  * OFD lock (F_OFD_SETLK) on the very bytes that the disk lies in, for writing, or shared where the disk is
  * read-only. So disks may lie side by side in one file, a hard link or a bind mount hides nothing, and QEMU
  * (which locks bytes of the image from 100 on, block/file-posix.c) and who locks whole files are kept off
- * and heard as well. A read-only disk leaves QEMU's bytes alone: images that only are read are shared.
+ * and noticed as well. A read-only disk leaves QEMU's bytes alone: images that only are read are shared.
  *
  * The lock belongs to the open file, and ends with its last reference. The rings hold one, until their last
  * request is finished; where nothing of a process outlives it (ublk_queue.c), its descriptors do: as long as

@@ -67,7 +67,7 @@ int sandbox_leave_files(void)
 #endif
         if (unshare(CLONE_NEWNS) < 0)
                 return -errno;
-        /* A slave still hears of what the host unmounts: if the next steps fail, it at least keeps nothing
+        /* A slave still learns of what the host unmounts: if the next steps fail, it at least keeps nothing
          * alive. */
         if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
                 return -errno;

@@ -41,19 +41,19 @@ static inline const char *fake_service_manager_take(int fd)
 }
 
 /* Reads all messages. Whether one that contains `first` comes before one that contains `then`. */
-static inline bool fake_service_manager_heard_in_order(int fd, const char *first, const char *then)
+static inline bool fake_service_manager_received_in_order(int fd, const char *first, const char *then)
 {
-        bool heard_first = false, in_order = false;
+        bool has_first = false, in_order = false;
 
         for (const char *text = fake_service_manager_take(fd); *text; text = fake_service_manager_take(fd)) {
-                heard_first = heard_first || strstr(text, first);
-                in_order = in_order || (heard_first && strstr(text, then));
+                has_first = has_first || strstr(text, first);
+                in_order = in_order || (has_first && strstr(text, then));
         }
         return in_order;
 }
 
 /* Reads all messages. Returns how many of them contain both texts. */
-static inline int fake_service_manager_heard(int fd, const char *one, const char *other)
+static inline int fake_service_manager_received(int fd, const char *one, const char *other)
 {
         int count = 0;
 

@@ -381,7 +381,7 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
         return 0;
 }
 
-static void forget_stranger(struct managed_device *device)
+static void drop_stranger(struct managed_device *device)
 {
         device_worker_forget(device);
         device->process.state = WORKER_NONE;
@@ -403,7 +403,7 @@ bool device_end_unreachable(struct managed_device *device)
         else if (server == worker_proc_pid(worker))
                 worker_proc_refuse(worker, "it does not listen at its socket");
         else
-                forget_stranger(device);
+                drop_stranger(device);
         return true;
 }
 

@@ -30,7 +30,7 @@ static void greet(enum ctl_step step, int result)
         (void)!send(PROC_SPAWN_FIRST_FD, &greeting, sizeof(greeting), MSG_NOSIGNAL);
 }
 
-static bool hear(struct ctl_request *ret)
+static bool receive(struct ctl_request *ret)
 {
         return recv(PROC_SPAWN_FIRST_FD, ret, sizeof(*ret), 0) == sizeof(*ret);
 }
@@ -148,7 +148,7 @@ static void play_kernel(void)
         bool answering = false;
 
         greet(CTL_STEP_READY, 0);
-        while (hear(&request)) {
+        while (receive(&request)) {
                 union ctl_payload payload = request.payload;
 
                 if (request.number == NUMBER_HANGS)
@@ -220,7 +220,7 @@ static void play_dying(void)
         struct ctl_request request;
 
         greet(CTL_STEP_READY, 0);
-        (void)hear(&request);
+        (void)receive(&request);
 }
 
 static void play_refused(void)

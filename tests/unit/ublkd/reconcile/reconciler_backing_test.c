@@ -475,18 +475,18 @@ static void an_inherited_claim_is_kept_by_the_service_manager(void)
         bring_up_part(&world, "high", 2 << 20, store, false);
         snprintf(name, sizeof(name), "FDNAME=store-claim-%s\n", world_record(&world, "high")->uid);
         snprintf(other, sizeof(other), "FDNAME=store-claim-%s", world_record(&world, "high")->uid);
-        CHECK_INT(fake_service_manager_heard(manager, "FDSTORE=1", name), 0);
+        CHECK_INT(fake_service_manager_received(manager, "FDSTORE=1", name), 0);
         snprintf(low, sizeof(low), "FDSTOREREMOVE=1\nFDNAME=store-%s-%u", world_record(&world, "low")->uid,
                 world_record(&world, "low")->epoch);
         CHECK_INT(device_store_request_delete(world.store, "low", true), 0);
         world_settle(&world, 50);
         CHECK(!device_store_get(world.store, "low"));
         /* systemd ignores an open file that it keeps already (service.c, service_add_fd_store). */
-        CHECK(fake_service_manager_heard_in_order(manager, low, name));
+        CHECK(fake_service_manager_received_in_order(manager, low, name));
         CHECK_INT(device_store_request_delete(world.store, "high", true), 0);
         world_settle(&world, 50);
         CHECK(!device_store_get(world.store, "high"));
-        CHECK_INT(fake_service_manager_heard(manager, "FDSTOREREMOVE=1", other), 1);
+        CHECK_INT(fake_service_manager_received(manager, "FDSTOREREMOVE=1", other), 1);
         world_stop_reconciler(&world);
         world.fd_store = fd_store_free(world.fd_store);
         world_free(&world);
@@ -514,7 +514,7 @@ static void look_at_removal(void *userdata, const struct store_event *event)
         look->removed = true;
         look->has_claim = claim_file_read(look->world->dir, event->uid, &claims) >= 0;
         look->has_backing = runtime_dir_read(look->world->dir, event->uid, RUNTIME_BACKING, &text) >= 0;
-        look->released = fake_service_manager_heard(look->manager, "FDSTOREREMOVE=1", name) > 0;
+        look->released = fake_service_manager_received(look->manager, "FDSTOREREMOVE=1", name) > 0;
 }
 
 /* ublkd dies while it looks for a number, and its worker with it: claim, backing file and the descriptor of the
@@ -547,7 +547,7 @@ static void nothing_of_a_device_outlives_its_record(void)
         CHECK_INT(fd_store_new(&world.fd_store), 0);
         world_start_reconciler(&world);
         lose_a_device_without_a_number(&world, store);
-        CHECK(fake_service_manager_heard(manager, "FDSTORE=1", "FDNAME=store-") > 0);
+        CHECK(fake_service_manager_received(manager, "FDSTORE=1", "FDNAME=store-") > 0);
         CHECK_INT(device_store_subscribe(world.store, look_at_removal, &look), 0);
         world_start_reconciler(&world);
         reconciler_set_control(world.reconciler, NULL); /* the driver does not answer yet */

@@ -321,7 +321,7 @@ static void check_death_of_grown(struct watch *watch, const char *name, const ch
 }
 
 /* A size that was not asked for would go to the kernel, past the claim on the backing store. */
-static void test_growth_is_believed_only_as_asked(struct watch *watch)
+static void test_growth_counts_only_as_asked(struct watch *watch)
 {
         watch_check_death(watch, "growing-unasked", "was killed by ublkd: it sent GROWN without a GROW");
         check_death_of_grown(watch, "growing-twice", "was killed by ublkd: it sent GROWN without a GROW");
@@ -489,7 +489,7 @@ static void run_tests(struct watch *watch)
         test_a_worker_that_closed_its_socket_is_found(watch);
         test_a_worker_whose_socket_was_removed_is_not_looked_for(watch);
         test_adoption_does_not_kill_a_process_with_the_pid_of_a_dead_worker(watch);
-        test_growth_is_believed_only_as_asked(watch);
+        test_growth_counts_only_as_asked(watch);
         test_a_worker_that_is_refused_dies_of_that(watch);
         test_a_flood_costs_a_bounded_share_and_ends(watch);
         test_messages_that_come_too_often_or_are_too_long(watch);

@@ -89,8 +89,8 @@ static void test_shared(void)
                 CHECK(within(counts[i], 2500, 3));
 }
 
-/* A bucket that claims to be in debt for years, by a mistake or under another limit, is soon believed no
- * more. */
+/* A bucket that claims to be in debt for years, by a mistake or under another limit, no longer
+ * counts soon. */
 static void test_debt_is_bounded(void)
 {
         struct token_rate rate = token_rate(100, 10, 1, 2);
