@@ -558,7 +558,7 @@ int main(int argc, char **argv)
                 .chan = {.connection = -1, .listener = -1},
                 .number = -1,
                 .disk = {.device.store = {.given = -1, .kept = -1}},
-                .walls.network = -1,
+                .walls = {.network = -1, .files = -1},
                 .node_folder = -1,
                 .node = -1,
         };

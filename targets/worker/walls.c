@@ -8,7 +8,7 @@
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/log.h"
 
-/* The reports of a sanitizer need paths, calls, and the sight of the memory: under it those walls are missing. */
+/* The reports of a sanitizer need paths, /proc, calls, and the sight of the memory: under it those walls are missing. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { SANITIZED = true };
 #else
@@ -27,6 +27,7 @@ void walls_begin(struct walls *walls)
 {
         note(walls, "no new privileges", sandbox_begin());
         note(walls, "namespaces of its own", sandbox_leave_host(&walls->network));
+        walls->files = SANITIZED ? -1 : sandbox_make_empty_namespace(); /* if it fails, it is made later */
 }
 
 /* The walls that come later leave out what `connects` says. */
@@ -40,7 +41,9 @@ void walls_fit_target(struct walls *walls, unsigned needs)
 
 void walls_leave_files(struct walls *walls)
 {
-        note(walls, "an empty root directory", sandbox_leave_files());
+        if (!SANITIZED)
+                note(walls, "an empty root directory", sandbox_leave_files(walls->files));
+        walls->files = close_fd(walls->files);
 }
 
 void walls_close_access(struct walls *walls)

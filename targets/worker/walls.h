@@ -14,6 +14,7 @@ struct walls {
         bool best_effort; /* serve with the walls that there are; set before any other */
         uint32_t user;    /* uid and gid to serve with; 0: those that it has */
         int network;      /* the way back to that of the host, until the target is known; or -errno */
+        int files;        /* an empty mount namespace, until the store is open; or negative */
         bool connects;    /* the target needs the network */
         int error;        /* -errno of the first that is missing; 0: none is */
         const char *missing;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -57,16 +58,12 @@ int sandbox_keep_network(int network)
         return setns(network, CLONE_NEWNET) < 0 ? -errno : 0;
 }
 
-int sandbox_leave_files(void)
+/* Empty the mount namespace of the calling thread, which no other process is in. */
+static int unmount_all(void)
 {
         /* Any directory that is always there; what is mounted on it here is seen nowhere else. */
         static const char *const place = "/dev";
 
-#if defined(__SANITIZE_ADDRESS__)
-        return 0; /* its report of leaks at exit needs /proc */
-#endif
-        if (unshare(CLONE_NEWNS) < 0)
-                return -errno;
         /* A slave still learns of what the host unmounts: if the next steps fail, it at least keeps nothing
          * alive. */
         if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
@@ -83,6 +80,51 @@ int sandbox_leave_files(void)
                        NULL) < 0
                        ? -errno
                        : 0;
+}
+
+/* A thread can have a mount namespace, a root and a current directory of its own. Writes the descriptor or -errno. */
+static void *make_empty(void *result)
+{
+        _cleanup_close_ int fd = -1;
+        int *const ret = result;
+
+        *ret = -EINVAL;
+        if (unshare(CLONE_FS | CLONE_NEWNS) == 0)
+                fd = open("/proc/thread-self/ns/mnt", O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                *ret = -errno;
+        else
+                *ret = unmount_all();
+        if (*ret == 0)
+                *ret = TAKE_FD(fd);
+        return NULL;
+}
+
+int sandbox_make_empty_namespace(void)
+{
+        enum { STACK_SIZE = 64 * 1024 };
+        pthread_attr_t attributes;
+        pthread_t thread;
+        int fd = -EINVAL, r = -pthread_attr_init(&attributes);
+
+        if (r < 0)
+                return r;
+        r = -pthread_attr_setstacksize(&attributes, STACK_SIZE);
+        if (r == 0)
+                r = -pthread_create(&thread, &attributes, make_empty, &fd);
+        (void)pthread_attr_destroy(&attributes);
+        if (r == 0)
+                r = -pthread_join(thread, NULL);
+        return r < 0 ? r : fd;
+}
+
+int sandbox_leave_files(int empty)
+{
+        if (empty >= 0 && setns(empty, CLONE_NEWNS) == 0)
+                return 0;
+        if (unshare(CLONE_NEWNS) < 0)
+                return -errno;
+        return unmount_all();
 }
 
 struct capabilities {

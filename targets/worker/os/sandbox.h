@@ -19,10 +19,15 @@ int sandbox_leave_host(int *ret_network);
  * Return 0 or -errno. */
 int sandbox_keep_network(int network);
 
+/* Make an empty mount namespace, which this process does not enter yet. Call at the very start: it takes the kernel
+ * several milliseconds. Return its descriptor, which the caller owns, or -errno. */
+int sandbox_make_empty_namespace(void);
+
 /* Enter an empty mount namespace. Then this process keeps no file system mounted but those of its open files,
  * and cannot reach one that lies on its own disk. Call once the backing store is open, while there is one
- * thread. Return 0, or -errno: then it can reach more than that. */
-int sandbox_leave_files(void);
+ * thread. `empty`: from sandbox_make_empty_namespace(), and the caller's still; if the process may not enter that, or
+ * has none (-1), it makes one here. Return 0, or -errno: then it can reach more than that. */
+int sandbox_leave_files(int empty);
 
 /* Drop the supplementary groups of the calling thread, for good, and become `user` and the group of the same number
  * (0: keep both). Its capabilities stay. Try both, also after one has failed. Return 0 or the first -errno. */

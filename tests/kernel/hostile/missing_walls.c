@@ -26,7 +26,7 @@ static bool is_missing(const char *function)
 
 WALL(sandbox_begin, (void), ())
 WALL(sandbox_leave_host, (int *ret_network), (ret_network))
-WALL(sandbox_leave_files, (void), ())
+WALL(sandbox_leave_files, (int empty), (empty))
 WALL(sandbox_leave_user, (uint32_t user), (user))
 WALL(sandbox_drop_capabilities, (void), ())
 WALL(sandbox_hide_memory, (void), ())

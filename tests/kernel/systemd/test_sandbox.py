@@ -18,7 +18,8 @@ from harness.wait import wait_until
 # linux/capability.h
 _CAPABILITIES = {
     "CAP_CHOWN": 0, "CAP_DAC_OVERRIDE": 1, "CAP_FOWNER": 3, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7,
-    "CAP_SETPCAP": 8, "CAP_NET_ADMIN": 12, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_SYS_RESOURCE": 24,
+    "CAP_SETPCAP": 8, "CAP_NET_ADMIN": 12, "CAP_SYS_CHROOT": 18, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21,
+    "CAP_SYS_RESOURCE": 24,
 }
 _MEMALLOC_NOIO = 0x00080000  # linux/sched.h: a part of what PR_SET_IO_FLUSHER sets
 _USER = 1234
