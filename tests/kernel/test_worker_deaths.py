@@ -132,3 +132,36 @@ def test_a_spare_leaves_with_its_supervisor(daemon):
     _wait_spare(other_than=spare)
     daemon.api.delete("data")
     wait_until(lambda: spares() == [], lambda: f"no spare without a device, not {spares()}")
+
+
+def _network(pid):
+    return os.readlink(f"/proc/{pid}/ns/net")
+
+
+def _descriptors(pid):
+    """What the descriptors of a process are, as far as it has not closed them meanwhile."""
+    found = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+        except FileNotFoundError:
+            pass
+    return found
+
+
+@pytest.mark.both
+def test_the_network_of_a_worker_is_kept_over_its_death_and_then_let_go(make_daemon):
+    """The kernel takes a network namespace apart for milliseconds: not in the middle of a recovery, and not never."""
+    daemon = make_daemon().start()
+    daemon.api.create(null_spec("n"))
+    dead = _network(daemon.worker_pid("n"))
+    assert dead != _network(daemon.pid), "it has a network of its own"
+    assert dead in _descriptors(daemon.pid)
+    daemon.kill_worker("n")
+    wait_until(lambda: dead not in _descriptors(daemon.pid), "the network of the dead worker is let go")
+    assert _network(daemon.worker_pid("n")) in _descriptors(daemon.pid)
+    adopted = _network(daemon.worker_pid("n"))
+    daemon.kill()
+    daemon.start()
+    daemon.worker_pid("n")
+    wait_until(lambda: adopted in _descriptors(daemon.pid), "ublkd keeps the network of a worker that it has adopted")

@@ -37,6 +37,11 @@ void worker_start_count(struct worker_start *start _unused_, int change _unused_
 {
 }
 
+void worker_start_keep_network(struct worker_start *start _unused_, int fd)
+{
+        close_fd(fd);
+}
+
 const char *worker_start_program(const struct worker_start *start _unused_)
 {
         return "/usr/libexec/ublkd-worker";

@@ -123,6 +123,7 @@ static int on_death(sd_event_source *source, int fd _unused_, uint32_t events _u
         note_death(worker);
         close_channel(worker);
         worker->log = worker_log_free(worker->log);
+        worker_start_keep_network(worker->starter, TAKE_FD(worker->network));
         (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
         worker->grace_source = sd_event_source_disable_unref(worker->grace_source);
         worker->closed_source = sd_event_source_disable_unref(worker->closed_source);
@@ -151,6 +152,7 @@ static int new_worker(sd_event *event, struct runtime_dir *dir, struct worker_st
                 .changed = changed,
                 .userdata = userdata,
                 .pidfd = -1,
+                .network = -1,
                 .channel = -1,
                 .number = -1,
                 .params = {.type = WORKER_MSG_LIVE},
@@ -331,6 +333,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
                         WEXITED | WNOHANG); /* if it just died */
         worker_log_free(worker->log);
         close_fd(worker->channel);
+        close_fd(worker->network);
         close_fd(worker->pidfd);
         worker_start_count(worker->starter, -1);
         worker_msg_clear(&worker->params);

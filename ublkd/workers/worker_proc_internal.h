@@ -16,6 +16,7 @@ struct worker_proc {
         void *userdata;
         pid_t pid;
         int pidfd;
+        int network;                     /* worker_network.h, from SERVING on; < 0: none */
         int channel;                     /* -1: closed by the worker, or no longer listened to */
         struct worker_messages messages; /* of this connection */
         struct worker_log *log;          /* NULL: of an adopted worker */

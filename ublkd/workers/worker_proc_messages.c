@@ -6,6 +6,7 @@
 
 #include "ublkd/base/clock.h"
 #include "ublkd/offload/close_away.h"
+#include "ublkd/workers/worker_network.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +15,11 @@
 
 void worker_proc_raise_stage(struct worker_proc *worker, enum worker_stage stage)
 {
-        if (stage > worker->stage)
-                worker->stage = stage;
+        if (stage <= worker->stage)
+                return;
+        worker->stage = stage;
+        if (stage == WORKER_STAGE_SERVING) /* no wall comes after that */
+                worker->network = worker_network_open(worker->pidfd);
 }
 
 /* Return whether the worker of this ublkd has sent HELLO before it read CONFIG: it has no uid yet, and its

@@ -15,6 +15,7 @@
 #include "ublkd/plan/backoff.h"
 #include "ublkd/offload/proc_spawn.h"
 #include "ublkd/workers/worker_log.h"
+#include "ublkd/workers/worker_network.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,7 @@ struct worker_start {
         sd_event_source *spare_death;
         struct stat spare_file; /* the program as it was before the spare was started */
         unsigned failures;      /* to keep one, in a row */
+        struct worker_networks networks;
 };
 
 DEFINE_CLEANUP(struct worker_log, worker_log_free);
@@ -186,6 +188,7 @@ static int on_calm(sd_event_source *source _unused_, uint64_t usec _unused_, voi
 {
         struct worker_start *start = userdata;
 
+        worker_networks_drop(&start->networks);
         if (start->state == SPARE_WAITS && (start->workers == 0 || !is_current(start)))
                 dismiss_spare(start);
         if (start->state == SPARE_NONE && start->workers > 0 && start_spare(start) < 0) {
@@ -234,6 +237,12 @@ int worker_start_run(struct worker_start *start, const struct worker_msg *config
 void worker_start_count(struct worker_start *start, int change)
 {
         start->workers += (unsigned)change;
+        plan_spare(start);
+}
+
+void worker_start_keep_network(struct worker_start *start, int fd)
+{
+        worker_networks_keep(&start->networks, fd);
         plan_spare(start);
 }
 
@@ -295,6 +304,7 @@ struct worker_start *worker_start_free(struct worker_start *start)
         if (!start)
                 return NULL;
         forget_spare(start);
+        worker_networks_drop(&start->networks);
         sd_event_source_disable_unref(start->timer);
         sd_event_unref(start->event);
         free(start);

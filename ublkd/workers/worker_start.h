@@ -48,6 +48,9 @@ const char *worker_start_program(const struct worker_start *start);
 /* Return the pid of the spare; 0: there is none. For tests: a spare shows nothing else of itself until it is taken. */
 pid_t worker_start_spare(const struct worker_start *start);
 
+/* Keep a descriptor of the network namespace of a dead worker (worker_network_open()) until no worker has started for a
+ * second. fd: owned from now on; < 0: nothing. */
+void worker_start_keep_network(struct worker_start *start, int fd);
 /* Count one worker more, or (-1) one less. */
 void worker_start_count(struct worker_start *start, int change);
 /* Start a process, or take the spare, for the device in `config` (type CONFIG). fds stay the caller's. Never

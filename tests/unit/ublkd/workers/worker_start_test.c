@@ -6,6 +6,7 @@
 #include "tests/unit/ublkd/workers/worker_fake.h"
 #include "ublkd/cgroups/worker_groups.h"
 #include "ublkd/workers/worker_log.h"
+#include "ublkd/workers/worker_network.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -240,6 +241,33 @@ static void test_program_that_is_missing(struct test *test)
         CHECK(run_until(test, has_spare));
 }
 
+static bool is_closed(int reader)
+{
+        return poll(&(struct pollfd){.fd = reader, .events = POLLIN}, 1, 0) == 1;
+}
+
+/* Several devices may be recovered at once: their namespaces go when the last one has started. */
+static void test_networks_of_dead_workers_are_kept_until_all_is_calm(struct test *test)
+{
+        int kept[2], late[2];
+        pid_t spare = worker_start_spare(test->start);
+
+        if (!CHECK_INT(pipe2(kept, O_CLOEXEC), 0) || !CHECK_INT(pipe2(late, O_CLOEXEC), 0))
+                return;
+        worker_start_keep_network(test->start, kept[1]);
+        for (unsigned i = 1; i < WORKER_NETWORKS_MAX; i++)
+                worker_start_keep_network(test->start, fcntl(kept[1], F_DUPFD_CLOEXEC, 0));
+        worker_start_keep_network(test->start, late[1]);
+        CHECK(is_closed(late[0])); /* there is no room for it */
+        CHECK_INT(run(test), spare);
+        CHECK(!is_closed(kept[0]));
+        CHECK(run_until(test, has_spare)); /* the same timer */
+        CHECK(is_closed(kept[0]));
+        worker_start_keep_network(test->start, -1);
+        close(kept[0]);
+        close(late[0]);
+}
+
 /* It does not outlive its supervisor. */
 static void test_end(struct test *test)
 {
@@ -258,6 +286,7 @@ static void run_tests(struct test *test)
         test_dead(test);
         test_replaced(test);
         test_program_that_is_missing(test);
+        test_networks_of_dead_workers_are_kept_until_all_is_calm(test);
         test_end(test);
 }
 
