@@ -13,7 +13,7 @@
  * pages waits for nothing, and returns the error (file_fdatawait_range(), mm/filemap.c).
  *
  * In this order: latch, then move the witness's cursor on, then answer. So a worker that dies in between has
- * forgotten nothing, and an error that was accepted is not found again.
+ * lost nothing, and an error that was accepted is not found again.
  *
  * Not covered: a disk that fails its own flush command reports that to one caller only. If the worker dies
  * after the kernel has that answer and before the latch, it is lost. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether requests of a queue are late: none of their kind has ended from one look to the next. The kernel may have
- * forgotten to wake the thread that is to perform them; io_loop_nudge() wakes it. It does not matter for that whether
+ * failed to wake the thread that is to perform them; io_loop_nudge() wakes it. It does not matter for that whether
  * they wait for such a thread, which a queue cannot know, or for the backing store, for limits or for room.
  *
  * A look goes through the histograms of the queue: once in a while, not for each request. */

@@ -45,8 +45,8 @@ struct plain_rules {
         uint64_t impossible;  /* bits that a number of sectors must not have: those below a block, and those
                                  beyond an offset in bytes, so that the end of a request cannot overflow */
         uint64_t file_offset; /* bytes, as target_device.linear_offset */
-        uint32_t sectors_at_once; /* of a linear disk: what is moved by a system call; 0: nothing */
-        int descriptor;           /* for that */
+        uint32_t inline_sectors; /* of a linear disk: what is moved by a system call; 0: nothing */
+        int descriptor;          /* for that */
         uint64_t heads[_PLAIN_OPERATION_MAX]; /* where the ring moves the bytes: how its entries begin */
         int (*callbacks[_PLAIN_OPERATION_MAX])(struct target_io *io);
 };
@@ -80,7 +80,7 @@ static inline struct plain_rules plain_rules_of(const struct target_device *devi
                 .impossible =
                         ~(UINT64_MAX >> SECTOR_SHIFT) | ((device->logical_block_size >> SECTOR_SHIFT) - 1),
                 .file_offset = device->linear_offset,
-                .sectors_at_once = copies && device->linear_in_memory ? PLAIN_AT_ONCE_MAX >> SECTOR_SHIFT : 0,
+                .inline_sectors = copies && device->linear_in_memory ? PLAIN_AT_ONCE_MAX >> SECTOR_SHIFT : 0,
                 .descriptor = device->files[device->linear_file],
         };
 
@@ -165,13 +165,13 @@ static inline bool plain_move(const struct plain_rules *rules, struct io_loop *l
         return true;
 }
 
-static inline bool plain_is_at_once(const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor)
+static inline bool plain_is_inline(const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor)
 {
-        return descriptor->nr_sectors <= rules->sectors_at_once;
+        return descriptor->nr_sectors <= rules->inline_sectors;
 }
 
 /* Move a linear disk's request to or from `address` now. Return bytes or -errno. */
-static inline int plain_move_at_once(
+static inline int plain_transfer_inline(
         const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor, void *address)
 {
         size_t length = plain_length(descriptor);

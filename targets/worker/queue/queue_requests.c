@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Compiled for each common shape, so that what is the same for all requests is not asked for each. */
-#define _shaped_ __attribute__((always_inline)) inline
+/* Compiled for each common profile, so that what is the same for all requests is not asked for each. */
+#define _profiled_ __attribute__((always_inline)) inline
 
 static const enum io_op operations[] = {
         [UBLK_IO_OP_READ] = IO_READ,
@@ -69,14 +69,14 @@ static void answer(struct ublk_queue *queue, struct request *request, int result
 }
 
 /* A plain request whose bytes are all moved. */
-_shaped_ static void answer_moved(
-        struct ublk_queue *queue, struct request *request, const struct queue_shape *shape)
+_profiled_ static void answer_moved(
+        struct ublk_queue *queue, struct request *request, const struct queue_profile *profile)
 {
-        if (shape->copies)
+        if (profile->copies)
                 io_data_return_memory(&queue->data, request->io.tag);
-        if (shape->batched)
+        if (profile->batched)
                 ublk_port_commit_in_batch(
-                        &queue->port, &request->success, shape->copies, request->data.address);
+                        &queue->port, &request->success, profile->copies, request->data.address);
         else
                 ublk_port_commit(&queue->port, request->io.tag, request->success.result);
 }
@@ -182,7 +182,7 @@ static void begin_on_coroutine(struct ublk_queue *queue, struct request *request
 
 void queue_requests_begin(struct ublk_queue *queue, struct request *request)
 {
-        if (queue->shape.direct)
+        if (queue->profile.direct)
                 request_ends(queue, request, perform_co(&request->io, &queue->durability));
         else
                 begin_on_coroutine(queue, request);
@@ -199,14 +199,14 @@ __attribute__((noinline)) static void any_arrived(struct ublk_queue *queue, stru
         queue_requests_begin(queue, request);
 }
 
-/* ---- plain requests: compiled for each common shape ---- */
+/* ---- plain requests: compiled for each common profile ---- */
 
 /* A plain request comes in. */
-_shaped_ static void plain_taken(struct ublk_queue *queue, struct request *request,
-        const struct ublksrv_io_desc *descriptor, const struct queue_shape *shape)
+_profiled_ static void plain_taken(struct ublk_queue *queue, struct request *request,
+        const struct ublksrv_io_desc *descriptor, const struct queue_profile *profile)
 {
         request->success.result = (int)plain_length(descriptor);
-        if (shape->copies)
+        if (profile->copies)
                 io_data_take_memory(&queue->data, request->io.tag, plain_length(descriptor));
 }
 
@@ -221,31 +221,31 @@ __attribute__((noinline)) static void plain_not_performed(
 
 /* Of a target that never waits: it comes and ends here. All that could be wrong with it is known not to be,
  * so perform_co() is left out. */
-_shaped_ static void plain_performed(struct ublk_queue *queue, struct request *request,
-        const struct ublksrv_io_desc *descriptor, const struct queue_shape *shape)
+_profiled_ static void plain_performed(struct ublk_queue *queue, struct request *request,
+        const struct ublksrv_io_desc *descriptor, const struct queue_profile *profile)
 {
         enum io_op op = plain_op(descriptor);
         uint32_t length = plain_length(descriptor);
         int result;
 
         plain_describe(&request->io, descriptor, request->data.address);
-        plain_taken(queue, request, descriptor, shape);
+        plain_taken(queue, request, descriptor, profile);
         result = queue->plain.callbacks[op](&request->io);
         if (__builtin_expect(result == (int)length, 1)) {
                 queue_meter_at_once(&queue->meter, op, length);
-                answer_moved(queue, request, shape);
+                answer_moved(queue, request, profile);
         } else {
                 plain_not_performed(queue, request, result);
         }
 }
 
 /* Of a linear disk: its completion is plain_moved(). False: there was no room for its operation. */
-_shaped_ static bool plain_begun(struct ublk_queue *queue, struct request *request,
-        const struct ublksrv_io_desc *descriptor, const struct queue_shape *shape)
+_profiled_ static bool plain_begun(struct ublk_queue *queue, struct request *request,
+        const struct ublksrv_io_desc *descriptor, const struct queue_profile *profile)
 {
         if (!plain_move(&queue->plain, &queue->loop, descriptor, &request->data, user_data_plain(request)))
                 return false;
-        plain_taken(queue, request, descriptor, shape);
+        plain_taken(queue, request, descriptor, profile);
         queue_meter_arrived(&queue->meter, &request->meter, plain_op(descriptor));
         return true;
 }
@@ -262,69 +262,69 @@ __attribute__((noinline)) static void plain_not_moved(
 }
 
 /* The operation of a linear disk's request is done. `now`: when, or the round's time. */
-_shaped_ static void plain_moved(struct ublk_queue *queue, struct request *request, int result, uint64_t now,
-        const struct queue_shape *shape)
+_profiled_ static void plain_moved(struct ublk_queue *queue, struct request *request, int result,
+        uint64_t now, const struct queue_profile *profile)
 {
         if (__builtin_expect(result == request->success.result && store_end_holds(&queue->store_end), 1)) {
                 queue_meter_succeeded(&queue->meter, &request->meter, (uint32_t)result, now);
-                answer_moved(queue, request, shape);
+                answer_moved(queue, request, profile);
         } else {
                 plain_not_moved(queue, request, result);
         }
 }
 
-/* Of a linear disk in memory. It is answered by answer_moved_at_once(). Not inlined, as above. */
-__attribute__((noinline)) static void plain_moved_at_once(struct ublk_queue *queue, struct request *request)
+/* Of a linear disk in memory. It is answered by answer_moved_inline(). Not inlined, as above. */
+__attribute__((noinline)) static void plain_moved_inline(struct ublk_queue *queue, struct request *request)
 {
         const struct ublksrv_io_desc *descriptor = request->descriptor;
 
-        plain_taken(queue, request, descriptor, &queue->shape);
+        plain_taken(queue, request, descriptor, &queue->profile);
         queue_meter_arrived(&queue->meter, &request->meter, plain_op(descriptor));
-        queue->moved[queue->moved_count++] = (struct moved_at_once){
+        queue->moved[queue->moved_count++] = (struct moved_inline){
                 .tag = request->io.tag,
-                .result = plain_move_at_once(&queue->plain, descriptor, request->data.address),
+                .result = plain_transfer_inline(&queue->plain, descriptor, request->data.address),
         };
 }
 
 /* After the last of a round was moved, so that one look at the end of the store is enough for all. Not
  * inlined, as above. */
-__attribute__((noinline)) static void answer_moved_at_once(struct ublk_queue *queue)
+__attribute__((noinline)) static void answer_moved_inline(struct ublk_queue *queue)
 {
         uint64_t now = queue_meter_look(&queue->meter);
 
         store_end_round(&queue->store_end);
         for (unsigned i = 0; i < queue->moved_count; i++)
                 plain_moved(queue, &queue->requests[queue->moved[i].tag], queue->moved[i].result, now,
-                        &queue->shape);
+                        &queue->profile);
         queue->moved_count = 0;
 }
 
 /* ---- completions ---- */
 
 /* The one place where a request comes in. */
-_shaped_ static void request_arrived(
-        struct ublk_queue *queue, uint16_t tag, uint64_t disk_sectors, const struct queue_shape *shape)
+_profiled_ static void request_arrived(
+        struct ublk_queue *queue, uint16_t tag, uint64_t disk_sectors, const struct queue_profile *profile)
 {
         struct request *request = &queue->requests[tag];
         const struct ublksrv_io_desc descriptor = *request->descriptor;
 
         if (__builtin_expect(plain_is(&queue->plain, &descriptor, disk_sectors), 1)) {
-                if (shape->at_once && plain_is_at_once(&queue->plain, &descriptor)) {
-                        plain_moved_at_once(queue, request);
+                if (profile->inline_transfer && plain_is_inline(&queue->plain, &descriptor)) {
+                        plain_moved_inline(queue, request);
                         return;
                 }
-                if (shape->linear && plain_begun(queue, request, &descriptor, shape))
+                if (profile->linear && plain_begun(queue, request, &descriptor, profile))
                         return;
-                if (shape->direct) {
-                        plain_performed(queue, request, &descriptor, shape);
+                if (profile->direct) {
+                        plain_performed(queue, request, &descriptor, profile);
                         return;
                 }
         }
         any_arrived(queue, request);
 }
 
-_shaped_ static void command_completed(
-        struct ublk_queue *queue, const struct io_uring_cqe *cqe, const struct queue_shape *shape)
+_profiled_ static void command_completed(
+        struct ublk_queue *queue, const struct io_uring_cqe *cqe, const struct queue_profile *profile)
 {
         const uint16_t *list = NULL;
         unsigned count = queue->port.class->completed(&queue->port, cqe, &list);
@@ -336,21 +336,21 @@ _shaped_ static void command_completed(
                         queue->port.failure = -EPROTO;
                         return;
                 }
-                request_arrived(queue, tags[i], disk_sectors, shape);
+                request_arrived(queue, tags[i], disk_sectors, profile);
         }
         if (__builtin_expect(count > 0 && !atomic_load_explicit(queue->served, memory_order_relaxed), 0))
                 atomic_store_explicit(queue->served, true, memory_order_relaxed);
 }
 
-_shaped_ static void take_completion(
-        struct ublk_queue *queue, const struct io_uring_cqe *cqe, const struct queue_shape *shape)
+_profiled_ static void take_completion(
+        struct ublk_queue *queue, const struct io_uring_cqe *cqe, const struct queue_profile *profile)
 {
         switch (user_data_kind(cqe->user_data)) {
         case USER_DATA_AWAIT:
                 io_loop_wake(&queue->loop, cqe->user_data, cqe->res);
                 break;
         case USER_DATA_COMMAND:
-                command_completed(queue, cqe, shape);
+                command_completed(queue, cqe, profile);
                 break;
         case USER_DATA_TICK:
                 if (cqe->user_data == USER_DATA_NUDGE) {
@@ -358,12 +358,12 @@ _shaped_ static void take_completion(
                         break;
                 }
                 queue->ticking = false;
-                queue->watched = queue->shape.direct;
+                queue->watched = queue->profile.direct;
                 queue->look_due = true;
                 queue->ticked = true;
                 break;
         case USER_DATA_PLAIN:
-                plain_moved(queue, user_data_of_plain(cqe->user_data), cqe->res, queue->meter.now, shape);
+                plain_moved(queue, user_data_of_plain(cqe->user_data), cqe->res, queue->meter.now, profile);
                 break;
         case _USER_DATA_KIND_MAX:
                 break;
@@ -371,53 +371,53 @@ _shaped_ static void take_completion(
 }
 
 /* Those that were there when it began: with new ones coming it would have no end. */
-_shaped_ static void take_each(struct ublk_queue *queue, const struct queue_shape *shape)
+_profiled_ static void take_each(struct ublk_queue *queue, const struct queue_profile *profile)
 {
         struct io_uring_cq *cq = &queue->loop.ring.cq;
         unsigned head = *cq->khead, tail = io_uring_smp_load_acquire(cq->ktail);
 
         for (; head != tail; head++)
-                take_completion(queue, &cq->cqes[head & cq->ring_mask], shape);
+                take_completion(queue, &cq->cqes[head & cq->ring_mask], profile);
         io_uring_smp_store_release(cq->khead, head);
-        if (shape->at_once && queue->moved_count > 0)
-                answer_moved_at_once(queue);
+        if (profile->inline_transfer && queue->moved_count > 0)
+                answer_moved_inline(queue);
 }
 
 /* What auto makes of a disk, and of null, on kernels with batches. */
-static const struct queue_shape shape_of_disks = {.linear = true, .batched = true},
-                                shape_of_null = {.direct = true, .copies = true, .batched = true};
+static const struct queue_profile profile_of_disks = {.linear = true, .batched = true},
+                                  profile_of_null = {.direct = true, .copies = true, .batched = true};
 
 static void take_of_disk(struct ublk_queue *queue)
 {
-        take_each(queue, &shape_of_disks);
+        take_each(queue, &profile_of_disks);
 }
 
 static void take_of_null(struct ublk_queue *queue)
 {
-        take_each(queue, &shape_of_null);
+        take_each(queue, &profile_of_null);
 }
 
 static void take_of_any(struct ublk_queue *queue)
 {
-        take_each(queue, &queue->shape);
+        take_each(queue, &queue->profile);
 }
 
 static const struct {
-        const struct queue_shape *shape;
+        const struct queue_profile *profile;
         void (*take)(struct ublk_queue *queue);
-} common_shapes[] = {
-        {&shape_of_disks, take_of_disk},
-        {&shape_of_null,  take_of_null},
+} common_profiles[] = {
+        {&profile_of_disks, take_of_disk},
+        {&profile_of_null,  take_of_null},
 };
 
-void queue_requests_choose_shape(struct ublk_queue *queue)
+void queue_requests_choose_profile(struct ublk_queue *queue)
 {
-        queue->shape.linear = queue->loop.queue.device->linear;
-        queue->shape.at_once = queue->plain.sectors_at_once > 0;
-        queue->shape.copies = queue->port.copies;
-        queue->shape.batched = queue->port.batched;
+        queue->profile.linear = queue->loop.queue.device->linear;
+        queue->profile.inline_transfer = queue->plain.inline_sectors > 0;
+        queue->profile.copies = queue->port.copies;
+        queue->profile.batched = queue->port.batched;
         queue->take_completions = take_of_any;
-        for (size_t i = 0; i < ARRAY_SIZE(common_shapes); i++)
-                if (memcmp(common_shapes[i].shape, &queue->shape, sizeof(queue->shape)) == 0)
-                        queue->take_completions = common_shapes[i].take;
+        for (size_t i = 0; i < ARRAY_SIZE(common_profiles); i++)
+                if (memcmp(common_profiles[i].profile, &queue->profile, sizeof(queue->profile)) == 0)
+                        queue->take_completions = common_profiles[i].take;
 }

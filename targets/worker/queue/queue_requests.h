@@ -29,16 +29,16 @@ struct request {
 _Static_assert((sizeof(struct request) & (sizeof(struct request) - 1)) == 0, "the size is a power of two");
 
 /* What all requests of a queue have in common, and the way of plain ones depends on. */
-struct queue_shape {
-        bool linear;  /* the core itself moves them, see struct target_device */
-        bool at_once; /* with system calls, if they are short */
-        bool direct;  /* requests are performed without a coroutine: nothing of them waits */
-        bool copies;  /* they have memory of this process */
-        bool batched; /* answers go in batches */
+struct queue_profile {
+        bool linear;          /* the core itself moves them, see struct target_device */
+        bool inline_transfer; /* with system calls, if they are short */
+        bool direct;          /* requests are performed without a coroutine: nothing of them waits */
+        bool copies;          /* they have memory of this process */
+        bool batched;         /* answers go in batches */
 };
 
 /* A request that a system call has moved, or has failed to move. */
-struct moved_at_once {
+struct moved_inline {
         uint16_t tag;
         int result; /* bytes, or -errno */
 };
@@ -53,7 +53,7 @@ struct ublk_queue {
         struct room room;
         struct store_end store_end;
         struct late late;
-        struct moved_at_once *moved; /* in this round, and not answered yet; one place for each tag */
+        struct moved_inline *moved; /* in this round, and not answered yet; one place for each tag */
         unsigned moved_count;
         uint64_t busy_poll;                        /* nanoseconds */
         uint32_t max_io_size;                      /* bytes */
@@ -65,8 +65,8 @@ struct ublk_queue {
         unsigned depth;
         struct plain_rules plain;
         unsigned plain_operations; /* as long as nothing limits them */
-        struct queue_shape shape;
-        void (*take_completions)(struct ublk_queue *queue); /* all that are there; for that shape */
+        struct queue_profile profile;
+        void (*take_completions)(struct ublk_queue *queue); /* all that are there; for that profile */
         bool ticking;                                       /* a tick is under way */
         bool ticked;                                        /* and has come */
         bool look_due;                                      /* the same, to look for requests that are late */
@@ -75,8 +75,8 @@ struct ublk_queue {
         atomic_bool *served;
 };
 
-/* Choose queue->take_completions. Call once plain rules, data and port are there, and shape.direct. */
-void queue_requests_choose_shape(struct ublk_queue *queue);
+/* Choose queue->take_completions. Call once plain rules, data and port are there, and profile.direct. */
+void queue_requests_choose_profile(struct ublk_queue *queue);
 
 /* Begin a request that has been described, and that nothing holds back (any more). */
 void queue_requests_begin(struct ublk_queue *queue, struct request *request);

@@ -240,7 +240,7 @@ static enum io_loop_holder holder_of(const struct ublk_queue_setup *setup)
 
 static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *setup)
 {
-        unsigned stacks = queue->shape.direct ? 0 : setup->depth;
+        unsigned stacks = queue->profile.direct ? 0 : setup->depth;
         int r;
 
         r = io_loop_init(&queue->loop, setup->device, setup->index, setup->depth, stacks, setup->command_fd,
@@ -260,7 +260,7 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
                 return r;
         queue->plain = plain_rules_of(setup->device, &queue->data, &queue->loop, setup->max_io_size);
         queue->plain_operations = queue->plain.operations;
-        queue_requests_choose_shape(queue);
+        queue_requests_choose_profile(queue);
         r = make_requests(queue);
         if (r >= 0)
                 r = start_target(queue);
@@ -283,9 +283,9 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
         room_open(&queue->room, setup->shared);
         store_end_open(&queue->store_end, setup->device, setup->shared);
         queue_meter_open(&queue->meter, setup->shared, setup->index);
-        queue->shape.direct = (setup->device->target->desc->flags & TARGET_NEVER_WAITS)
-                              && setup->route.path == DATA_PATH_COPY;
-        queue->watched = queue->shape.direct;
+        queue->profile.direct = (setup->device->target->desc->flags & TARGET_NEVER_WAITS)
+                                && setup->route.path == DATA_PATH_COPY;
+        queue->watched = queue->profile.direct;
         r = queue_open(queue, setup);
         if (r < 0)
                 return r;

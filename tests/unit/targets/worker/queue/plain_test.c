@@ -206,7 +206,7 @@ static void test_moves(bool registered)
         (void)close(device.files[0]);
 }
 
-static void test_what_is_moved_at_once(void)
+static void test_what_is_moved_inline(void)
 {
         struct target_device device = {.target = &writable, .logical_block_size = BLOCK, .linear = true};
         struct io_data copy = {.route.path = DATA_PATH_COPY},
@@ -215,12 +215,12 @@ static void test_what_is_moved_at_once(void)
                                      more = {.nr_sectors = most.nr_sectors + 1};
         struct plain_rules rules = plain_rules_of(&device, &copy, &no_loop, IO_MAX);
 
-        CHECK(!plain_is_at_once(&rules, &most)); /* not in memory */
+        CHECK(!plain_is_inline(&rules, &most)); /* not in memory */
         device.linear_in_memory = true;
         rules = plain_rules_of(&device, &copy, &no_loop, IO_MAX);
-        CHECK(plain_is_at_once(&rules, &most) && !plain_is_at_once(&rules, &more));
+        CHECK(plain_is_inline(&rules, &most) && !plain_is_inline(&rules, &more));
         rules = plain_rules_of(&device, &registered, &no_loop, IO_MAX);
-        CHECK(!plain_is_at_once(&rules, &most)); /* its pages are not ours to copy */
+        CHECK(!plain_is_inline(&rules, &most)); /* its pages are not ours to copy */
 }
 
 static void test_moves_at_once(void)
@@ -240,17 +240,17 @@ static void test_moves_at_once(void)
         char memory[BLOCK], seen[BLOCK];
 
         memset(memory, 'a', BLOCK);
-        CHECK_INT(plain_move_at_once(&rules, &write, memory), BLOCK);
+        CHECK_INT(plain_transfer_inline(&rules, &write, memory), BLOCK);
         CHECK_INT(pread(device.files[0], seen, BLOCK, FILE_OFFSET + BLOCK), BLOCK);
         CHECK(memcmp(seen, memory, BLOCK) == 0);
         memset(memory, 'b', BLOCK);
-        CHECK_INT(plain_move_at_once(&rules, &read, memory), BLOCK);
+        CHECK_INT(plain_transfer_inline(&rules, &read, memory), BLOCK);
         CHECK(memcmp(seen, memory, BLOCK) == 0);
         CHECK_INT(ftruncate(device.files[0], FILE_OFFSET + BLOCK + 512), 0);
-        CHECK_INT(plain_move_at_once(&rules, &read, memory), 512);
+        CHECK_INT(plain_transfer_inline(&rules, &read, memory), 512);
         (void)close(device.files[0]);
         rules.descriptor = -1;
-        CHECK_INT(plain_move_at_once(&rules, &read, memory), -EBADF);
+        CHECK_INT(plain_transfer_inline(&rules, &read, memory), -EBADF);
 }
 
 static void test_no_room(void)
@@ -288,7 +288,7 @@ int main(int argc, char **argv)
         test_plain_is_what_has_nothing_wrong(seed);
         test_a_disk_that_has_grown();
         test_errors_that_are_tried_again();
-        test_what_is_moved_at_once();
+        test_what_is_moved_inline();
         test_moves_at_once();
         if (!io_uring_is_there())
                 return CHECK_SKIP;
