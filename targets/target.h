@@ -3,7 +3,7 @@
  *
  * A target is a struct of callbacks. A callback runs on its request's own coroutine, on the thread of the
  * request's queue. It returns bytes done (the full length, or 0 for flush) or -errno, and returning is the
- * completion: it can be neither forgotten nor done twice. It suspends only in await_*(); between two awaits a
+ * completion: it can be neither left out nor done twice. It suspends only in await_*(); between two awaits a
  * queue is atomic. No malloc and no blocking call on the I/O path. The core has checked range, alignment and
  * read-only before the call, and owns the data.
  *

@@ -17,8 +17,8 @@ enum {
         SHARED_BYTES_MAX = 8 * 1024 * 1024, /* of all; a larger one is not kept */
 };
 
-/* Forget an answer and all that are older. */
-static void forget_from(struct shared_answer **link)
+/* Drop an answer and all that are older. */
+static void drop_from(struct shared_answer **link)
 {
         struct shared_answer *next;
 
@@ -29,17 +29,17 @@ static void forget_from(struct shared_answer **link)
         *link = NULL;
 }
 
-static void forget_old(struct api *api)
+static void drop_old(struct api *api)
 {
         struct shared_answer **link = &api->shared;
         uint64_t now = monotonic_now();
 
         while (*link && now - (*link)->made < SHARED_USEC)
                 link = &(*link)->next;
-        forget_from(link);
+        drop_from(link);
 }
 
-static void forget_surplus(struct api *api)
+static void drop_surplus(struct api *api)
 {
         struct shared_answer **link = &api->shared;
         size_t count = 0, bytes = 0;
@@ -47,7 +47,7 @@ static void forget_surplus(struct api *api)
         for (; *link; link = &(*link)->next) {
                 bytes += strlen((*link)->body);
                 if (++count > SHARED_MAX || bytes > SHARED_BYTES_MAX) {
-                        forget_from(link);
+                        drop_from(link);
                         return;
                 }
         }
@@ -59,14 +59,14 @@ static int on_old(sd_event_source *source, uint64_t usec _unused_, void *userdat
         struct api *api = userdata;
         int r;
 
-        forget_old(api);
+        drop_old(api);
         if (!api->shared)
                 return 0;
         r = sd_event_source_set_time_relative(source, SHARED_USEC);
         return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-static int plan_to_forget(struct api *api)
+static int plan_to_drop(struct api *api)
 {
         int enabled = SD_EVENT_OFF, r;
 
@@ -91,7 +91,7 @@ bool sharing_reply(struct request *request)
 
         if (!may_share(request))
                 return false;
-        forget_old(api);
+        drop_old(api);
         for (struct shared_answer *answer = api->shared; answer; answer = answer->next)
                 if (strcmp(answer->target, request->client->target) == 0) {
                         reply_shared(request, answer);
@@ -112,7 +112,7 @@ void sharing_keep(struct request *request)
         if (!answer)
                 return;
         answer->target = strdup(request->client->target);
-        if (!answer->target || plan_to_forget(api) < 0) {
+        if (!answer->target || plan_to_drop(api) < 0) {
                 free(answer->target);
                 free(answer);
                 return;
@@ -126,11 +126,11 @@ void sharing_keep(struct request *request)
         answer->next = api->shared;
         api->shared = answer;
         reply->shared = answer;
-        forget_surplus(api);
+        drop_surplus(api);
 }
 
 void sharing_stop(struct api *api)
 {
-        forget_from(&api->shared);
+        drop_from(&api->shared);
         api->shared_old = sd_event_source_disable_unref(api->shared_old);
 }

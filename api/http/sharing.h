@@ -16,5 +16,5 @@ bool sharing_reply(struct request *request);
 /* Share the reply of the request, if it is good and the client may not change devices. On ENOMEM it is not shared. */
 void sharing_keep(struct request *request);
 
-/* Forget all, so that the server can stop. */
+/* Drop all, so that the server can stop. */
 void sharing_stop(struct api *api);

@@ -86,7 +86,7 @@ static bool read_fs(int fd, const struct stat *stat, char ret[static FS_TOKEN_SI
         return false;
 }
 
-/* A file of FUSE has another handle once it was forgotten, one of an overlay once it was copied up. */
+/* A file of FUSE has another handle once the kernel has dropped its inode, one of an overlay once it was copied up. */
 static bool has_steady_handles(int fd)
 {
         struct statfs info;

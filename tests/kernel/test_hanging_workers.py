@@ -117,7 +117,7 @@ def _late_read(disk, store):
     ids=["write-zeroes", "write", "read", "buffered-read"],
 )
 def test_an_operation_that_is_late_is_nudged(api, store, make_late, direct):
-    """Once a second, since some kernels forget to wake the thread that is to perform it; that harms no other kernel."""
+    """Once a second, since some kernels fail to wake the thread that is to perform it; that harms no other kernel."""
     device = api.create(loop_spec("data", store.path, target={"directIo": direct}, queues=1))
     disk = Disk(device["status"]["id"])
     holding, begin = make_late(disk, store)

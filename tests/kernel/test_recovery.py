@@ -119,7 +119,7 @@ def test_manual_none_recreates_the_disk_on_recover(api, daemon):
 
 
 def test_manual_survives_a_restart_of_the_supervisor(api, daemon):
-    """Neither forgetting that it is to be held, nor holding a device that never ran."""
+    """Neither losing that it is to be held, nor holding a device that never ran."""
     disk = Disk(api.create(null_spec("data", **_recovery("queue", "manual")))["status"]["id"])
     daemon.kill()
     os.kill(ublk.info(disk.number)["pid"], signal.SIGKILL)

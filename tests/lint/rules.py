@@ -164,7 +164,7 @@ def who_logs(path, text):
 
 # Words of a dialect that strangers stumble over. In all C files, and in the other texts of PLAIN_TEXTS.
 DIALECT = re.compile(
-    r"\b(?:anew|hears?|heard|hearing|believe[sd]?|whoever|nobody|mourn\w*|lets? go of|mend(?:s|ed)?|without memory|trials?|(?:is|are|was) told"
+    r"\b(?:anew|hears?|heard|hearing|believe[sd]?|whoever|nobody|mourn\w*|lets? go of|(?<!fuse )(?<!fuse batch )forg[eo]t\w*|mend(?:s|ed)?|without memory|trials?|(?:is|are|was) told"
     r"|(?<!there )(?:is|are) no (?!longer|more\b))",
     re.IGNORECASE,
 )

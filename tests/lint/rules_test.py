@@ -124,6 +124,7 @@ BAD = [
     ("ublkd/plan/plan.c", "/* The kernel hears of it. */\n", "name the actor"),
     ("tests/unit/ublkd/plan/plan_test.c", "static void test_a_size_is_believed(void);\n", "name the actor"),
     ("tests/unit/ublkd/plan/plan_test.c", "static void test_nobody_is_there(void);\n", "name the actor"),
+    ("ublkd/plan/plan.c", "/* Forget the disk. */\n", "name the actor"),
     ("ublkd/base/tree.h", "/* Frees a tree. */\nvoid tree_clear(struct tree *tree);\n", 'says "Frees" above'),
     ("ublkd/base/tree.h", "/*\n * Is called\n * last. */\nstatic inline int f(int x)\n{\n}\n", 'says "Is" above'),
     ("ublkd/base/tree.h", "/* Find it.\n * Returns NULL. */\nstruct node *\ntree_find(void);\n", 'says "Returns" above'),

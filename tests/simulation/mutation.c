@@ -226,7 +226,7 @@ static void change_action(struct world *world, unsigned row, bool list, struct t
 static unsigned try_mistakes(struct world *world, bool list)
 {
         static const char *const names[_HELPER_MISTAKE_MAX] = {
-                [FORGETS_WHAT_WAS_GIVEN_UP] = "forget what was given up",
+                [DROPS_WHAT_WAS_GIVEN_UP] = "drop what was given up",
                 [RELEASES_WHEN_IT_KILLS] = "release what a helper holds when they kill it",
                 [NEVER_RELEASES] = "never release what was given up",
                 [KEEPS_A_HELPER_THAT_HANGS] = "keep a helper that hangs",

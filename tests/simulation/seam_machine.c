@@ -208,7 +208,7 @@ void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int 
                 world_break(sim, "a descriptor that is not open is kept");
 }
 
-void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch)
+void fd_store_drop(struct fd_store *store, const char *uid, uint16_t epoch)
 {
         (void)store;
         if (ublkd_acts(sim) && strcmp(sim->kept.uid, uid) == 0 && sim->kept.epoch == epoch)
@@ -228,7 +228,7 @@ void fd_store_keep_claim(struct fd_store *store, const char *uid, int fd)
         world_break(sim, "a claim is kept for a file");
 }
 
-void fd_store_forget_claim(struct fd_store *store, const char *uid)
+void fd_store_drop_claim(struct fd_store *store, const char *uid)
 {
         (void)store, (void)uid;
         world_break(sim, "a claim of a file is let go");

@@ -38,7 +38,7 @@
 enum {
         NUMBERS = 5,    /* kernel numbers; foreign disks have the first three only */
         WORKERS = 4096, /* processes in one schedule, dead ones included */
-        COMMANDS = 64,  /* control commands not forgotten yet */
+        COMMANDS = 64,  /* control commands not dropped yet */
         HELPERS = 4,    /* processes for control commands that a ublkd may have, dying ones included */
         EVENTS = 8192,
         SOURCES = 32,       /* of sd-event, at a time */
@@ -108,7 +108,7 @@ struct helper {
 /* Ways to get that wrong, which the rules must find; see mutation.c. */
 enum helper_mistake {
         NO_MISTAKE,
-        FORGETS_WHAT_WAS_GIVEN_UP,
+        DROPS_WHAT_WAS_GIVEN_UP,
         RELEASES_WHEN_IT_KILLS,
         NEVER_RELEASES,
         KEEPS_A_HELPER_THAT_HANGS,
@@ -370,7 +370,7 @@ int helper_submit(struct world *world, const struct command *command);
 void helper_cancel(struct world *world, const struct ctl_call *call);
 /* Events about commands and helpers. */
 void helper_event(struct world *world, const struct event *event);
-void helper_forget_ublkd(struct world *world, unsigned incarnation);
+void helper_drop_ublkd(struct world *world, unsigned incarnation);
 void helper_falls_silent(struct world *world);
 void helper_is_killed(struct world *world);
 
@@ -402,7 +402,7 @@ void process_disk_is_live(struct world *world, int index);
 
 /* sim_disk.c */
 extern const struct device_backend database_backend; /* context: the world */
-void disk_forget_all(struct world *world);           /* frees what is owned */
+void disk_drop_all(struct world *world);             /* frees what is owned */
 void disk_reboot(struct world *world);               /* what is gone with a boot */
 /* A descriptor of the store; its number is none of this process. */
 int descriptor_open(struct world *world, int store);

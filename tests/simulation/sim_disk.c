@@ -132,7 +132,7 @@ void disk_reboot(struct world *world)
         world->socket_owner = NO_PROCESS;
 }
 
-void disk_forget_all(struct world *world)
+void disk_drop_all(struct world *world)
 {
         disk_reboot(world);
         database_clear(&world->database);

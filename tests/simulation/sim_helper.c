@@ -44,7 +44,7 @@ static void command_event(struct world *world, uint64_t delay, enum event_kind k
 }
 
 /* The command gets no answer any more, and no caller waits for one. */
-static void forget_if_over(struct command *command)
+static void drop_if_over(struct command *command)
 {
         if (command->effective && command->given_up && !command->held)
                 command->used = false;
@@ -71,7 +71,7 @@ static void release(struct world *world, struct command *command)
         command->held = false;
         TRACE(world, "helper %d: command %d on %d is released", command->helper, command->type,
                 command->number);
-        forget_if_over(command);
+        drop_if_over(command);
         if (is_of_the_living(world, command))
                 seam_ctl_released(world, command->number);
 }
@@ -119,7 +119,7 @@ static void interrupt_command(struct world *world, struct command *command)
                 (void)kernel_execute(world, command);
         command->effective = true;
         command->result = -EINTR;
-        forget_if_over(command);
+        drop_if_over(command);
 }
 
 static void helper_kill(struct world *world, int index)
@@ -275,7 +275,7 @@ static void finish(struct world *world, int index, int result)
         if (command->given_up) {
                 if (helper && !helper->mute && !helper->killed)
                         command_event(world, world_between(world, 1, 100), EVENT_COMMAND_LATE, index);
-                forget_if_over(command);
+                drop_if_over(command);
         } else if (!silent) { /* else the deadline answers for it */
                 command->answered = true;
                 command_event(world, world_between(world, 1, 100), EVENT_COMMAND_RESULT, index);
@@ -333,7 +333,7 @@ static void command_deadline(struct world *world, int index)
         if (command->answered || command->given_up || world->mistake == HAS_NO_DEADLINE)
                 return;
         command->given_up = true;
-        command->held = helper && changes(command) && world->mistake != FORGETS_WHAT_WAS_GIVEN_UP;
+        command->held = helper && changes(command) && world->mistake != DROPS_WHAT_WAS_GIVEN_UP;
         command->result = -ETIMEDOUT;
         TRACE(world, "helper %d: command %d on %d did not come back", command->helper, command->type,
                 command->number);
@@ -342,7 +342,7 @@ static void command_deadline(struct world *world, int index)
         if (helper)
                 retire(world, command->helper);
         if (command->used)
-                forget_if_over(command);
+                drop_if_over(command);
         seam_ctl_result(world, &copy);
 }
 
@@ -394,7 +394,7 @@ void helper_event(struct world *world, const struct event *event)
 /* ---- what befalls them ---- */
 
 /* They die with it: what is not done yet is done at once or never. */
-void helper_forget_ublkd(struct world *world, unsigned incarnation)
+void helper_drop_ublkd(struct world *world, unsigned incarnation)
 {
         for (int i = 0; i < COMMANDS; i++) {
                 struct command *command = &world->commands[i];
@@ -402,7 +402,7 @@ void helper_forget_ublkd(struct world *world, unsigned incarnation)
                 if (!command->used || command->incarnation != incarnation)
                         continue;
                 command->held = false;
-                forget_if_over(command);
+                drop_if_over(command);
                 if (command->effective)
                         continue;
                 /* A disk that comes after the next ublkd has looked cannot be known to anybody,

@@ -331,6 +331,6 @@ const char *schedule_run(struct world *world, uint64_t seed, plan_function decid
         run(world);
         world->ublkd.alive = false; /* what it does at its end has no effect */
         ublkd_bury(world);
-        disk_forget_all(world);
+        disk_drop_all(world);
         return world->broken;
 }

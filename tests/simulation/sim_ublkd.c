@@ -43,7 +43,7 @@ void ublkd_die(struct world *world, const char *why)
         if (!ublkd->alive)
                 return;
         TRACE(world, "ublkd %u: killed, %s", ublkd->incarnation, why);
-        helper_forget_ublkd(world, ublkd->incarnation);
+        helper_drop_ublkd(world, ublkd->incarnation);
         ublkd->alive = false;
         for (int i = 0; i < world->process_count; i++)
                 if (world->processes[i].alive && world->processes[i].connection == ublkd->incarnation)

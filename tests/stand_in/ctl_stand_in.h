@@ -35,7 +35,7 @@ struct ctl_wish {
 
 /* 0 or -errno of ctl_calls_submit(). */
 int on_ctl_submitted(const struct ctl_wish *wish, struct ctl_call *call);
-/* Forget the call. */
+/* Drop the call. */
 void on_ctl_cancelled(struct ctl_call *call);
 
 /* ---- by the kernel ---- */

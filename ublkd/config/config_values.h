@@ -8,7 +8,7 @@
  * config_value. Return 0; -EINVAL, -E2BIG: see setting_parse; -ENOMEM. */
 int config_values_set(struct config *config, const struct setting *setting, const char *text, bool in_file,
         const char *place);
-/* Forget the values of a setting: the default counts again. */
+/* Drop the values of a setting: the default counts again. */
 void config_values_reset(struct config *config, const struct setting *setting);
 /* Fill config->values from the texts and the defaults. */
 void config_values_parse(struct config *config);

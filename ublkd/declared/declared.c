@@ -357,7 +357,7 @@ static int on_turn(sd_event_source *source _unused_, void *userdata)
         if (name) {
                 if (!take_turn(declared, name))
                         return 0;
-                declared_check_forget(declared->check);
+                declared_check_drop(declared->check);
                 names_drop(&declared->queue);
         }
         if (names_head(&declared->queue))

@@ -22,7 +22,7 @@ struct declared_check {
         char *refusal; /* of the spec, with `tried`; NULL: it passed */
 };
 
-void declared_check_forget(struct declared_check *check)
+void declared_check_drop(struct declared_check *check)
 {
         check->uid[0] = '\0';
         check->question = disk_question_free(check->question);
@@ -49,7 +49,7 @@ struct declared_check *declared_check_free(struct declared_check *check)
 {
         if (!check)
                 return NULL;
-        declared_check_forget(check);
+        declared_check_drop(check);
         free(check);
         return NULL;
 }
@@ -191,7 +191,7 @@ enum declared_verdict declared_check_ask(struct declared_check *check, const str
         struct disk_change change;
 
         if (check->generation != record->generation || strcmp(check->uid, record->uid) != 0) {
-                declared_check_forget(check);
+                declared_check_drop(check);
                 check->generation = record->generation;
                 strcpy(check->uid, record->uid);
         }

@@ -40,5 +40,5 @@ struct declared_check *declared_check_free(struct declared_check *check);
  * another device or generation does not count. */
 enum declared_verdict declared_check_ask(struct declared_check *check, const struct device_record *record,
         const struct device_spec *spec, char **ret);
-/* Forget what is known: the next question is about the present. */
-void declared_check_forget(struct declared_check *check);
+/* Drop what is known: the next question is about the present. */
+void declared_check_drop(struct declared_check *check);

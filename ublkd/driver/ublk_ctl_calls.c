@@ -177,7 +177,7 @@ static void on_late_reply(struct ctl_helper *helper, uint64_t sequence)
                 }
 }
 
-static void given_up_forget(struct ctl_helper *helper)
+static void given_up_drop(struct ctl_helper *helper)
 {
         struct given_up *given_up;
 
@@ -220,7 +220,7 @@ static void helper_lost(struct ctl_helper *helper)
 
 static void helper_release(struct ctl_helper *helper)
 {
-        given_up_forget(helper);
+        given_up_drop(helper);
         sd_event_source_disable_unref(helper->channel_source);
         sd_event_source_disable_unref(helper->pidfd_source);
         close_fd(helper->channel);

@@ -74,7 +74,7 @@ static bool is_ours(const struct foreign_scan *scan, const struct kernel_device 
         return record && record->age == RECORD_CURRENT && device_cookie_matches(kernel->cookie, record->uid);
 }
 
-static void forget_numbers(struct foreign_scan *scan)
+static void drop_numbers(struct foreign_scan *scan)
 {
         free(scan->numbers);
         scan->numbers = NULL;
@@ -134,7 +134,7 @@ static void finish(struct foreign_scan *scan, const char *records, size_t size)
                 }
                 describe(scan, disk, known ? &server : NULL);
         }
-        forget_numbers(scan);
+        drop_numbers(scan);
         foreign_disks_clear(scan->config.found);
         *scan->config.found = scan->found;
         scan->found = (struct foreign_disks){};
@@ -216,7 +216,7 @@ void foreign_scan_set_control(struct foreign_scan *scan, struct ublk_ctl *ctl)
         scan->looking = false;
         scan->call = NULL;
         scan->ctl = ctl;
-        forget_numbers(scan);
+        drop_numbers(scan);
         foreign_disks_clear(&scan->found);
         if (scanning)
                 scan->config.done(scan->config.userdata);
@@ -252,7 +252,7 @@ struct foreign_scan *foreign_scan_free(struct foreign_scan *scan)
         if (scan->call)
                 ublk_ctl_call_cancel(scan->call);
         apart_free(scan->apart);
-        forget_numbers(scan);
+        drop_numbers(scan);
         foreign_disks_clear(&scan->found);
         free(scan);
         return NULL;

@@ -67,7 +67,7 @@ static void look_apart(const struct apart *apart, int fd, pid_t supervisor)
 /* ---- the end of a look ---- */
 
 /* The process, if it is not dead yet, is left to on_death(). */
-static void forget_look(struct apart *apart)
+static void drop_look(struct apart *apart)
 {
         apart->readable = sd_event_source_disable_unref(apart->readable);
         (void)sd_event_source_set_enabled(apart->deadline, SD_EVENT_OFF);
@@ -80,7 +80,7 @@ static void finish(struct apart *apart, int error)
         _cleanup_(reading_clear) struct reading answer = apart->received;
 
         apart->received = (struct reading){};
-        forget_look(apart);
+        drop_look(apart);
         apart->options.done(apart->options.userdata, error, answer.text, answer.size);
 }
 
@@ -237,7 +237,7 @@ int apart_begin(struct apart *apart)
 void apart_cancel(struct apart *apart)
 {
         give_up(apart);
-        forget_look(apart);
+        drop_look(apart);
         reading_clear(&apart->received);
 }
 

@@ -44,7 +44,7 @@ static int limit_resources(void)
         return 0;
 }
 
-/* Without capabilities that would be kept, leaving uid 0 drops all of them. It also forgets PR_SET_PDEATHSIG. */
+/* Without capabilities that would be kept, leaving uid 0 drops all of them. It also clears PR_SET_PDEATHSIG. */
 static int leave_root(void)
 {
         pid_t parent = getppid();

@@ -2,7 +2,7 @@
 /* Where paths lead, as events.
  *
  * A watch has a slot for its whole life. An order waits in a queue until it fits into the socket: WATCH, when
- * the watch is new or the process is; FORGET, which keeps the slot until it is sent. Without a process there
+ * the watch is new or the process is; DROP, which keeps the slot until it is sent. Without a process there
  * are not orders; the next one gets a WATCH for each watch that is not held back. */
 #include "ublkd/paths/path_watch.h"
 
@@ -21,14 +21,14 @@ enum {
         ACCURACY_USEC = 10 * 1000,
 };
 
-enum watch_order { WATCH_ORDER_NONE, WATCH_ORDER_WATCH, WATCH_ORDER_FORGET };
+enum watch_order { WATCH_ORDER_NONE, WATCH_ORDER_WATCH, WATCH_ORDER_DROP };
 
 struct path_watch {
         struct path_watches *watches;
         struct path_id id;
         char *path;
         struct path_store store;
-        path_watch_changed changed; /* NULL: it was freed, and waits for its FORGET */
+        path_watch_changed changed; /* NULL: it was freed, and waits for its DROP */
         void *userdata;
         bool is_known;
         struct path_view view;
@@ -132,7 +132,7 @@ static void order_add(struct path_watch *watch, enum watch_order order)
 
 static int send_order(const struct path_watch *watch)
 {
-        struct path_order order = {.type = PATH_ORDER_FORGET, .id = watch->id};
+        struct path_order order = {.type = PATH_ORDER_DROP, .id = watch->id};
 
         if (watch->order == WATCH_ORDER_WATCH) {
                 order.type = PATH_ORDER_WATCH;
@@ -156,8 +156,8 @@ static void pump(struct path_watches *watches)
         }
 }
 
-/* What the process knew went with it; a FORGET is not needed any more. */
-static void forget_orders(struct path_watches *watches)
+/* What the process knew went with it; a DROP is not needed any more. */
+static void drop_orders(struct path_watches *watches)
 {
         watches->is_looking = false;
         for (size_t i = 0; i < watches->slot_count; i++) {
@@ -299,7 +299,7 @@ static void on_lost(void *owner, uint64_t number, enum path_process_loss loss)
         struct path_watches *watches = owner;
         struct path_watch *at = watches->is_looking ? slot_find(watches, watches->looking) : NULL;
 
-        forget_orders(watches);
+        drop_orders(watches);
         if (!at)
                 return;
         if (loss == PATH_PROCESS_DIED && at->hangs == 0)
@@ -367,7 +367,7 @@ struct path_watch *path_watch_free(struct path_watch *watch)
         watches = watch->watches;
         watch->changed = NULL;
         if (watch->is_sent) {
-                order_add(watch, WATCH_ORDER_FORGET);
+                order_add(watch, WATCH_ORDER_DROP);
                 pump(watches);
         } else {
                 slot_release(watch);
@@ -375,7 +375,7 @@ struct path_watch *path_watch_free(struct path_watch *watch)
         if (--watches->wanted > 0)
                 return NULL;
         path_process_want(watches->process, false); /* a supervisor without paths has no process for them */
-        forget_orders(watches);
+        drop_orders(watches);
         return NULL;
 }
 

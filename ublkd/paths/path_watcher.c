@@ -306,7 +306,7 @@ static int carry_out(struct watcher *watcher, const struct path_order *order)
         switch (order->type) {
         case PATH_ORDER_WATCH:
                 return take_watch(watcher, order);
-        case PATH_ORDER_FORGET:
+        case PATH_ORDER_DROP:
                 item = item_find(watcher, order->id);
                 if (item)
                         item_free(watcher, item);

@@ -52,7 +52,7 @@ struct path_id {
 
 enum { PATH_SLOTS_MAX = 1 << 20 };
 
-enum path_order_type { PATH_ORDER_WATCH, PATH_ORDER_FORGET, PATH_ORDER_PING };
+enum path_order_type { PATH_ORDER_WATCH, PATH_ORDER_DROP, PATH_ORDER_PING };
 
 struct path_order {
         enum path_order_type type;

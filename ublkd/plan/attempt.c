@@ -81,7 +81,7 @@ static void enter_situation(struct attempt *attempt, const struct plan_facts *fa
         attempt->tries = attempt->tried_out = attempt->busy = 0;
 }
 
-static void forget_refusals(struct attempt *attempt)
+static void drop_refusals(struct attempt *attempt)
 {
         attempt->refusals = 0;
         attempt->refused = false;
@@ -97,7 +97,7 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
                 enter_situation(attempt, facts, now);
         }
         if (facts->kernel != KERNEL_DOWN)
-                forget_refusals(attempt);
+                drop_refusals(attempt);
         if (facts->kernel == KERNEL_LIVE && facts->worker == PLAN_WORKER_SERVING)
                 attempt->error = 0;
 
@@ -251,7 +251,7 @@ void attempt_done(struct attempt *attempt, enum plan_action action, int result, 
         /* It was not refused: every queue had fetched, so that this disk can be recovered. It may even have
          * been live, and down again before anybody looked. */
         if (action == ACTION_END_RECOVERY && result != -EINVAL && result != -EALREADY)
-                forget_refusals(attempt);
+                drop_refusals(attempt);
         if (result < 0)
                 note_failure(attempt, action, result, now);
         else

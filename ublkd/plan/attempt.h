@@ -73,7 +73,7 @@ int attempt_add_result(int result, bool foreign);
 bool attempt_waits_for_release(const struct attempt *attempt);
 
 /* Return whether an ADD_DEV that was given up may still make a disk, so that its number must not be
- * forgotten. */
+ * dropped. */
 bool attempt_is_unsure(const struct attempt *attempt, uint64_t now);
 
 /* Note the result of a step: 0 or -errno of its kernel command, or of a GO that could not be sent after it.
@@ -90,5 +90,5 @@ void attempt_worker_died(struct attempt *attempt, uint64_t now);
  * grows with each such worker. Instead of attempt_worker_died(). */
 void attempt_worker_broke(struct attempt *attempt, uint64_t now);
 
-/* Forget old failures, and try at once: the client asked (new spec, recover, restart). */
+/* Drop old failures, and try at once: the client asked (new spec, recover, restart). */
 void attempt_reset(struct attempt *attempt);

@@ -91,7 +91,7 @@ struct plan_wish {
                                none */
         bool worker_is_outdated; /* somebody asked for a restart after the worker was started */
         bool manual;             /* recovery.trigger */
-        /* A manual device was Live in this boot, and a recover that came before that is forgotten. To be kept
+        /* A manual device was Live in this boot, and a recover that came before that is dropped. To be kept
          * up by the caller, from facts, so that it survives a crash of the supervisor at any point: set (and
          * recover_requested cleared, first) whenever the action for WANT_PRESENT is NOTHING; cleared whenever
          * the action for WANT_ABSENT is NOTHING. */

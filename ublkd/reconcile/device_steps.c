@@ -103,7 +103,7 @@ static void on_params_set(void *userdata, int result, const struct kernel_device
 
         result = device_take_result_for_worker(device, record, result);
         if (result >= 0) {
-                device_cpus_forget(&device->cpus); /* an earlier disk may have had other queues */
+                device_cpus_drop(&device->cpus); /* an earlier disk may have had other queues */
                 learn_cpus(device, record);
                 return;
         }
@@ -347,7 +347,7 @@ static void step_extend_worker(struct managed_device *device, const struct devic
         int r = device_claim_extend(device, size);
 
         if (!user_request_equal(device->step.grown_for, user_request_of(record)))
-                worker_proc_forget_refusal(device->process.worker);
+                worker_proc_drop_refusal(device->process.worker);
         device->step.grown_for = user_request_of(record);
         if (r >= 0)
                 r = worker_proc_grow(device->process.worker, size);

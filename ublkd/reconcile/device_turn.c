@@ -99,13 +99,13 @@ static void report(struct managed_device *device, const struct device_record *re
  *
  * Release first what the next ublkd finds only by the record: files, and a descriptor that the service manager
  * would keep for ever, with its lock on the store. */
-static bool device_forget(struct managed_device *device)
+static bool device_drop(struct managed_device *device)
 {
         int r;
 
         device_claim_release(device);
         device_backing_release(device);
-        device_shared_forget(device);
+        device_shared_drop(device);
         (void)runtime_dir_remove_worker(device->env->config.runtime_dir, device->id.uid);
         r = device_store_remove(device->env->config.store, device->id.name);
         if (r < 0)
@@ -152,7 +152,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                 /* an ADD_DEV that was given up may still create a disk: wait for that */
                 if (due != UINT64_MAX)
                         return true;
-                return !device_forget(device);
+                return !device_drop(device);
         } else if (device->view.facts.want == WANT_ABSENT && (held || record->recover_requested))
                 r = device_store_set_held(store, device->id.name, false);
         if (r < 0)
@@ -408,7 +408,7 @@ static void device_leave_alone(struct managed_device *device, const struct devic
 
 /* Return whether the record can be erased without asking the kernel, which never got a command for the
  * device. */
-static bool could_be_forgotten(const struct managed_device *device, const struct device_record *record)
+static bool could_be_dropped(const struct managed_device *device, const struct device_record *record)
 {
         return record->deleting && (record->number < 0 || device->first.unasked) && !device->process.worker;
 }
@@ -433,13 +433,13 @@ void device_turn_begin(struct managed_device *device)
                 device_rest(device, monotonic_now() + ADOPT_RETRY_USEC);
                 return;
         }
-        if (could_be_forgotten(device, record) && device_forget(device))
+        if (could_be_dropped(device, record) && device_drop(device))
                 return;
         if (!reconciler->env.ctl || (!record->spec && !record->deleting)) { /* nothing can be done */
                 log_unusable(device, record);
                 report(device, record, UINT64_MAX);
                 device_rest(device,
-                        could_be_forgotten(device, record) ? monotonic_now() + ERASE_RETRY_USEC : UINT64_MAX);
+                        could_be_dropped(device, record) ? monotonic_now() + ERASE_RETRY_USEC : UINT64_MAX);
                 return;
         }
         device->first.unasked = false;

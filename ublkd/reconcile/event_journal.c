@@ -65,7 +65,7 @@ static void remember(struct event_journal *journal, const struct device_event *e
         line->message = strdup(event->message);
 }
 
-static void forget(struct event_journal *journal, const char *uid)
+static void drop(struct event_journal *journal, const char *uid)
 {
         struct line *line = line_of(tree_remove(&journal->lines, uid));
 
@@ -117,7 +117,7 @@ static void on_store_event(void *userdata, const struct store_event *change)
                 write_line(change->record, change->event);
         }
         if (change->kind == STORE_REMOVED)
-                forget(journal, change->uid);
+                drop(journal, change->uid);
 }
 
 int event_journal_new(struct device_store *store, struct event_journal **ret)
@@ -144,7 +144,7 @@ struct event_journal *event_journal_free(struct event_journal *journal)
                 return NULL;
         device_store_unsubscribe(journal->store, on_store_event, journal);
         while (journal->lines.first)
-                forget(journal, line_of(journal->lines.first)->uid);
+                drop(journal, line_of(journal->lines.first)->uid);
         free(journal);
         return NULL;
 }

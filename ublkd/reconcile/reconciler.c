@@ -53,18 +53,18 @@ static struct managed_device *device_free(struct managed_device *device)
         if (device->step.call)
                 ublk_ctl_call_cancel(device->step.call);
         sd_event_source_disable_unref(device->turn.timer);
-        device_worker_forget(device);
+        device_worker_drop(device);
         device_note_clear(device);
-        device_cpus_forget(&device->cpus);
-        device_claim_forget(device);
-        device_backing_forget(device);
-        device_path_forget(device);
-        device_preflight_forget(device);
-        device_progress_forget(device);
-        device_group_forget(device);
-        device_spec_preflight_forget(device);
-        device_openers_forget(&device->openers);
-        device_partitions_forget(device);
+        device_cpus_drop(&device->cpus);
+        device_claim_drop(device);
+        device_backing_drop(device);
+        device_path_drop(device);
+        device_preflight_drop(device);
+        device_progress_drop(device);
+        device_group_drop(device);
+        device_spec_preflight_drop(device);
+        device_openers_drop(&device->openers);
+        device_partitions_drop(device);
         free(device->id.name);
         free(device);
         return NULL;
@@ -261,7 +261,7 @@ struct reconciler *reconciler_free(struct reconciler *reconciler)
         }
         event_journal_free(reconciler->journal);
         sd_event_source_disable_unref(reconciler->queue.run);
-        reconciler_forget_lost(reconciler);
+        reconciler_drop_lost(reconciler);
         free(reconciler);
         return NULL;
 }

@@ -243,7 +243,7 @@ struct spec_preflight *spec_preflight_end(struct spec_preflight *preflight)
         return NULL;
 }
 
-void device_spec_preflight_forget(struct managed_device *device)
+void device_spec_preflight_drop(struct managed_device *device)
 {
         if (!device->spec_preflight)
                 return;

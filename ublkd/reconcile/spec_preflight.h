@@ -22,4 +22,4 @@ int spec_preflight_begin(struct reconciler *reconciler, const struct device_reco
 /* End the preflight without calling back. NULL is fine. Return NULL. */
 struct spec_preflight *spec_preflight_end(struct spec_preflight *preflight);
 /* End the preflights of a removed device; their callers get !tried. */
-void device_spec_preflight_forget(struct managed_device *device);
+void device_spec_preflight_drop(struct managed_device *device);

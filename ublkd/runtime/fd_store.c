@@ -149,7 +149,7 @@ static struct kept_fd *find_newest(struct fd_store *store, const char *uid, uint
         return newest;
 }
 
-static void forget_named(struct fd_store *store, const char *name)
+static void drop_named(struct fd_store *store, const char *name)
 {
         struct kept_fd *kept = find_name(store, name);
         char text[NAME_SIZE + 64];
@@ -165,7 +165,7 @@ static void keep_named(struct fd_store *store, const char *name, int fd)
         char text[NAME_SIZE + 64];
 
         /* With two descriptors of one name, the next ublkd could take the older one. */
-        forget_named(store, name);
+        drop_named(store, name);
         /* FDPOLL=0: the service manager would drop a file that cannot be polled. */
         snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
         (void)sd_pid_notify_with_fds(0, false, text, &fd, 1);
@@ -182,13 +182,13 @@ int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
         return TAKE_FD(newest->fd);
 }
 
-void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch)
+void fd_store_drop(struct fd_store *store, const char *uid, uint16_t epoch)
 {
         char name[NAME_SIZE];
 
         name_of(uid, epoch, name);
         if (store)
-                forget_named(store, name);
+                drop_named(store, name);
 }
 
 void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd)
@@ -210,13 +210,13 @@ int fd_store_take_claim(struct fd_store *store, const char *uid)
         return kept ? TAKE_FD(kept->fd) : -1;
 }
 
-void fd_store_forget_claim(struct fd_store *store, const char *uid)
+void fd_store_drop_claim(struct fd_store *store, const char *uid)
 {
         char name[NAME_SIZE];
 
         name_of_claim(uid, name);
         if (store)
-                forget_named(store, name);
+                drop_named(store, name);
 }
 
 void fd_store_keep_claim(struct fd_store *store, const char *uid, int fd)

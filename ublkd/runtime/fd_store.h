@@ -23,11 +23,11 @@ int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch);
 /* Ask the service manager to keep a copy of `fd` for the disk, instead of an earlier one. */
 void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd);
 /* Ask the service manager to close the copy. */
-void fd_store_forget(struct fd_store *store, const char *uid, uint16_t epoch);
+void fd_store_drop(struct fd_store *store, const char *uid, uint16_t epoch);
 
 /* Return the kept exclusive open of a block device, which this device has inherited from another device, and
  * which the caller closes; -1: none. The device has it beside its own descriptor of the block device, in
  * every epoch. The next two functions keep it and close it likewise. */
 int fd_store_take_claim(struct fd_store *store, const char *uid);
 void fd_store_keep_claim(struct fd_store *store, const char *uid, int fd);
-void fd_store_forget_claim(struct fd_store *store, const char *uid);
+void fd_store_drop_claim(struct fd_store *store, const char *uid);

@@ -275,7 +275,7 @@ static int sqlite_save_events(
         if (r < 0)
                 return r;
         /* Delete first: a deleted row may be an old state of an event that is put. */
-        result = event_statements_forget(&store->event, compacted);
+        result = event_statements_drop(&store->event, compacted);
         for (size_t i = 0; i < count && result == SQLITE_DONE; i++)
                 result = event_statements_put(&store->event, events[i]);
         return finish(store, result == SQLITE_DONE ? 0 : to_errno(store->db, result));

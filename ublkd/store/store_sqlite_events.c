@@ -19,7 +19,7 @@ int event_statements_prepare(sqlite3 *db, struct event_statements *ret)
                         " type = excluded.type, device = excluded.device, uid = excluded.uid,"
                         " reason = excluded.reason, message = excluded.message,"
                         " labels = excluded.labels"                                      },
-                {&ret->forget,    "DELETE FROM event WHERE revision <= ?1"               },
+                {&ret->drop,      "DELETE FROM event WHERE revision <= ?1"               },
                 {&ret->compacted, "UPDATE store SET compacted = ?1 WHERE compacted <> ?1"},
         };
 
@@ -36,7 +36,7 @@ int event_statements_prepare(sqlite3 *db, struct event_statements *ret)
 void event_statements_clear(struct event_statements *statements)
 {
         (void)sqlite3_finalize(statements->put);
-        (void)sqlite3_finalize(statements->forget);
+        (void)sqlite3_finalize(statements->drop);
         (void)sqlite3_finalize(statements->compacted);
         *statements = (struct event_statements){};
 }
@@ -69,14 +69,14 @@ int event_statements_put(const struct event_statements *statements, const struct
         return run(put);
 }
 
-int event_statements_forget(const struct event_statements *statements, uint64_t compacted)
+int event_statements_drop(const struct event_statements *statements, uint64_t compacted)
 {
         int result;
 
         if (compacted == 0)
                 return SQLITE_DONE;
-        (void)sqlite3_bind_int64(statements->forget, 1, (sqlite3_int64)compacted);
-        result = run(statements->forget);
+        (void)sqlite3_bind_int64(statements->drop, 1, (sqlite3_int64)compacted);
+        result = run(statements->drop);
         if (result != SQLITE_DONE)
                 return result;
         (void)sqlite3_bind_int64(statements->compacted, 1, (sqlite3_int64)compacted);

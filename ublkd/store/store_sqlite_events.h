@@ -8,7 +8,7 @@
 #include <sqlite3.h>
 
 struct event_statements {
-        sqlite3_stmt *put, *forget, *compacted;
+        sqlite3_stmt *put, *drop, *compacted;
 };
 
 /* Prepare the statements. *ret must be zeroed; clear it with event_statements_clear(), also on failure. */
@@ -18,7 +18,7 @@ void event_statements_clear(struct event_statements *statements);
 /* Insert an event, or replace the one with the same first revision. */
 int event_statements_put(const struct event_statements *statements, const struct device_event *event);
 /* Delete the events with a revision up to `compacted`, and store that revision. */
-int event_statements_forget(const struct event_statements *statements, uint64_t compacted);
+int event_statements_drop(const struct event_statements *statements, uint64_t compacted);
 
 /* Call `each` for every event until it fails. *ret_error: the -errno of `each`, or 0. */
 int event_rows_load(sqlite3 *db, int (*each)(void *userdata, const struct device_event *event),

@@ -30,7 +30,7 @@ char *json_place_pointer(const struct json_place *place)
         if (!stream)
                 return NULL;
         place_write(place, stream);
-        failed = ferror(stream); /* fclose(3) forgets what failed before it */
+        failed = ferror(stream); /* fclose(3) does not report what failed before it */
         if (fclose(stream) != 0 || failed) {
                 free(pointer);
                 return NULL;

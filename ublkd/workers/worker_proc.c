@@ -377,7 +377,7 @@ int worker_proc_grow(struct worker_proc *worker, uint64_t size)
         return r;
 }
 
-void worker_proc_forget_refusal(struct worker_proc *worker)
+void worker_proc_drop_refusal(struct worker_proc *worker)
 {
         problem_list_clear(&worker->refusal);
 }

@@ -85,7 +85,7 @@ int worker_proc_grow(struct worker_proc *worker, uint64_t size);
 /* Return why it has not grown when it was asked last; empty: it has, or has not answered yet. */
 const struct problem_list *worker_proc_refusal(const struct worker_proc *worker);
 /* Clear the refusal of an earlier request to grow, before the next request. */
-void worker_proc_forget_refusal(struct worker_proc *worker);
+void worker_proc_drop_refusal(struct worker_proc *worker);
 /* Kill it with SIGKILL through the pidfd: by contract nothing acknowledged is lost. The stage is
  * WORKER_STAGE_LEAVING until its death, which is reported. */
 void worker_proc_kill(struct worker_proc *worker);

@@ -132,7 +132,7 @@ static bool is_current(const struct worker_start *start)
                && now.st_ctim.tv_nsec == then->st_ctim.tv_nsec;
 }
 
-static void forget_spare(struct worker_start *start)
+static void drop_spare(struct worker_start *start)
 {
         start->state = SPARE_NONE;
         start->spare_death = sd_event_source_disable_unref(start->spare_death);
@@ -156,7 +156,7 @@ static int on_spare_death(sd_event_source *source _unused_, int fd, uint32_t eve
                 start->failures++; /* not worth a word: the next worker is started without it */
         if (start->groups)
                 worker_groups_end(start->groups, start->spare.pid);
-        forget_spare(start);
+        drop_spare(start);
         plan_spare(start);
         return 0;
 }
@@ -180,7 +180,7 @@ static int start_spare(struct worker_start *start)
         if (r >= 0)
                 r = sd_event_source_set_priority(start->spare_death, PRIORITY_DEATH);
         if (r < 0)
-                forget_spare(start); /* it exits, and the next supervisor reaps it */
+                drop_spare(start); /* it exits, and the next supervisor reaps it */
         return r;
 }
 
@@ -215,7 +215,7 @@ static int take_spare(struct worker_start *start, const struct worker_msg *confi
         worker_log_set_device(start->spare.log, config->config.name);
         *ret = start->spare;
         start->spare = (struct worker_process){.pidfd = -1, .channel = -1};
-        forget_spare(start);
+        drop_spare(start);
         return 0;
 }
 
@@ -303,7 +303,7 @@ struct worker_start *worker_start_free(struct worker_start *start)
 {
         if (!start)
                 return NULL;
-        forget_spare(start);
+        drop_spare(start);
         worker_networks_drop(&start->networks);
         sd_event_source_disable_unref(start->timer);
         sd_event_unref(start->event);

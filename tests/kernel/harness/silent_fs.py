@@ -15,7 +15,7 @@ from .halt import halt
 
 _LOOKUP, _GETATTR, _OPEN, _READ, _WRITE, _RELEASE = 1, 3, 14, 15, 16, 18
 _FSYNC, _FLUSH, _INIT, _STATFS = 20, 25, 26, 17
-_FORGET, _BATCH_FORGET, _INTERRUPT = 2, 42, 36
+_FUSE_FORGET, _FUSE_BATCH_FORGET, _FUSE_INTERRUPT = 2, 42, 36
 _ROOT, _FILE = 1, 2
 _NAME = b"disk.img"
 _SIZE = 1 << 20
@@ -67,7 +67,7 @@ def _serve(device, room):
                 continue
             return
         _, opcode, unique, node, *_ = _HEADER.unpack_from(request)
-        if opcode in (_FORGET, _BATCH_FORGET, _INTERRUPT):
+        if opcode in (_FUSE_FORGET, _FUSE_BATCH_FORGET, _FUSE_INTERRUPT):
             continue
         answer = _answer(opcode, node, request[_HEADER.size :], data, room)
         error, answer = (answer, b"") if isinstance(answer, int) else (0, answer)

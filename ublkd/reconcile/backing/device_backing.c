@@ -209,7 +209,7 @@ static void close_claim(struct device_backing *backing)
         backing->has_claim = false;
 }
 
-void device_backing_forget(struct managed_device *device)
+void device_backing_drop(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
 
@@ -261,14 +261,14 @@ void device_backing_release(struct managed_device *device)
                 return;
         /* First, because the service manager does not keep one open file under two names. */
         if (backing->has_claim)
-                fd_store_forget_claim(fd_store_of(device), device->id.uid);
-        fd_store_forget(fd_store_of(device), device->id.uid, backing->epoch);
+                fd_store_drop_claim(fd_store_of(device), device->id.uid);
+        fd_store_drop(fd_store_of(device), device->id.uid, backing->epoch);
         if (backing->known && backing->at.identity.is_disk)
                 hand_claim_on(device);
         (void)runtime_dir_remove(runtime_dir_of(device), device->id.uid,
                 RUNTIME_BACKING); /* a file that stays is replaced later */
         (void)runtime_dir_remove(runtime_dir_of(device), device->id.uid, RUNTIME_PARAMS);
-        device_backing_forget(device);
+        device_backing_drop(device);
         backing->refused = refused;
         backing->shares = shares;
         backing->changed = changed;

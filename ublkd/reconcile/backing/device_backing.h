@@ -70,7 +70,7 @@ bool device_backing_refused(struct managed_device *device);
 /* Check a refused store again: the administrator has changed the spec, or asked for a recovery. */
 void device_backing_retry(struct managed_device *device);
 /* Close the descriptors at the exit of ublkd; the service manager and the worker keep theirs. */
-void device_backing_forget(struct managed_device *device);
+void device_backing_drop(struct managed_device *device);
 /* Close the store for good: the disk was removed. */
 void device_backing_release(struct managed_device *device);
 /* Return whether the store is a file without a name, so that only the disk has its data; false also if

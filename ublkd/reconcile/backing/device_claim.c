@@ -108,7 +108,7 @@ void device_claim_load(struct managed_device *device)
         _cleanup_claims_ struct backing_claims claims = {};
         struct held_claims *held;
 
-        device_claim_forget(device);
+        device_claim_drop(device);
         if (claim_file_read(runtime_dir_of(device), device->id.uid, &claims)
                 < 0) /* no claims: the worker will send them */
                 return;
@@ -316,7 +316,7 @@ void device_claim_follow(struct managed_device *device)
                 (void)claims_set(device, writing); /* on ENOMEM: in the next turn */
 }
 
-void device_claim_forget(struct managed_device *device)
+void device_claim_drop(struct managed_device *device)
 {
         problem_list_clear(&device->claim.sharing_reported);
         replace_claims(device, &(const struct backing_claims){}, NULL);
@@ -329,6 +329,6 @@ void device_claim_release(struct managed_device *device)
                 return;
         (void)claim_file_remove(runtime_dir_of(device),
                 device->id.uid); /* a file that is left is released after the next start */
-        device_claim_forget(device);
+        device_claim_drop(device);
         device_claim_note_worker(device); /* of a dead worker that is not reaped yet */
 }

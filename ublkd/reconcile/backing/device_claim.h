@@ -50,4 +50,4 @@ void device_claim_rewrite(const struct managed_device *device);
 /* Load the claim that an earlier ublkd has written down. Before the first turn of any device. */
 void device_claim_load(struct managed_device *device);
 /* Free the claim in memory; the written one stays. */
-void device_claim_forget(struct managed_device *device);
+void device_claim_drop(struct managed_device *device);

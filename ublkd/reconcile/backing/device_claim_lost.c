@@ -153,7 +153,7 @@ int reconciler_find_lost(struct reconciler *reconciler)
         return runtime_dir_each_record(reconciler->env.config.runtime_dir, add_lost, reconciler);
 }
 
-void reconciler_forget_lost(struct reconciler *reconciler)
+void reconciler_drop_lost(struct reconciler *reconciler)
 {
         for (size_t i = 0; i < reconciler->lost.count; i++)
                 free(reconciler->lost.uids[i]);

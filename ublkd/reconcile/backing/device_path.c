@@ -119,7 +119,7 @@ static bool is_watched(const struct path_watch *watch, const char *path, const s
                && path_store_equal(path_watch_store(watch), store);
 }
 
-void device_path_forget(struct managed_device *device)
+void device_path_drop(struct managed_device *device)
 {
         path_watch_free(device->path.watch);
         device->path = (struct device_path){};
@@ -136,12 +136,12 @@ void device_path_follow(struct managed_device *device, const struct device_recor
         if (!watches || (is_there && device->view.facts.want == WANT_ABSENT))
                 return;
         if (!is_there || !path || !served_store(device, &store)) {
-                device_path_forget(device);
+                device_path_drop(device);
                 return;
         }
         if (is_watched(device->path.watch, path, &store))
                 return;
-        device_path_forget(device);
+        device_path_drop(device);
         /* on failure the next turn tries again */
         (void)path_watch_new(watches, path, &store, on_changed, device, &device->path.watch);
 }

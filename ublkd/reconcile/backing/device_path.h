@@ -17,7 +17,7 @@ struct device_path {
 /* Update the watch from the facts of this turn: it begins and ends with the disk. */
 void device_path_follow(struct managed_device *device, const struct device_record *record);
 /* End the watch. */
-void device_path_forget(struct managed_device *device);
+void device_path_drop(struct managed_device *device);
 /* Return where the path leads, as far as the open descriptors identify the store of the disk. */
 enum path_state device_path_state(const struct managed_device *device);
 /* Write CONDITION_PATH_LEADS_TO_STORE. Return 0 or -ENOMEM. */

@@ -86,7 +86,7 @@ int device_keep_record(struct managed_device *device)
         return r;
 }
 
-void device_shared_forget(struct managed_device *device)
+void device_shared_drop(struct managed_device *device)
 {
         /* On failure the file stays until the reboot; no other device has its uid. */
         (void)runtime_dir_remove_region(device->env->config.runtime_dir, device->id.uid);

@@ -24,4 +24,4 @@ void device_shared_recall_history(const struct managed_device *device, struct re
  * adopt the disk. Return 0, or -errno, which one event reports. */
 int device_keep_record(struct managed_device *device);
 /* Remove the region that the workers shared, and the record beside it. */
-void device_shared_forget(struct managed_device *device);
+void device_shared_drop(struct managed_device *device);

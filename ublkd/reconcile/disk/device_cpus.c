@@ -9,7 +9,7 @@
 
 static void ask(struct device_cpus *cpus);
 
-void device_cpus_forget(struct device_cpus *cpus)
+void device_cpus_drop(struct device_cpus *cpus)
 {
         if (cpus->call)
                 ublk_ctl_call_cancel(cpus->call);
@@ -48,7 +48,7 @@ static void on_affinity(void *userdata, int result, const struct kernel_device *
                 return;
         }
         if (result < 0)
-                device_cpus_forget(cpus);
+                device_cpus_drop(cpus);
         then(user, result);
 }
 

@@ -22,5 +22,5 @@ struct device_cpus {
  * this returns, with 0, or -errno: the kernel has not answered, and they are unknown. */
 void device_cpus_learn(struct device_cpus *cpus, struct ublk_ctl *ctl, int number, uint16_t queues,
         void (*then)(void *userdata, int result), void *userdata);
-/* Forget the CPUs of a removed disk, and cancel a question under way. */
-void device_cpus_forget(struct device_cpus *cpus);
+/* Drop the CPUs of a removed disk, and cancel a question under way. */
+void device_cpus_drop(struct device_cpus *cpus);

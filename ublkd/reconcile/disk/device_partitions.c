@@ -206,7 +206,7 @@ int device_partitions_condition(const struct managed_device *device,
         return device_condition_set(ret, trouble->status, trouble->reason, "%s", trouble->message);
 }
 
-void device_partitions_forget(struct managed_device *device)
+void device_partitions_drop(struct managed_device *device)
 {
         device_partitions_reset(device);
         device->partitions.scan = partition_scan_free(device->partitions.scan);

@@ -23,7 +23,7 @@ struct device_partitions {
 /* Begin a scan of a disk that is served, if one is due. Return when the device needs another turn for it; UINT64_MAX:
  * none. */
 uint64_t device_partitions_follow(struct managed_device *device, const struct device_record *record);
-/* Forget what is known of a disk that is gone. */
+/* Drop what is known of a disk that is gone. */
 void device_partitions_reset(struct managed_device *device);
 /* End a scan before the disk is stopped, and call `then` as soon as no process of the scan has it open: at once, or
  * from the loop; after two seconds in any case. */
@@ -32,4 +32,4 @@ void device_partitions_leave(struct managed_device *device, void (*then)(struct 
 int device_partitions_condition(const struct managed_device *device, const struct device_record *record,
         struct device_condition *ret);
 /* Free what it owns. */
-void device_partitions_forget(struct managed_device *device);
+void device_partitions_drop(struct managed_device *device);

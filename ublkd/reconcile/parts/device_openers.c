@@ -100,7 +100,7 @@ bool device_openers_wait(struct device_openers *openers, struct disk_search *sea
         if (hold == HOLD_AFTER_DELETE && now - since < STILL_HELD_USEC)
                 return false;
         if (!device_openers_are_of(openers, since) || openers->hold != hold) {
-                device_openers_forget(openers);
+                device_openers_drop(openers);
                 openers->hold = hold;
                 openers->since = since;
         }
@@ -111,7 +111,7 @@ bool device_openers_wait(struct device_openers *openers, struct disk_search *sea
         return openers->answered || !openers->question;
 }
 
-void device_openers_forget(struct device_openers *openers)
+void device_openers_drop(struct device_openers *openers)
 {
         disk_question_free(openers->question);
         free(openers->text);

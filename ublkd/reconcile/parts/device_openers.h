@@ -43,4 +43,4 @@ bool device_openers_are_of(const struct device_openers *openers, uint64_t since)
 enum condition_reason device_openers_reason(const struct device_openers *openers);
 int device_openers_explain(const struct device_openers *openers, char **ret);
 /* Free what it owns. */
-void device_openers_forget(struct device_openers *openers);
+void device_openers_drop(struct device_openers *openers);

@@ -170,7 +170,7 @@ void device_group_end(struct managed_device *device)
         worker_groups_end(device->env->config.worker_groups, worker_proc_pid(device->process.worker));
 }
 
-void device_group_forget(struct managed_device *device)
+void device_group_drop(struct managed_device *device)
 {
         group_request_free(device->group.request);
         sd_event_source_disable_unref(device->group.timer);

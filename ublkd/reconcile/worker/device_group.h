@@ -28,7 +28,7 @@ bool device_group_oom_killed(const struct managed_device *device);
 /* End what is left of the worker, which is dead. */
 void device_group_end(struct managed_device *device);
 /* Free what it owns. */
-void device_group_forget(struct managed_device *device);
+void device_group_drop(struct managed_device *device);
 /* Write the condition for device_publish.c, or leave *ret untouched without limits. Return 0 or -ENOMEM. */
 int device_group_condition(const struct managed_device *device, const struct device_record *record,
         struct device_condition *ret);

@@ -30,7 +30,7 @@ static void preflight_uid(const struct managed_device *device, char uid[static U
         *last = *last == '0' ? '1' : '0';
 }
 
-static void forget_process(struct managed_device *device)
+static void drop_process(struct managed_device *device)
 {
         struct runtime_dir *dir = device->env->config.runtime_dir;
         char uid[UID_TEXT_SIZE];
@@ -43,10 +43,10 @@ static void forget_process(struct managed_device *device)
         (void)runtime_dir_remove_region(dir, uid);
 }
 
-void device_preflight_forget(struct managed_device *device)
+void device_preflight_drop(struct managed_device *device)
 {
         device->preflight.timer = sd_event_source_disable_unref(device->preflight.timer);
-        forget_process(device);
+        drop_process(device);
         free(device->preflight.sentence);
         device->preflight = (struct restart_preflight){};
 }
@@ -139,7 +139,7 @@ static void on_preflight_changed(void *userdata, struct worker_proc *worker)
         }
         if (device->preflight.then)
                 judge(device);
-        forget_process(device);
+        drop_process(device);
 }
 
 static int on_preflight_limit(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
@@ -190,7 +190,7 @@ void device_preflight_begin(struct managed_device *device, const struct device_r
                         CLOCK_MONOTONIC, PREFLIGHT_LIMIT_USEC, 0, on_preflight_limit, device);
         if (r >= 0)
                 return;
-        forget_process(device);
+        drop_process(device);
         refuse(device, strerror(-r));
 }
 

@@ -30,4 +30,4 @@ void device_preflight_give_up(struct managed_device *device);
 /* Return why the restart that was asked for last was refused; NULL: it was not. Valid until the next one. */
 const char *device_preflight_refusal(const struct managed_device *device, const struct device_record *record);
 /* Free what the preflight owns. */
-void device_preflight_forget(struct managed_device *device);
+void device_preflight_drop(struct managed_device *device);

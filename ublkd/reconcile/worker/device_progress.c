@@ -28,7 +28,7 @@ static void take_queue(const struct queue_counts *counts, struct progress_queue 
         ret->at_store = in_flight > counts->held ? in_flight - counts->held : 0;
 }
 
-/* Make room for that many queues. What was remembered of another number of queues is forgotten. */
+/* Make room for that many queues. what was known of another number of queues is dropped. */
 static int size_memory(struct progress_memory *memory, unsigned count)
 {
         if (memory->queues && memory->count == count)
@@ -245,7 +245,7 @@ void device_progress_end(struct managed_device *device)
         progress->shown = PROGRESS_MADE;
 }
 
-void device_progress_forget(struct managed_device *device)
+void device_progress_drop(struct managed_device *device)
 {
         sd_event_source_disable_unref(device->progress.timer);
         free(device->progress.memory.queues);

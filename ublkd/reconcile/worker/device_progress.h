@@ -28,7 +28,7 @@ void device_progress_watch(struct managed_device *device, const struct device_re
 /* Stop to look: the worker does not serve any more. */
 void device_progress_end(struct managed_device *device);
 /* Free what it owns. */
-void device_progress_forget(struct managed_device *device);
+void device_progress_drop(struct managed_device *device);
 /* Write the condition for device_publish.c, or leave *ret untouched if requests end. Return 0 or -ENOMEM. */
 int device_progress_condition(const struct managed_device *device, const struct device_record *record,
         struct device_condition *ret);

@@ -223,7 +223,7 @@ static void explain_death(struct managed_device *device, bool served)
                 device->process.died_at = worker_proc_died_at(device->process.worker);
 }
 
-void device_worker_forget(struct managed_device *device)
+void device_worker_drop(struct managed_device *device)
 {
         device_keys_set_pid(device, 0);
         device->process.worker = worker_proc_free(device->process.worker);
@@ -251,7 +251,7 @@ void device_take_death(struct managed_device *device)
         if (stale && device->process.request.generation > 0)
                 attempt_reset(&device->attempt); /* a later request of the user was not tried yet */
         device_group_end(device);
-        device_worker_forget(device);
+        device_worker_drop(device);
         device->process.state = silent ? WORKER_NONE : WORKER_DEAD;
         (void)runtime_dir_remove_worker(
                 device->env->config.runtime_dir, device->id.uid); /* a stale file is replaced */
@@ -383,7 +383,7 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
 
 static void drop_stranger(struct managed_device *device)
 {
-        device_worker_forget(device);
+        device_worker_drop(device);
         device->process.state = WORKER_NONE;
 }
 

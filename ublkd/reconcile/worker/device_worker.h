@@ -48,7 +48,7 @@ struct device_process {
  * which would wait for the queues of the first one. */
 void device_adopt(struct managed_device *device);
 /* Decide about a worker that lives and does not listen at its socket, after the driver has answered: kill it, wait for
- * its exit, or forget it because another process serves the disk. Return whether there was one. */
+ * its exit, or drop it because another process serves the disk. Return whether there was one. */
 bool device_end_unreachable(struct managed_device *device);
 /* Return until when (CLOCK_MONOTONIC) ublkd waits for the HELLO of an adopted worker, before which a report
  * about the disk would be a guess; 0: it does not wait. */
@@ -67,7 +67,7 @@ void device_take_death(struct managed_device *device);
 /* Note since when the I/O of its disk waits, by the facts of this turn. */
 void device_note_loss(struct managed_device *device, uint64_t now);
 /* Free the supervisor's side of the worker, which keeps running. */
-void device_worker_forget(struct managed_device *device);
+void device_worker_drop(struct managed_device *device);
 /* Count and report a recovery, with the time since the death. Does nothing if the device has not lost a
  * worker. */
 void device_recovered(struct managed_device *device);

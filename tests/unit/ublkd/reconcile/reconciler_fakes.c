@@ -187,7 +187,7 @@ int on_ctl_submitted(const struct ctl_wish *wish, struct ctl_call *call)
         return 0;
 }
 
-static void forget(struct queued *queued)
+static void drop(struct queued *queued)
 {
         TAILQ_REMOVE(&queue, queued, link);
         free(queued);
@@ -199,7 +199,7 @@ void on_ctl_cancelled(struct ctl_call *call)
 
         while (queued->call != call)
                 queued = TAILQ_NEXT(queued, link);
-        forget(queued);
+        drop(queued);
 }
 
 bool fake_ctl_answer(void)
@@ -215,7 +215,7 @@ bool fake_ctl_answer(void)
                 return false;
         call = queued->call;
         wish = queued->wish;
-        forget(queued);
+        drop(queued);
         disk = &fake_disks[wish.number];
         r = acts[wish.type](&wish, disk);
         device = kernel_disk_info(wish.number, disk);

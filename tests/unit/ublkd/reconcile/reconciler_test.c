@@ -35,7 +35,7 @@ static void many_devices_that_choose_a_number_at_once(void)
 }
 
 /* A device with a number may be unknown to the kernel. */
-static void what_never_had_a_driver_is_forgotten_without_one(void)
+static void what_never_had_a_driver_is_dropped_without_one(void)
 {
         struct world world;
 
@@ -151,7 +151,7 @@ static void a_failed_question_to_the_kernel_is_reported_during_the_release(void)
 }
 
 /* An ADD_DEV that ublkd gave up creates its disk after the user has chosen another number. */
-static void a_late_disk_is_not_forgotten_for_another_number(void)
+static void a_late_disk_is_not_dropped_for_another_number(void)
 {
         static const char *const names[] = {"data"};
         struct world world;
@@ -503,14 +503,14 @@ static void the_file_for_udev_is_removed_with_the_disk(void)
 int main(void)
 {
         many_devices_that_choose_a_number_at_once();
-        what_never_had_a_driver_is_forgotten_without_one();
+        what_never_had_a_driver_is_dropped_without_one();
         a_stranger_that_is_faster_gets_another_number();
         a_number_that_is_being_released_is_waited_for();
         a_number_that_is_not_released_is_reported();
         a_foreign_number_is_reported_all_the_time();
         a_number_that_is_being_released_is_not_foreign();
         a_failed_question_to_the_kernel_is_reported_during_the_release();
-        a_late_disk_is_not_forgotten_for_another_number();
+        a_late_disk_is_not_dropped_for_another_number();
         nothing_is_reported_of_a_disk_before_the_kernel_answers();
         what_the_kernel_leaves_out_is_not_asked_for_again();
         a_disk_grows_after_its_worker();

@@ -23,7 +23,7 @@ static void test_a_descriptor_replaces_the_one_before(int manager)
                 "FDSTOREREMOVE=1\nFDNAME=store-0b7a1c9e-0000-4000-8000-1234567890ab-3");
         CHECK_STR(fake_service_manager_take(manager),
                 "FDSTORE=1\nFDNAME=store-0b7a1c9e-0000-4000-8000-1234567890ab-3\nFDPOLL=0");
-        fd_store_forget(store, uid, 3);
+        fd_store_drop(store, uid, 3);
         CHECK_STR(fake_service_manager_take(manager),
                 "FDSTOREREMOVE=1\nFDNAME=store-0b7a1c9e-0000-4000-8000-1234567890ab-3");
         CHECK_STR(fake_service_manager_take(manager), "");
@@ -61,7 +61,7 @@ static void test_a_claim_has_a_name_of_its_own(int manager)
                 "FDSTOREREMOVE=1\nFDNAME=store-claim-0b7a1c9e-0000-4000-8000-1234567890ab");
         CHECK_STR(fake_service_manager_take(manager),
                 "FDSTORE=1\nFDNAME=store-claim-0b7a1c9e-0000-4000-8000-1234567890ab\nFDPOLL=0");
-        fd_store_forget_claim(store, uid);
+        fd_store_drop_claim(store, uid);
         CHECK_STR(fake_service_manager_take(manager),
                 "FDSTOREREMOVE=1\nFDNAME=store-claim-0b7a1c9e-0000-4000-8000-1234567890ab");
         CHECK_STR(fake_service_manager_take(manager), "");

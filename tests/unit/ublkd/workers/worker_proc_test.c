@@ -188,7 +188,7 @@ static void test_adoption_without_a_worker(struct watch *watch)
         runtime_dir_remove_worker(watch->dir, worker_fake_uid);
 }
 
-/* Start a worker that closes its socket, let it serve, and forget it as a ublkd that dies. Return its pid. */
+/* Start a worker that closes its socket, let it serve, and drop it as a ublkd that dies. Return its pid. */
 static pid_t leave_unreachable(struct watch *watch)
 {
         pid_t pid;

@@ -73,11 +73,11 @@ static void test_each_queue_is_asked_for_once(void)
         begin(&cpus);
         CHECK_INT(control.asked, 0);
         CHECK_INT(told.count, 1);
-        device_cpus_forget(&cpus);
+        device_cpus_drop(&cpus);
         CHECK(!cpus.text);
         begin(&cpus);
         CHECK_INT(control.asked, 1);
-        device_cpus_forget(&cpus);
+        device_cpus_drop(&cpus);
         CHECK_INT(control.cancelled, 1);
         CHECK_INT(told.count, 0);
 }
@@ -92,7 +92,7 @@ static void test_half_an_answer_is_none(void)
         CHECK_INT(told.count, 1);
         CHECK_INT(told.result, -EIO);
         CHECK(!cpus.text);
-        device_cpus_forget(&cpus);
+        device_cpus_drop(&cpus);
         CHECK_INT(control.cancelled, 0);
 }
 

@@ -133,7 +133,7 @@ static void test_a_disk_is_scanned_when_something_may_be_new(void)
         spec.options.partitions = true;
         end_scan(&(const struct partition_outcome){});
         CHECK_INT(told, 0);
-        device_partitions_forget(&device);
+        device_partitions_drop(&device);
 }
 
 static void test_trouble_is_reported_once(void)
@@ -171,7 +171,7 @@ static void test_trouble_is_reported_once(void)
                 (void)device_partitions_follow(&device, &record);
                 end_scan(&(const struct partition_outcome){});
                 CHECK_INT(condition_of(&device), REASON_NONE);
-                device_partitions_forget(&device);
+                device_partitions_drop(&device);
         }
 }
 
@@ -203,7 +203,7 @@ static void test_a_stop_waits_for_the_process(void)
         CHECK_INT(left, 2);
         CHECK(device_partitions_follow(&device, &record) == UINT64_MAX);
         CHECK_INT(scan.begun, 2);
-        device_partitions_forget(&device);
+        device_partitions_drop(&device);
 }
 
 static void test_a_stop_does_not_wait_for_ever(void)
@@ -216,7 +216,7 @@ static void test_a_stop_does_not_wait_for_ever(void)
         while (left == 0)
                 CHECK(sd_event_run(env.config.event, UINT64_MAX) >= 0);
         device_partitions_leave(&device, then);
-        device_partitions_forget(&device); /* the device goes while it waits */
+        device_partitions_drop(&device); /* the device goes while it waits */
         CHECK_INT(left, 1);
 }
 
@@ -232,7 +232,7 @@ static void test_a_disk_that_is_gone(void)
         CHECK_INT(scan.begun, 2);
         device_partitions_reset(&device);
         CHECK_INT(scan.cancelled, 1);
-        device_partitions_forget(&device);
+        device_partitions_drop(&device);
         env.config.partition_scanner = NULL;
         CHECK(device_partitions_follow(&device, &record) == UINT64_MAX);
         CHECK_INT(scan.begun, 2);

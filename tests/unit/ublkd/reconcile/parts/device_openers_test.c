@@ -86,7 +86,7 @@ static void test_names_are_awaited_and_reported(void)
         CHECK_INT(search.asked, 1);
         CHECK(!holds(&openers, true, HOLD_BEFORE_STOP, 2000)); /* another wait: other openers */
         CHECK_INT(search.asked, 2);
-        device_openers_forget(&openers);
+        device_openers_drop(&openers);
         CHECK(!device_openers_are_of(&openers, 0));
 }
 
@@ -111,7 +111,7 @@ static void test_the_advice_is_never_to_end_a_worker(void)
                 CHECK(!holds(&openers, true, HOLD_BEFORE_STOP, 1000));
                 search.answered(search.userdata, &answer);
                 check_sentence(&openers, rows[i].words);
-                device_openers_forget(&openers);
+                device_openers_drop(&openers);
         }
 }
 
@@ -133,7 +133,7 @@ static void test_without_a_search_there_are_no_names(void)
                 CHECK_INT(device_openers_reason(&openers), rows[i].reason);
                 check_sentence_without(&openers, rows[i].words, "forced"); /* which destroys */
         }
-        device_openers_forget(&openers);
+        device_openers_drop(&openers);
 }
 
 static void test_a_deletion_may_take_a_moment(void)
@@ -142,7 +142,7 @@ static void test_a_deletion_may_take_a_moment(void)
 
         CHECK(!holds(&openers, false, HOLD_AFTER_DELETE, clock_usec(CLOCK_MONOTONIC)));
         CHECK(holds(&openers, false, HOLD_BEFORE_STOP, clock_usec(CLOCK_MONOTONIC)));
-        device_openers_forget(&openers);
+        device_openers_drop(&openers);
 }
 
 int main(void)
