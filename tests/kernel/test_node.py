@@ -249,19 +249,31 @@ def test_each_new_disk_is_opened_by_its_name_at_once(api, times):
         api.delete("data")
 
 
+def _all_events(api, name):
+    return api.ask("GET", f"/events?device={name}", 200, headers={"Accept": "application/json"})["items"]
+
+
 def _events(api, name):
-    items = api.ask("GET", f"/events?device={name}", 200, headers={"Accept": "application/json"})["items"]
-    return [event for event in items if event["reason"] == "UdevLate"]
+    return [event for event in _all_events(api, name) if event["reason"] == "UdevLate"]
+
+
+def _told(api, device):
+    """What explains a missing or unexpected event: all others of the device, its conditions, and what udev knows."""
+    number = os.stat(Disk(device["status"]["id"]).path).st_rdev
+    known = pathlib.Path(f"/run/udev/data/b{os.major(number)}:{os.minor(number)}")
+    lines = [f'{event["lastTime"]} {event["reason"]}: {event["message"]}' for event in _all_events(api, device["name"])]
+    lines += [f'{one["type"]}: {one["reason"]}' for one in device["status"]["conditions"]]
+    return "\n".join([*lines, known.read_text() if known.exists() else "udev knows nothing of it"])
 
 
 def test_a_udev_that_does_nothing_delays_one_disk(api):
     """A disk waits for udev once; while udev does nothing, further ones do not."""
     run("udevadm", "control", "--stop-exec-queue")
     try:
-        api.create(null_spec("first"))
-        assert _events(api, "first")
-        api.create(null_spec("second"))
-        assert not _events(api, "second")
+        first = api.create(null_spec("first"))
+        assert _events(api, "first"), _told(api, first)
+        second = api.create(null_spec("second"))
+        assert not _events(api, "second"), _told(api, second)
     finally:
         run("udevadm", "control", "--start-exec-queue")
     run("udevadm", "settle")
