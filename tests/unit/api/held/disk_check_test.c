@@ -5,6 +5,7 @@
 #include "api/http/hold.h"
 #include "api/http/server.h"
 
+#include "tests/unit/api/fake_connection.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -12,36 +13,6 @@
 #include <sys/eventfd.h>
 
 static sd_event *event;
-static unsigned suspended, resumed;
-static int client; /* a socket of which nothing comes */
-
-void __wrap_MHD_suspend_connection(struct MHD_Connection *connection);
-void __wrap_MHD_resume_connection(struct MHD_Connection *connection);
-const union MHD_ConnectionInfo *__wrap_MHD_get_connection_info(
-        struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...);
-
-void __wrap_MHD_suspend_connection(struct MHD_Connection *connection)
-{
-        (void)connection;
-        suspended++;
-}
-
-void __wrap_MHD_resume_connection(struct MHD_Connection *connection)
-{
-        (void)connection;
-        resumed++;
-}
-
-const union MHD_ConnectionInfo *__wrap_MHD_get_connection_info(
-        struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...)
-{
-        static union MHD_ConnectionInfo info;
-
-        (void)connection;
-        CHECK_INT(type, MHD_CONNECTION_INFO_CONNECTION_FD);
-        info.connect_fd = client;
-        return &info;
-}
 
 static int find_no_user(const struct disk_users_roots *roots, struct disk_users *disks, size_t count)
 {
@@ -72,14 +43,14 @@ static void test_a_question_that_is_asked_again_too_early(void)
                 0);
         CHECK(!disk_check(&request, &record, 0));
         CHECK(!disk_check(&request, &record, 0)); /* no search has run yet */
-        CHECK_INT(suspended, 1);
+        CHECK_INT(fake_connection.suspended, 1);
         while (request.suspended)
                 CHECK(sd_event_run(event, UINT64_MAX) >= 0);
-        CHECK_INT(resumed, 1);
+        CHECK_INT(fake_connection.resumed, 1);
         answer = disk_check(&request, &record, 0);
         if (CHECK(answer))
                 CHECK_INT(answer->use, DISK_UNUSED);
-        CHECK_INT(suspended, 1);
+        CHECK_INT(fake_connection.suspended, 1);
         request.hold->kind->free(request.hold);
         disk_search_free(api.config.disk_search);
 }
@@ -87,11 +58,11 @@ static void test_a_question_that_is_asked_again_too_early(void)
 int main(void)
 {
         CHECK_INT(sd_event_new(&event), 0);
-        client = eventfd(0, EFD_CLOEXEC);
-        CHECK(client >= 0);
+        fake_connection.fd = eventfd(0, EFD_CLOEXEC); /* nothing comes of it */
+        CHECK(fake_connection.fd >= 0);
         test_an_empty_answer_is_invalid();
         test_a_question_that_is_asked_again_too_early();
-        close_fd(client);
+        close_fd(fake_connection.fd);
         sd_event_unref(event);
         return check_report();
 }

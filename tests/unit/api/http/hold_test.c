@@ -3,43 +3,15 @@
 #include "api/http/hold.h"
 #include "api/http/server.h"
 
+#include "tests/unit/api/fake_connection.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 
 static sd_event *event;
-static unsigned suspended, resumed, freed, left;
-static int ends[2];    /* of the client's connection; the first is the server's */
-static int server_end; /* of which the server knows */
-
-void __wrap_MHD_suspend_connection(struct MHD_Connection *connection);
-void __wrap_MHD_resume_connection(struct MHD_Connection *connection);
-const union MHD_ConnectionInfo *__wrap_MHD_get_connection_info(
-        struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...);
-
-void __wrap_MHD_suspend_connection(struct MHD_Connection *connection)
-{
-        (void)connection;
-        suspended++;
-}
-
-void __wrap_MHD_resume_connection(struct MHD_Connection *connection)
-{
-        (void)connection;
-        resumed++;
-}
-
-const union MHD_ConnectionInfo *__wrap_MHD_get_connection_info(
-        struct MHD_Connection *connection, enum MHD_ConnectionInfoType type, ...)
-{
-        static union MHD_ConnectionInfo info;
-
-        (void)connection;
-        CHECK_INT(type, MHD_CONNECTION_INFO_CONNECTION_FD);
-        info.connect_fd = server_end;
-        return server_end >= 0 ? &info : NULL;
-}
+static unsigned freed, left;
+static int ends[2]; /* of the client's connection; the first is the server's */
 
 static struct hold *free_hold(struct hold *hold)
 {
@@ -64,10 +36,10 @@ struct world {
 
 static void begin(struct world *world)
 {
-        suspended = resumed = freed = left = 0;
+        freed = left = 0;
         *world = (struct world){.api.event = event, .request.api = &world->api};
         CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-        server_end = ends[0];
+        fake_connection = (struct fake_connection){.fd = ends[0]};
 }
 
 static void end(struct world *world)
@@ -101,7 +73,7 @@ static void test_a_request_that_ends_keeps_its_hold_until_the_next(void)
         CHECK_INT(hold_count(&world.api, &stream), 0);
         hold_end(hold);
         CHECK(!world.request.suspended && !world.request.abandoned && world.request.hold == hold);
-        CHECK_INT(resumed, 1);
+        CHECK_INT(fake_connection.resumed, 1);
         CHECK_INT(hold_count(&world.api, &passing), 0);
         CHECK_INT(freed, 0);
         (void)hold_new(&world, &stream);
@@ -120,7 +92,7 @@ static void test_a_client_that_leaves_abandons_its_request(void)
         CHECK(sd_event_run(event, UINT64_MAX) >= 0);
         CHECK(world.request.abandoned && !world.request.suspended && !world.request.hold);
         CHECK_INT(freed, 1);
-        CHECK_INT(resumed, 1);
+        CHECK_INT(fake_connection.resumed, 1);
         end(&world);
 }
 
@@ -134,7 +106,7 @@ static void test_a_stream_learns_that_its_client_has_left(void)
         ends[1] = close_fd(ends[1]);
         CHECK(sd_event_run(event, UINT64_MAX) >= 0);
         CHECK_INT(left, 1);
-        CHECK_INT(resumed, 0);
+        CHECK_INT(fake_connection.resumed, 0);
         CHECK(!world.request.abandoned && world.request.hold == hold);
         CHECK_INT(sd_event_run(event, 0), 0); /* once */
         end(&world);
@@ -148,13 +120,13 @@ static void test_a_server_that_stops(void)
         begin(&worlds[0]);
         worlds[1].request = (struct request){.api = &worlds[0].api};
         hold_suspend(hold_new(&worlds[0], &passing));
-        server_end = ends[1]; /* another connection */
+        fake_connection.fd = ends[1]; /* another connection */
         hold = hold_new(&worlds[1], &stream);
         hold_suspend(hold);
         hold_abandon_all(&worlds[0].api);
         CHECK(worlds[0].request.abandoned && !worlds[1].request.abandoned);
-        CHECK_INT(suspended, 2);
-        CHECK_INT(resumed, 2);
+        CHECK_INT(fake_connection.suspended, 2);
+        CHECK_INT(fake_connection.resumed, 2);
         CHECK_INT(left, 1);
         free_hold(hold);
         end(&worlds[0]);
@@ -166,7 +138,7 @@ static void test_a_client_that_cannot_be_watched(void)
         struct hold hold = {};
 
         begin(&world);
-        server_end = -1;
+        fake_connection.fd = -1;
         CHECK_INT(hold_attach(&hold, &passing, &world.request), -ENOTCONN);
         CHECK(!world.request.hold && !world.api.holds);
         end(&world);
