@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tests of what a client sees assert reasons and values. Only the tests below assert words of a sentence: the words are
-their subject. A message may always be searched for a value: a path, a pid, the name of a device."""
+their subject. A message may always be searched for a value: a path, a pid, the name of a device, a command in quotes. In C
+the rule is about messages and details of a status, an event or a problem; a function whose result is a text has tests of
+that text."""
 
 import ast
 import pathlib
@@ -14,10 +16,19 @@ FOLDERS = ("tests/api", "tests/ctl", "tests/kernel", "tests/packages")
 # Test: why its words matter.
 ABOUT_WORDS = {
     "tests/kernel/test_identity.py": "a sentence about a lost store must not advise to create one: that loses the data",
-    "tests/kernel/test_live_change.py": "a worker that was killed must not be said to have exited by itself",
+    "tests/kernel/test_live_change.py": "a worker that was killed must not be reported to have exited by itself",
     "tests/kernel/test_one_writer.py": "the warning names the cause for which sharing is unknown, and has no field for it",
     "tests/kernel/test_walls.py": "the message names the wall that is missing, and has no field for it",
+    "tests/target/worker_process_test.c": "advice to restore a store that was cut off must name a copy of its bytes",
+    "tests/unit/ublkd/reconcile/reconciler_words_test.c": "a sentence must not be shown for a request that it was not made for",
+    "tests/unit/ublkd/reconcile/reconciler_worker_test.c": "requests of a dead worker show in the sentence of Recovering alone",
+    "tests/unit/ublkd/reconcile/view/fault_condition_test.c": "what saves the bytes must come before what gives them up",
 }
+C_FOLDERS = ("tests/unit", "tests/target", "tests/simulation")
+# A search in a message: the text that is searched, and the literal.
+C_SEARCH = re.compile(
+    r'\bstrstr\(\s*([^;]*?\b(?:message|detail|cause)),\s*"((?:\\.|[^"\\])*)"|\bworld_wait_value\(([^;"]*"[^"]*"),\s*"((?:\\.|[^"\\])*)"'
+)
 
 
 def is_message(node):
@@ -42,13 +53,24 @@ def assertions_of_words(text):
             yield from ((node.lineno, side.value) for side in node.comparators if has_words(side))
 
 
-def tests():
-    return sorted(str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*test*.py"))
+def c_assertions_of_words(text):
+    for match in C_SEARCH.finditer(text):
+        literal = match.group(2) if match.group(2) is not None else match.group(4)
+        plain = re.sub(r"ublkctl [a-z -]+|'[^']*'|\\\"[^\"]*\\\"|\([^)]*\)", "", literal)  # without commands, names, programs
+        if len(re.findall(r"(?<![\w/-])[a-z]{2,}(?![\w/-])", plain)) > 1:
+            yield text.count("\n", 0, match.start()) + 1, literal
 
 
-@pytest.mark.parametrize("name", tests())
+def sources():
+    python = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*test*.py")]
+    c = [path for folder in C_FOLDERS for path in (ROOT / folder).rglob("*.c")]
+    return sorted(str(path.relative_to(ROOT)) for path in python + c)
+
+
+@pytest.mark.parametrize("name", sources())
 def test_reasons_are_asserted_and_not_sentences(name):
-    found = list(assertions_of_words((ROOT / name).read_text(encoding="utf-8")))
+    search = c_assertions_of_words if name.endswith(".c") else assertions_of_words
+    found = list(search((ROOT / name).read_text(encoding="utf-8")))
     if name in ABOUT_WORDS:
         assert found != [], "asserts no words any more: leave it out of ABOUT_WORDS"
     else:
@@ -67,3 +89,18 @@ def test_reasons_are_asserted_and_not_sentences(name):
 ])
 def test_words_are_found(text, found):
     assert bool(list(assertions_of_words(text))) == found
+
+
+@pytest.mark.parametrize("text, found", [
+    ('CHECK(strstr(status.message, "is in use"));', True),
+    ('CHECK(!strstr(\n        world_record(&world, "data")->status.message, "was cut off"));', True),
+    ('world_wait_value(&world, "data", "still in flight");', True),
+    ('CHECK(strstr(problems.items[0].detail, path));', False),
+    ('CHECK(strstr(status.message, "/dev/ublkb3"));', False),
+    ("CHECK(strstr(status.message, \"'ublkctl recover data'\"));", False),
+    ('world_wait_value(&world, "other", "\\"data\\"");', False),
+    ('world_wait_value(&world, "data", "process 4211 (fio)");', False),
+    ('CHECK_INT(status.reason, REASON_IN_USE);', False),
+])
+def test_words_are_found_in_c(text, found):
+    assert bool(list(c_assertions_of_words(text))) == found

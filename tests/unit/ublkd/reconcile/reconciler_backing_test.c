@@ -298,7 +298,8 @@ static void no_device_gets_the_store_of_a_disk_that_is_recreated(void)
         world_put_loop(&world, "other", "");
         world_settle(&world, 0);
         fake_worker_open(fake_worker("other"), "file:1");
-        world_wait_told(&world, "other", "in use by the device \"data\"");
+        world_wait_reason(&world, "other", REASON_BACKING_IN_USE);
+        world_wait_value(&world, "other", "\"data\"");
         world_bring_up(&world, "data", "file:1");
         CHECK(world_phase(&world, "other") != PHASE_LIVE);
         world_free(&world);

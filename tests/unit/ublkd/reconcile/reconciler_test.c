@@ -91,8 +91,7 @@ static void a_number_that_is_not_released_is_reported(void)
         struct world world;
 
         begin_waiting_for_number_3(&world);
-        world_wait_told(&world, "data", "has not released yet");
-        CHECK_INT(world_record(&world, "data")->status.reason, REASON_NUMBER_TAKEN);
+        world_wait_reason(&world, "data", REASON_NUMBER_TAKEN);
         CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
         world_free(&world);
 }
@@ -107,11 +106,11 @@ static void a_foreign_number_is_reported_all_the_time(void)
         world_put_loop(&world, "data", ",\"id\":3");
         world_settle(&world, 0);
         fake_worker_open(fake_worker("data"), "file:1");
-        world_wait_told(&world, "data", "does not belong to this ublkd");
+        world_wait_reason(&world, "data", REASON_NUMBER_TAKEN);
         for (bool killed = false; !killed || !fake_worker("data");) {
                 world_settle(&world, 0);
                 CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
-                CHECK(strstr(world_record(&world, "data")->status.message, "does not belong to this ublkd"));
+                CHECK_INT(world_record(&world, "data")->status.reason, REASON_NUMBER_TAKEN);
                 if (!killed && fake_kills > 0) {
                         fake_worker_die(fake_worker("data"));
                         killed = true;
@@ -119,7 +118,7 @@ static void a_foreign_number_is_reported_all_the_time(void)
                 }
         }
         CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
-        CHECK(strstr(world_record(&world, "data")->status.message, "does not belong to this ublkd"));
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_NUMBER_TAKEN);
         world_free(&world);
 }
 
@@ -145,7 +144,8 @@ static void a_failed_question_to_the_kernel_is_reported_during_the_release(void)
         begin_waiting_for_number_3(&world);
         world_settle(&world, 2);
         fake_kernel.get_info_error = -EIO;
-        world_wait_told(&world, "data", "Asking the kernel about /dev/ublkb3 failed");
+        world_wait_reason(&world, "data", REASON_CONTROL_PLANE);
+        CHECK(strstr(world_record(&world, "data")->status.message, "/dev/ublkb3"));
         CHECK_INT(world_phase(&world, "data"), PHASE_BACKOFF);
         world_free(&world);
 }
@@ -249,7 +249,8 @@ static void a_disk_grows_after_its_worker(void)
         world_settle(&world, 5);
         CHECK_INT(fake_disks[0].size, 1 << 20);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_GROW);
-        CHECK(strstr(world_record(&world, "data")->status.message, "with 1MiB; it cannot grow to 2MiB"));
+        CHECK(strstr(world_record(&world, "data")->status.message, "1MiB"));
+        CHECK(strstr(world_record(&world, "data")->status.message, "2MiB"));
         CHECK(!strstr(
                 world_record(&world, "data")->status.message, "resize")); /* it may have grown already */
         CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
@@ -276,8 +277,8 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 fake_disks[0].flags |= FEATURE_TRY_STOP; /* the driver adds it by itself */
                 fake_disks[0].openers = 1;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
-                world_wait_told(&world, "data", "/dev/ublkb0 is in use: somebody.");
-                CHECK_INT(world_record(&world, "data")->status.reason, REASON_IN_USE);
+                world_wait_reason(&world, "data", REASON_IN_USE);
+                world_wait_value(&world, "data", "somebody");
                 CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
                 CHECK_INT(fake_kills, 0);
                 if (force)
@@ -285,8 +286,8 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 else
                         fake_disks[0].openers = 0;
                 if (force) {
-                        world_wait_told(&world, "data", "the kernel waits for its last users: somebody.");
-                        CHECK_INT(world_record(&world, "data")->status.reason, REASON_STILL_HELD);
+                        world_wait_reason(&world, "data", REASON_STILL_HELD);
+                        world_wait_value(&world, "data", "somebody");
                         fake_disks[0].exists = false;
                 }
                 world_wait_gone(&world, "data");
@@ -301,9 +302,7 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
 {
         enum { ROUNDS = 2 * ATTEMPT_TRIES };
         static const int errors[] = {-EBUSY, -ETIME};
-        static const char *const words[] = {
-                "is in use: somebody. Unmount it, end those processes or remove those devices",
-                "/dev/ublkb0 cannot be opened, so ublkd does not know whether it is in use"};
+        static const char *const values[] = {"somebody", "/dev/ublkb0"};
         struct world world;
 
         for (unsigned i = 0; i < 2 * ARRAY_SIZE(errors); i++) {
@@ -315,8 +314,8 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
                 fake_kernel.hold_error = errors[i / 2];
                 fake_disks[0].openers = i / 2 == 0;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
-                world_wait_told(&world, "data", words[i / 2]);
-                CHECK_INT(world_record(&world, "data")->status.reason, REASON_IN_USE);
+                world_wait_reason(&world, "data", REASON_IN_USE);
+                world_wait_value(&world, "data", values[i / 2]);
                 for (unsigned asked = fake_kernel.holds; fake_kernel.holds < asked + ROUNDS;)
                         world_settle(&world, 5);
                 CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
@@ -342,12 +341,12 @@ static void every_removal_of_a_disk_asks_the_kernel(void)
         fake_kernel.hold_error = -EBUSY;
         fake_disks[0].openers = 1;
         world_put_loop(&world, "data", ",\"enabled\":false");
-        world_wait_told(&world, "data", "is in use: somebody");
+        world_wait_reason(&world, "data", REASON_IN_USE);
         CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
         world_put_loop(&world, "data", "");
-        world_wait_told(&world, "data", "Serving");
+        world_wait_reason(&world, "data", REASON_LIVE);
         world_put_loop(&world, "data", ",\"blockSize\":4096");
-        world_wait_told(&world, "data", "is in use: somebody");
+        world_wait_reason(&world, "data", REASON_IN_USE);
         CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
         CHECK(fake_kernel.holds >= 2);
         fake_disks[0].openers = 0;
@@ -376,9 +375,8 @@ static void a_disk_that_is_removed_before_it_is_deleted(void)
         world_bring_up(&world, "data", "file:1");
         fake_kernel.vanishes = true;
         world_put_loop(&world, "data", ",\"enabled\":false");
-        world_wait_told(&world, "data", "The device is disabled");
-        CHECK_INT(world_record(&world, "data")->status.reason, REASON_DISABLED);
-        CHECK(!strstr(world_record(&world, "data")->status.message, "failed"));
+        world_wait_reason(&world, "data", REASON_DISABLED);
+        CHECK_INT(world_count_events(&world, REASON_CONTROL_PLANE), 0);
         fake_kernel.vanishes = false;
         world_free(&world);
 }
@@ -419,9 +417,9 @@ static void users_are_looked_for_again(void)
         fake_disks[0].openers = 1;
         *fake_kernel.user = '\0';
         CHECK_INT(device_store_request_delete(world.store, "data", true), 0);
-        world_wait_told(&world, "data", "the kernel waits for its last users: an opener, or requests");
+        world_wait_reason(&world, "data", REASON_STILL_HELD);
         strcpy(fake_kernel.user, "process 4211 (fio)");
-        world_wait_told(&world, "data", "the kernel waits for its last users: process 4211 (fio).");
+        world_wait_value(&world, "data", "process 4211 (fio)");
         CHECK_INT(disk_search_count(world.disk_search), 2);
         fake_disks[0].exists = false;
         world_wait_gone(&world, "data");

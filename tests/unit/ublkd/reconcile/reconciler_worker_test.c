@@ -370,10 +370,13 @@ static void a_disk_that_cannot_be_recovered_is_not_reported_as_waiting(void)
         fake_disks[0].state = KERNEL_STATE_LIVE;
         world_settle(&world, 0);
         CHECK_INT(world_phase(&world, "data"), PHASE_STOPPING);
-        CHECK(strstr(world_record(&world, "data")->status.message, "then 'ublkctl recover data'"));
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_WAITS_FOR_RECOVER);
+        CHECK(strstr(world_record(&world, "data")->status.message, "'ublkctl recover data'"));
         fake_disks[0].state = KERNEL_STATE_DEAD;
-        world_wait_told(&world, "data", "There is no disk left");
+        for (unsigned i = 0; i < 1000 && world_phase(&world, "data") != PHASE_FAILED; i++)
+                world_settle(&world, 0);
         CHECK_INT(world_phase(&world, "data"), PHASE_FAILED);
+        CHECK_INT(world_record(&world, "data")->status.reason, REASON_WAITS_FOR_RECOVER);
         for (unsigned i = 0; i < 1000 && fake_disks[0].exists; i++)
                 world_settle(&world, 0);
         CHECK(!fake_disks[0].exists);
@@ -399,7 +402,7 @@ static void requests_of_a_dead_worker_are_reported_until_they_are_done(void)
         struct world world;
 
         begin_recovery_that_is_held(&world, "");
-        world_wait_told(&world, "data", "still in flight");
+        world_wait_value(&world, "data", "in flight");
         CHECK_INT(world_phase(&world, "data"), PHASE_RECOVERING);
         fake_kernel.held = false;
         world_settle(&world, 150);

@@ -154,18 +154,37 @@ void world_wait_gone(struct world *world, const char *name)
         CHECK(!world_record(world, name));
 }
 
-void world_wait_told(struct world *world, const char *name, const char *words)
+/* REASON_NONE, NULL: any. */
+static bool status_has(const struct device_status *status, enum condition_reason reason, const char *value)
 {
-        for (unsigned quiet = 0; quiet < WAIT_MS_MAX;) {
-                const struct device_record *record = world_record(world, name);
+        return (reason == REASON_NONE || status->reason == reason)
+               && (!value || (status->message && strstr(status->message, value)));
+}
 
-                if (!record || (record->status.message && strstr(record->status.message, words)))
+static void wait_for_status(
+        struct world *world, const char *name, enum condition_reason reason, const char *value)
+{
+        const struct device_record *record;
+
+        for (unsigned quiet = 0; quiet < WAIT_MS_MAX;) {
+                record = world_record(world, name);
+                if (!record || status_has(&record->status, reason, value))
                         break;
                 quiet += !step(world);
         }
-        if (CHECK(world_record(world, name))
-                && !CHECK(strstr(world_record(world, name)->status.message, words)))
-                fprintf(stderr, "it says: %s\n", world_record(world, name)->status.message);
+        record = world_record(world, name);
+        if (CHECK(record) && !CHECK(status_has(&record->status, reason, value)))
+                fprintf(stderr, "%s: %s\n", reason_to_string(record->status.reason), record->status.message);
+}
+
+void world_wait_reason(struct world *world, const char *name, enum condition_reason reason)
+{
+        wait_for_status(world, name, reason, NULL);
+}
+
+void world_wait_value(struct world *world, const char *name, const char *value)
+{
+        wait_for_status(world, name, REASON_NONE, value);
 }
 
 const struct device_record *world_record(const struct world *world, const char *name)

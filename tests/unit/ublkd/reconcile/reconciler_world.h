@@ -49,8 +49,10 @@ void world_settle(struct world *world, unsigned milliseconds);
 /* Wait until the record is erased; a check fails if it stays. */
 void world_wait_gone(struct world *world, const char *name);
 
-/* Wait until the message of its status contains `words`; a check fails otherwise. */
-void world_wait_told(struct world *world, const char *name, const char *words);
+/* Wait until its status has that reason; a check fails otherwise. */
+void world_wait_reason(struct world *world, const char *name, enum condition_reason reason);
+/* Wait until the message of its status has that value in it (a process, a device); a check fails otherwise. */
+void world_wait_value(struct world *world, const char *name, const char *value);
 
 /* Return the record; NULL: no such device. */
 const struct device_record *world_record(const struct world *world, const char *name);

@@ -11,22 +11,22 @@
 
 #include <stdlib.h>
 
-struct told {
+struct outcome {
         unsigned times;
         int error; /* of the last time */
 };
 
 static void on_changed(void *userdata, int error)
 {
-        struct told *told = userdata;
+        struct outcome *outcome = userdata;
 
-        told->times++;
-        told->error = error;
+        outcome->times++;
+        outcome->error = error;
 }
 
-static void run_until_told(sd_event *event, const struct told *told, unsigned times)
+static void run_until_reported(sd_event *event, const struct outcome *outcome, unsigned times)
 {
-        while (told->times < times)
+        while (outcome->times < times)
                 if (!CHECK(sd_event_run(event, UINT64_MAX) >= 0))
                         abort();
 }
@@ -36,30 +36,31 @@ static void test_a_disk_that_is_full_for_a_while(void)
         struct store_faulty disk = {.write_error = -ENOSPC};
         struct device_store *store;
         struct event_writer *writer;
-        struct told told = {};
+        struct outcome outcome = {};
         sd_event *event;
 
         CHECK_INT(store_memory_open(&disk.real, &disk.real_context), 0);
         CHECK_INT(device_store_new(&store_faulty_backend, &disk, &store), 0);
         CHECK(sd_event_new(&event) >= 0);
-        CHECK_INT(event_writer_new(
-                          &(struct event_writer_config){
-                                  .event = event, .store = store, .changed = on_changed, .userdata = &told},
-                          &writer),
+        CHECK_INT(
+                event_writer_new(
+                        &(struct event_writer_config){
+                                .event = event, .store = store, .changed = on_changed, .userdata = &outcome},
+                        &writer),
                 0);
         event_writer_retry(writer); /* nothing has failed */
-        CHECK_INT(told.times, 0);
+        CHECK_INT(outcome.times, 0);
         device_store_note_disk(store, 7, EVENT_WARNING, REASON_DISK_OF_NO_DEVICE, "It happened.");
-        run_until_told(event, &told, 1);
-        CHECK_INT(told.error, -ENOSPC);
+        run_until_reported(event, &outcome, 1);
+        CHECK_INT(outcome.error, -ENOSPC);
         event_writer_retry(writer);
-        CHECK_INT(told.times, 1); /* that is known */
+        CHECK_INT(outcome.times, 1); /* that is known */
         disk.write_error = 0;
         event_writer_retry(writer);
-        CHECK_INT(told.times, 2);
-        CHECK_INT(told.error, 0);
+        CHECK_INT(outcome.times, 2);
+        CHECK_INT(outcome.error, 0);
         event_writer_retry(writer);
-        CHECK_INT(told.times, 2);
+        CHECK_INT(outcome.times, 2);
         event_writer_free(writer);
         sd_event_unref(event);
         device_store_free(store);
@@ -92,7 +93,7 @@ static bool is_written_soon(sd_event *event, const struct device_store *store)
 
 static void test_a_repetition_is_written_as_soon_as_a_new_event(void)
 {
-        struct told told = {};
+        struct outcome outcome = {};
         void *context;
         const struct device_backend *backend;
         const struct device_event *died;
@@ -103,10 +104,11 @@ static void test_a_repetition_is_written_as_soon_as_a_new_event(void)
         CHECK_INT(store_memory_open(&backend, &context), 0);
         CHECK_INT(device_store_new(backend, context, &store), 0);
         CHECK(sd_event_new(&event) >= 0);
-        CHECK_INT(event_writer_new(
-                          &(struct event_writer_config){
-                                  .event = event, .store = store, .changed = on_changed, .userdata = &told},
-                          &writer),
+        CHECK_INT(
+                event_writer_new(
+                        &(struct event_writer_config){
+                                .event = event, .store = store, .changed = on_changed, .userdata = &outcome},
+                        &writer),
                 0);
         for (unsigned times = 1; times <= 3; times++) {
                 device_store_note_disk(store, 7, EVENT_WARNING, REASON_WORKER_DIED, "The worker died.");
@@ -126,29 +128,29 @@ static void test_the_state_directory(void)
         struct state_room room;
 
         host_read_room("/proc", &room); /* has no blocks, of which none is free */
-        CHECK_INT(host_tell_state(&host, "/proc", &room, 0), 0);
+        CHECK_INT(host_report_state(&host, "/proc", &room, 0), 0);
         CHECK_INT(host.state.count, 0);
-        CHECK_INT(host_tell_state(&host, "/proc", &room, -EIO), 0);
+        CHECK_INT(host_report_state(&host, "/proc", &room, -EIO), 0);
         if (CHECK_INT(host.state.count, 1)) {
                 CHECK_STR(host.state.items[0].reason, "StateDirectoryFails");
                 CHECK(strstr(host.state.items[0].detail, "/proc"));
                 CHECK(strstr(host.state.items[0].detail, "Input/output error"));
         }
-        CHECK_INT(host_tell_state(&host, "/proc", &room, 0), 0); /* it is over */
+        CHECK_INT(host_report_state(&host, "/proc", &room, 0), 0); /* it is over */
         CHECK_INT(host.state.count, 0);
         room = (struct state_room){.answer = STATE_ANSWERS, .limited = true, .bytes = 4096};
-        CHECK_INT(host_tell_state(&host, "/proc", &room, 0), 1);
+        CHECK_INT(host_report_state(&host, "/proc", &room, 0), 1);
         if (CHECK_INT(host.state.count, 1))
-                CHECK(strstr(host.state.items[0].detail, "has 4 KiB left"));
+                CHECK(strstr(host.state.items[0].detail, "4 KiB"));
         room = (struct state_room){.answer = STATE_HANGS};
-        CHECK_INT(host_tell_state(&host, "/proc", &room, -ENOLINK), 0);
+        CHECK_INT(host_report_state(&host, "/proc", &room, -ENOLINK), 0);
         if (CHECK_INT(host.state.count, 1))
                 CHECK_STR(host.state.items[0].reason, "StateDirectoryHangs");
         room = (struct state_room){.answer = STATE_NOT_SEEN}; /* known without a look, and reported */
-        CHECK_INT(host_tell_state(&host, "/proc", &room, -ENOLINK), 0);
+        CHECK_INT(host_report_state(&host, "/proc", &room, -ENOLINK), 0);
         if (CHECK_INT(host.state.count, 1))
                 CHECK_STR(host.state.items[0].reason, "DatabaseGone");
-        CHECK_INT(host_tell_state(&host, "/proc", &room, 0), 0);
+        CHECK_INT(host_report_state(&host, "/proc", &room, 0), 0);
         CHECK_INT(host.state.count, 0);
         host_clear(&host);
 }
