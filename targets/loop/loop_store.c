@@ -33,34 +33,28 @@ static bool has_disk(const struct target_device *device)
         return device->store.served || !backing_identity_is_empty(&device->store.expected);
 }
 
-/* `lost`: what to do where a disk with data on that store is there already. */
+/* `lost`: what to do where a disk with data on that store is there already; NULL: the same. */
+/* clang-format off */
 static const struct {
         int error;
         const char *reason, *what, *lost;
 } faults[] = {
-        {ENOENT,    "BackingFileMissing",      "does not exist; create it, or correct path",
-         "does not exist; put the file back that this disk was made on, or, once the disk is "
-                "unmounted, change "
-                "the path in the spec to where it is"                                                                         },
-        {ENOTDIR,   "BackingFileMissing",      "does not exist, a part of the path is not a directory; correct path",
-         NULL                                                                                                                 },
-        {EACCES,    "BackingFileNotPermitted", "may not be opened; check its mode and those of its directories",
-         NULL                                                                                                                 },
-        {EPERM,     "BackingFileNotPermitted",
-         "may not be written, it is immutable or sealed; lift that (chattr -i), or set readOnly",                         NULL},
-        {EROFS,     "BackingFileReadOnly",
-         "cannot be written, its file system is read-only; set readOnly, or remount it",                                  NULL},
-        {ETXTBSY,   "BackingFileBusy",
-         "is in use as swap space or as a running program; end that, or use another file",                                NULL},
-        {EBUSY,     "BackingFileBusy",         "is in use: mounted, or part of another device; set readOnly, or free it",
-         NULL                                                                                                                 },
-        {ELOOP,     "BackingFileMissing",      "leads through too many symbolic links; correct path",                     NULL},
-        {ENXIO,     "BackingFileMissing",
-         "is a device node without a device behind it; correct path, or attach the device",                               NULL},
-        {ENODEV,    "BackingFileMissing",
-         "is a device node without a device behind it; correct path, or attach the device",                               NULL},
-        {ENOMEDIUM, "BackingFileMissing",      "is a drive without a medium; insert one, or correct path",                NULL},
+        {ENOENT, "BackingFileMissing", .what = "does not exist; create it, or correct path",
+                .lost = "does not exist; put the file back that this disk was made on, or, once the disk is unmounted, "
+                        "change the path in the spec to where it is"},
+        {ENOTDIR, "BackingFileMissing", .what = "does not exist, a part of the path is not a directory; correct path"},
+        {EACCES, "BackingFileNotPermitted", .what = "may not be opened; check its mode and those of its directories"},
+        {EPERM, "BackingFileNotPermitted",
+                .what = "may not be written, it is immutable or sealed; lift that (chattr -i), or set readOnly"},
+        {EROFS, "BackingFileReadOnly", .what = "cannot be written, its file system is read-only; set readOnly, or remount it"},
+        {ETXTBSY, "BackingFileBusy", .what = "is in use as swap space or as a running program; end that, or use another file"},
+        {EBUSY, "BackingFileBusy", .what = "is in use: mounted, or part of another device; set readOnly, or free it"},
+        {ELOOP, "BackingFileMissing", .what = "leads through too many symbolic links; correct path"},
+        {ENXIO, "BackingFileMissing", .what = "is a device node without a device behind it; correct path, or attach the device"},
+        {ENODEV, "BackingFileMissing", .what = "is a device node without a device behind it; correct path, or attach the device"},
+        {ENOMEDIUM, "BackingFileMissing", .what = "is a drive without a medium; insert one, or correct path"},
 };
+/* clang-format on */
 
 int loop_store_fault(const struct target_device *device, const struct loop_options *options, int error,
         struct problem_list *problems)
@@ -107,9 +101,9 @@ static int refuse_unknown(const struct store_opening *opening)
         const struct backing_identity *expected = &opening->device->store.expected;
 
         return problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
-                "%s cannot be recognised as the store that this disk was made on: nothing tells it from "
-                "another store, and the disk is on %s (%s). Put that store back at this path, or give the "
-                "device the path where it is now. A store without an identity cannot be named in "
+                "%s cannot be recognised as the store that this disk was made on: nothing distinguishes "
+                "it from another store, and the disk is on %s (%s). Put that store back at this path, or "
+                "give the device the path where it is now. A store without an identity cannot be named in "
                 "accept-backing; to go on with this one instead, change the target of the device.",
                 opening->options->path, backing_identity_text(expected),
                 backing_basis_to_string(expected->basis));

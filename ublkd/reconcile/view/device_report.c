@@ -232,19 +232,20 @@ static enum condition_reason absent_reason(const struct report_view *view, enum 
 static int explain_absent(const struct report_view *view, const struct device_record *record,
         enum condition_reason reason, struct device_status *status)
 {
+        /* clang-format off */
         static const struct {
                 enum condition_reason reason;
                 const char *sentence;
         } sentences[] = {
-                {REASON_DELETING,  "ublkd is removing the disk, and then the record."                      },
-                {REASON_DISABLED,  "The device is disabled: ublkd keeps the record, and there is no disk "
-                                  "until the device is enabled."          },
-                {REASON_STOPPED,
-                 "The device is stopped: ublkd creates its disk at the next boot, or when a client "
-                        "asks for it ('ublkctl start', POST /devices/NAME/start)."                         },
-                {REASON_DISABLING, "ublkd is removing the disk; it keeps the record."                      },
+                {REASON_DELETING, "ublkd is removing the disk, and then the record."},
+                {REASON_DISABLED, "The device is disabled: ublkd keeps the record, and there is no disk until the "
+                                  "device is enabled."},
+                {REASON_STOPPED, "The device is stopped: ublkd creates its disk at the next boot, or when a client "
+                                 "asks for it ('ublkctl start', POST /devices/NAME/start)."},
+                {REASON_DISABLING, "ublkd is removing the disk; it keeps the record."},
                 {REASON_REPLACING, "ublkd is removing the old disk; then it creates one from the new spec."},
         };
+        /* clang-format on */
         for (size_t i = 0; i < ARRAY_SIZE(sentences); i++)
                 if (reason == sentences[i].reason)
                         return device_status_explain(status, absent_reason(view, reason), "%s%s%s",

@@ -9,23 +9,47 @@
 enum { TEXT_SIZE = 1024 };
 
 static const char retries[] = "; ublkd tries again every 30 s";
+/* clang-format off */
 static const struct {
         const char *cause, *next;
         const char *retry;
 } troubles[_GROUP_TROUBLE_MAX] = {
-        [GROUP_NO_HIERARCHY] = {"cgroup v2 is not mounted here",                                     "mount it at /sys/fs/cgroup", retries},
-        [GROUP_NOT_VISIBLE] = {"the control group of ublkd is not visible in its cgroup namespace",
-                                "start ublkd in a control group that it can see",                                                  retries},
-        [GROUP_NO_UNIT] = {"ublkd-workers.service is not active",
-                                "start it ('systemctl start ublkd-workers.service')",                                              retries},
-        [GROUP_NOT_WRITABLE] = {"ublkd may not write to the control group of its workers",
-                                "give it that right, or delegate the group",                                                       retries},
-        [GROUP_HAS_REMAINS] = {"processes of an earlier worker with this pid are not dead yet",
-                                "wait until the disk that they wait for answers",                                                  retries},
-        [GROUP_FAILED] = {NULL,                                                                "see the log of the kernel",  retries},
-        [GROUP_UNAVAILABLE] = {"ublkd could not prepare for control groups at its start",
-                                "see its log, and restart it",                                                                     ""     },
+        [GROUP_NO_HIERARCHY] = {
+                .cause = "cgroup v2 is not mounted here",
+                .next = "mount it at /sys/fs/cgroup",
+                .retry = retries,
+        },
+        [GROUP_NOT_VISIBLE] = {
+                .cause = "the control group of ublkd is not visible in its cgroup namespace",
+                .next = "start ublkd in a control group that it can see",
+                .retry = retries,
+        },
+        [GROUP_NO_UNIT] = {
+                .cause = "ublkd-workers.service is not active",
+                .next = "start it ('systemctl start ublkd-workers.service')",
+                .retry = retries,
+        },
+        [GROUP_NOT_WRITABLE] = {
+                .cause = "ublkd may not write to the control group of its workers",
+                .next = "give it that right, or delegate the group",
+                .retry = retries,
+        },
+        [GROUP_HAS_REMAINS] = {
+                .cause = "processes of an earlier worker with this pid are not dead yet",
+                .next = "wait until the disk that they wait for answers",
+                .retry = retries,
+        },
+        [GROUP_FAILED] = {
+                .next = "see the log of the kernel",
+                .retry = retries,
+        },
+        [GROUP_UNAVAILABLE] = {
+                .cause = "ublkd could not prepare for control groups at its start",
+                .next = "see its log, and restart it",
+                .retry = "",
+        },
 };
+/* clang-format on */
 
 static bool is_in_force(const struct group_result *result)
 {
