@@ -278,7 +278,7 @@ static void ask_rest(const struct probe *probe, char answer[ANSWER_MAX])
         close(fd);
 }
 
-static bool says_live(const struct probe *probe, const char *answer)
+static bool shows_live(const struct probe *probe, const char *answer)
 {
         const char *worker = strstr(answer, "\"worker\":{");
         const char *pid = worker ? strstr(worker, "\"pid\":") : NULL;
@@ -293,7 +293,7 @@ static void *watch_rest(void *argument)
 
         while (since_kill_ms(probe) < GIVE_UP_MS) {
                 ask_rest(probe, answer);
-                if (says_live(probe, answer)) {
+                if (shows_live(probe, answer)) {
                         probe->rest_live_ms = since_kill_ms(probe);
                         break;
                 }

@@ -47,7 +47,7 @@ struct target_io {
         void *data;
 };
 
-/* What only opening the backing store can tell. Zeroed before open(); 0 means "none" or "do not care". */
+/* What only opening the backing store can show. Zeroed before open(); 0 means "none" or "do not care". */
 struct target_geometry {
         uint64_t size;                                /* bytes; 0: as big as asked for */
         uint32_t logical_block_size;                  /* bytes, what the target prefers; 0: 512 */
@@ -122,7 +122,7 @@ struct target_device {
         bool linear;
         unsigned linear_file;
         uint64_t linear_offset; /* bytes; also set where open() fails because of where the store ends */
-        bool linear_end_known; /* lseek(SEEK_END) on that file says at once, without a lock and without asking
+        bool linear_end_known; /* lseek(SEEK_END) on that file returns at once, without a lock and without asking
                                   a server, where it ends: the core looks before it answers requests, see
                                   targets/worker/queue/store_end.h */
         bool linear_in_memory; /* that file has no device below it: the core need not wait for a short read or

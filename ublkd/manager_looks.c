@@ -30,7 +30,7 @@ static void on_foreign_seen(void *userdata)
 
 static int report_state(struct manager *manager, const struct state_room *room)
 {
-        return host_tell_state(&manager->host, manager->state_dir, room,
+        return host_report_state(&manager->host, manager->state_dir, room,
                 device_store_is_gone(manager->store) ? -ENOLINK : manager->events_error);
 }
 
@@ -55,7 +55,7 @@ static void on_state_seen(void *userdata, const struct state_seen *seen)
 
 bool manager_look_for_disks(struct manager *manager)
 {
-        (void)record_keeper_list(manager->record_keeper, ADOPTABLES_TOLD_MAX, &manager->host.adoptable);
+        (void)record_keeper_list(manager->record_keeper, ADOPTABLES_SHOWN_MAX, &manager->host.adoptable);
         if (foreign_scan_begin(manager->foreign_scan))
                 return true;
         (void)adoptables_join(&manager->host.adoptable, &manager->host.foreign);

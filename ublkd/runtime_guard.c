@@ -91,7 +91,8 @@ int runtime_guard_new(const struct runtime_guard_config *config, struct runtime_
         r = runtime_watch_new(config->event, config->dir, on_change, guard, &guard->watch);
         if (r < 0)
                 log_errno(LOG_WARNING, NULL, r,
-                        "The runtime directory cannot be watched: %s; if it is removed, nothing tells of it",
+                        "The runtime directory cannot be watched: %s; if it is removed, ublkd does not "
+                        "report that",
                         strerror(-r));
         *ret = guard;
         return 0;

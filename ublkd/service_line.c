@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells the service manager in one line how the devices are. */
+/* Reports to the service manager in one line how the devices are. */
 #include "ublkd/service_line.h"
 
 #include "ublkd/base/cleanup.h"

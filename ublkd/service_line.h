@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells the service manager in one line how the devices are: STATUS= of sd_notify(3), which 'systemctl status' shows. Runs
+/* Reports to the service manager in one line how the devices are: STATUS= of sd_notify(3), which 'systemctl status' shows. Runs
  * on the loop. */
 #pragma once
 

@@ -88,7 +88,7 @@ def _attempt(environment, case, row, seconds):
         return {"failed": str(problem)}
 
 
-def _say(result):
+def _print(result):
     if "total_ns" in result:
         share = "-" if result["server_ns"] is None else f"{result['server_ns']:.0f}"
         text = f"{result['total_ns']:.0f} ns, server {share} ns"
@@ -107,7 +107,7 @@ def _measure_all(environment, configuration, output):
             result["guest_seconds"] = round(time.monotonic() - began, 1)
             output.write(json.dumps(result) + "\n")
             output.flush()
-            _say(result)
+            _print(result)
 
 
 def main():

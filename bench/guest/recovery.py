@@ -51,7 +51,7 @@ def _ublkd_unasked(environment, want):
 
 @contextlib.contextmanager
 def _peer(row, environment, want):
-    """A disk of another server: the disk, its number, and what tells its server's pid."""
+    """A disk of another server: the disk, its number, and what finds its server's pid."""
     with servers.ROWS[row].start(servers.ROWS[row], environment, want) as disk:
         number = disk.path.removeprefix("/dev/ublkb")
         yield disk, number, lambda: servers.server_processes(number)[0]

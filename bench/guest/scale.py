@@ -210,11 +210,11 @@ class Targetcli:
         for number, path in enumerate(paths):
             lines.append(f"/backstores/fileio create d{number} {path}")
             lines.append(f"/loopback/{_WWN}/luns create /backstores/fileio/d{number}")
-        said = _feed(["targetcli"], "\n".join([*lines, "exit", ""]))
+        output = _feed(["targetcli"], "\n".join([*lines, "exit", ""]))
         try:
             _await_count("disks of LIO", self._disks, len(paths))
         except CommandError as problem:
-            raise CommandError(f"{problem}; targetcli's last words: {said[-300:]}") from problem
+            raise CommandError(f"{problem}; targetcli's last words: {output[-300:]}") from problem
 
     def list(self):
         return run("targetcli", "/backstores/fileio", "ls", timeout=_LIMIT).count(_FOLDER)

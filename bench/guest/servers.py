@@ -35,7 +35,7 @@ class Want:
     backing: str  # path of what loop is on
     queues: int
     depth: int
-    size: int = 16 << 30  # of a null target whose size can be told
+    size: int = 16 << 30  # of a null target whose size can be set
     recovery: bool = False
 
 
@@ -46,7 +46,7 @@ class Disk:
     path: str
     pids: list = field(default_factory=list)  # the processes that serve it
     kernel_workers: bool = False  # the kernel's own workers serve it
-    facts: dict = field(default_factory=dict)  # what the server tells of it
+    facts: dict = field(default_factory=dict)  # what the server reports of it
 
     def times(self):
         """Return the run time of its threads; of the kernel's, all workers, because they work for any process."""
@@ -195,7 +195,7 @@ def _start_rublk(row, environment, want):
     text = run(program, "add", want.target, *options, timeout=_START_LIMIT)
     number = re.search(r"dev id (\d+)|\"?dev_id\"?: (\d+)|ublkb(\d+)", text)
     if not number:
-        raise CommandError(f"rublk said no number: {text}")
+        raise CommandError(f"rublk printed no number: {text}")
     number = next(group for group in number.groups() if group)
     with _ublk_disk(number, lambda: run(program, "del", "-n", number)) as disk:
         yield disk
@@ -213,7 +213,7 @@ def _start_kublk(row, environment, want):
     text = run(program, "add", *options, *files, timeout=_START_LIMIT)
     number = re.search(r"dev id (\d+)", text)
     if not number:
-        raise CommandError(f"kublk said no number: {text}")
+        raise CommandError(f"kublk printed no number: {text}")
     number = number[1]
     with _ublk_disk(number, lambda: run(program, "del", "-n", number)) as disk:
         disk.facts["recover"] = [program, "recover", "-n", number, *options, *files]

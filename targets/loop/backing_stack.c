@@ -53,7 +53,7 @@ static struct place below(const struct place *place, uint64_t start, uint64_t si
 /* ---- what is found ---- */
 
 /* Each sentence once. */
-static int tell(const struct backing_stack *stack, int error, const char *reason, const char *sentence)
+static int add_sharing(const struct backing_stack *stack, int error, const char *reason, const char *sentence)
 {
         if (!stack->sharing)
                 return 0;
@@ -73,7 +73,7 @@ static int unknown(const struct backing_stack *stack, const char *what)
                     stack->path, what)
                 < 0)
                 return -ENOMEM;
-        return tell(stack, 0, "BackingShareUnknown", sentence);
+        return add_sharing(stack, 0, "BackingShareUnknown", sentence);
 }
 
 /* Returns 0 or -ENOMEM: the walk goes on elsewhere, and what was found holds. */
@@ -89,7 +89,7 @@ static int unreadable(const struct backing_stack *stack, int error, const char *
                     stack->path, what, strerror(error))
                 < 0)
                 return -ENOMEM;
-        return tell(stack, error, "BackingStackUnreadable", sentence);
+        return add_sharing(stack, error, "BackingStackUnreadable", sentence);
 }
 
 /* 1: it is new; 0: it was there, and so is all below it; -ENOMEM. */
@@ -137,7 +137,7 @@ static int walk_elsewhere(
 
 /* Those that do not hold a file's bytes themselves, or not alone. */
 static const struct {
-        uint32_t type; /* as statfs() tells it */
+        uint32_t type; /* as statfs() returns it */
         int (*walk)(const struct backing_stack *stack, int fd, const struct place *place);
 } file_systems[] = {
         {OVERLAYFS_SUPER_MAGIC, walk_overlay  },
@@ -208,7 +208,7 @@ static int check_claimed(const struct backing_stack *stack, dev_t number)
                     major(number), minor(number), stack->path)
                 < 0)
                 return -ENOMEM;
-        return tell(stack, EBUSY, "BackingInUse", sentence);
+        return add_sharing(stack, EBUSY, "BackingInUse", sentence);
 }
 
 /* Its file may be gone, or have another name in this namespace. */

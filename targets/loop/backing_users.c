@@ -54,7 +54,7 @@ static bool is_on_disk(const struct mount_row *row, const void *data)
         return disk == *(const dev_t *)data;
 }
 
-static int tell_loop(const struct search *search, const char *name, dev_t disk)
+static int add_loop(const struct search *search, const char *name, dev_t disk)
 {
         _cleanup_mount_row_ struct mount_row row = {};
         bool mounted = mount_table_find(is_on_disk, &disk, &row) >= 0;
@@ -66,7 +66,7 @@ static int tell_loop(const struct search *search, const char *name, dev_t disk)
                 mounted ? "Unmount it and detach" : "Detach", name);
 }
 
-static int tell_unreadable(const struct search *search, const char *name, int error)
+static int add_unreadable(const struct search *search, const char *name, int error)
 {
         if (error == ENOMEM)
                 return -ENOMEM;
@@ -89,8 +89,8 @@ static int check_loop(const struct search *search, const char *name, dev_t disk)
         if (r == -ENXIO) /* detached a moment ago */
                 return 0;
         if (r < 0)
-                return tell_unreadable(search, name, -r);
-        return backing_claims_collide(search->claims, &claims) ? tell_loop(search, name, disk) : 0;
+                return add_unreadable(search, name, -r);
+        return backing_claims_collide(search->claims, &claims) ? add_loop(search, name, disk) : 0;
 }
 
 /* Whether it is an attached loop device: then *ret is its number. */
@@ -115,7 +115,7 @@ static int check_loops(const struct search *search)
         int r = 0;
 
         if (!folder)
-                return tell_unreadable(search, "loop*", errno);
+                return add_unreadable(search, "loop*", errno);
         while (r >= 0 && (entry = readdir(folder)))
                 if (is_attached(dirfd(folder), entry->d_name, &disk) && !lies_on(search->claims, disk))
                         r = check_loop(search, entry->d_name, disk);
@@ -222,7 +222,7 @@ static bool has_any(const struct search *search)
         return any;
 }
 
-static int tell_unknown(const struct search *search, int error)
+static int add_unknown(const struct search *search, int error)
 {
         if (error == ENOMEM)
                 return -ENOMEM;
@@ -240,5 +240,5 @@ int backing_users_find(const struct backing_claims *claims, const char *path, st
         const struct search search = {.claims = claims, .path = path, .sharing = sharing};
         int r = has_any(&search) ? look_apart(look_at_all, &search, PATIENCE_MSEC, sharing) : 0;
 
-        return r < 0 ? tell_unknown(&search, -r) : 0;
+        return r < 0 ? add_unknown(&search, -r) : 0;
 }

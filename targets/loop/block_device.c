@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel says of a block device: by ioctl where there is one, else from sysfs. */
+/* What the kernel reports of a block device: by ioctl where there is one, else from sysfs. */
 #include "targets/loop/block_device.h"
 
 #include "targets/loop/sys_block.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel says of a block device. */
+/* What the kernel reports of a block device. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct block_device {
         bool read_only, rotational;
 };
 
-/* Read what the kernel says of an open block device. number: the st_rdev of `fd`. Return 0 or -errno. */
+/* Read what the kernel reports of an open block device. number: the st_rdev of `fd`. Return 0 or -errno. */
 int block_device_read(int fd, dev_t number, struct block_device *ret);
 
 /* Find where the device lies: the disk that it is a partition of, or itself, and the byte of that disk at

@@ -34,8 +34,8 @@ struct opening {
         struct block_device disk; /* zeroed for a regular file */
         int fd;
         bool direct;
-        uint32_t direct_align; /* bytes; 0: the kernel does not say */
-        uint32_t memory_align; /* bytes, of direct I/O; 0: the kernel does not say */
+        uint32_t direct_align; /* bytes; 0: the kernel does not report it */
+        uint32_t memory_align; /* bytes, of direct I/O; 0: the kernel does not report it */
 };
 
 static bool is_disk(const struct opening *opening)
@@ -45,7 +45,7 @@ static bool is_disk(const struct opening *opening)
 
 /* Whether it is a file that lives in memory. io_uring has a thread of the kernel do each read and write of a
  * tmpfs (its files are not FMODE_NOWAIT: io_file_supports_nowait()), which takes longer than the copy. A
- * disk's node lies in a tmpfs, too, and says nothing of the disk. */
+ * disk's node lies in a tmpfs, too, and shows nothing of the disk. */
 static bool is_in_memory(const struct opening *opening)
 {
         struct statfs buffer;
@@ -54,7 +54,7 @@ static bool is_in_memory(const struct opening *opening)
                && (buffer.f_type == TMPFS_MAGIC || buffer.f_type == RAMFS_MAGIC);
 }
 
-/* Whether the kernel knows the file's size without asking anybody, and tells it without waiting for a write
+/* Whether the kernel knows the file's size without asking a server, and returns it without waiting for a write
  * to the file: generic_file_llseek_size(). Network file systems and FUSE ask a server, overlayfs takes a lock
  * that writes hold. A disk that is made smaller is not made longer again by a write behind its end, so it is
  * enough to look after a request that failed. */
@@ -141,7 +141,7 @@ static int check_offset(const struct opening *opening)
         return r < 0 ? r : -EINVAL;
 }
 
-/* What direct I/O on the file must be a multiple of, in bytes; 0: it cannot, or the kernel does not say. */
+/* What direct I/O on the file must be a multiple of, in bytes; 0: it cannot, or the kernel does not report it. */
 static uint32_t direct_alignment(struct opening *opening)
 {
 #ifdef STATX_DIOALIGN
@@ -161,7 +161,7 @@ static uint32_t direct_alignment(struct opening *opening)
         return 0;
 }
 
-/* For a file system that does not tell: the smallest block that a direct read takes. 0: none. Needs O_DIRECT
+/* For a file system that does not report it: the smallest block that a direct read takes. 0: none. Needs O_DIRECT
  * set. */
 static uint32_t probe_alignment(const struct opening *opening)
 {

@@ -2,8 +2,8 @@
 /* The file behind a file on an overlay.
  *
  * The overlay's mount names its layers, and a file has the same path in its layer as in the overlay, unless a
- * directory above it was renamed. What is found there is the one if the kernel tells the same of both: an
- * overlay passes on what its layer tells, but for the numbers of device and inode. */
+ * directory above it was renamed. What is found there is the one if the kernel reports the same of both: an
+ * overlay passes on what its layer reports, but for the numbers of device and inode. */
 #include "targets/loop/overlay_layer.h"
 #include "ublkd/values/path_text.h"
 

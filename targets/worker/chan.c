@@ -49,7 +49,7 @@ int chan_listen(struct chan *chan, int listener)
                 r = set_flags(listener);
         if (r < 0)
                 return r;
-        /* Here, not in the supervisor, so that SO_PEERCRED tells callers that they reached this process. */
+        /* Here, not in the supervisor, so that SO_PEERCRED shows callers that they reached this process. */
         return listen(listener, SOMAXCONN) < 0 ? -errno : 0;
 }
 

@@ -28,7 +28,7 @@ enum {
         NODE_PATIENCE = 10000, /* milliseconds until /dev/ublkcN must be open */
         NODE_RETRY = 5,        /* milliseconds between tries */
         /* Milliseconds until the backing store must be locked. Of a dead worker the kernel may close the file
-         * a moment after the driver's node, which is when the driver says that its requests are done. */
+         * a moment after the driver's node, which is when the driver reports that its requests are done. */
         LOCK_PATIENCE_TO_OPEN = 1000,
         LOCK_PATIENCE_TO_SERVE = 2000,
         LOCK_RETRY = 1,       /* milliseconds between tries */
@@ -308,7 +308,7 @@ static void try_whole_lock(struct worker *worker)
         worker->lock_next_try = time + READERS_RETRY;
 }
 
-/* What is waited for without being told. */
+/* Wait for what no message of the supervisor brings. */
 static enum exit_status go_on(struct worker *worker)
 {
         enum exit_status status = try_lock(worker);
@@ -369,7 +369,7 @@ static enum exit_status look_at_queues(struct worker *worker)
         return STAY;
 }
 
-/* ---- what the supervisor says ---- */
+/* ---- what the supervisor sends ---- */
 
 static void grow(struct worker *worker, uint64_t size)
 {
@@ -461,7 +461,7 @@ static enum exit_status read_messages(struct worker *worker)
                 if (status != STAY)
                         return status;
         }
-        /* It broke while something was being said. */
+        /* It broke while a message was sent. */
         return hung_up(worker, 0);
 }
 

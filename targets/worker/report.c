@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the worker tells its supervisor. */
+/* What the worker reports to its supervisor. */
 #include "targets/worker/worker.h"
 #include "ublkd/base/log.h"
 #include "ublkd/base/version.h"
@@ -22,7 +22,7 @@ int report(struct worker *worker, const struct worker_msg *msg)
         return send_with(worker, msg, -1);
 }
 
-static enum worker_stage told_stage(const struct worker *worker)
+static enum worker_stage current_stage(const struct worker *worker)
 {
         bool served = worker->threads && queue_threads_served(worker->threads);
 
@@ -45,7 +45,7 @@ static int send_hello(struct worker *worker)
                                                 .started_at = worker->config.started_at,
                                                 .pid = getpid(),
                                                 .number = worker->number,
-                                                .stage = told_stage(worker)}
+                                                .stage = current_stage(worker)}
         });
 }
 
@@ -108,7 +108,7 @@ enum exit_status fail_locked(struct worker *worker, const struct problem_list *p
                         .type = WORKER_MSG_FAILED, .failed = {.problems = *problems, .holder = holder}
         });
 
-        for (size_t i = 0; i < problems->count; i++) /* the supervisor says it, with what it does next */
+        for (size_t i = 0; i < problems->count; i++) /* the supervisor reports it, with what it does next */
                 log_line(r < 0 ? LOG_ERR : LOG_DEBUG, worker->name,
                         "%s (%s) Leaving; the supervisor decides when to try again.",
                         problems->items[i].detail, problems->items[i].reason);

@@ -527,9 +527,9 @@ def test_the_host_names_a_device_whose_disk_cannot_be_served(server):
     server.ask("POST", "/devices?wait=ready", spec("other"))
     server.tell("status data Backoff BackingInUse /srv/a.img is in use by process 4211 (dd).")
     server.tell("status other Backoff BackingFileMissing It is missing.")  # it has no disk: no opener waits
-    (told,) = [item for item in server.ask("GET", "/host").json["problems"] if "Device" in item["detail"]]
-    assert told["title"] == "BackingInUse"
-    assert told["detail"] == ('Device "data": /dev/ublkb0 exists, and ublkd has no worker for it: unless an earlier '
+    (problem,) = [item for item in server.ask("GET", "/host").json["problems"] if "Device" in item["detail"]]
+    assert problem["title"] == "BackingInUse"
+    assert problem["detail"] == ('Device "data": /dev/ublkb0 exists, and ublkd has no worker for it: unless an earlier '
                               "worker still serves the disk, its I/O waits, or fails as recovery.onCrash says. /srv/a.img is in use by process 4211 (dd).")
 
 

@@ -87,15 +87,15 @@ def reasons(answer):
 
 def test_the_list_has_the_newest_first(server):
     create(server, "data", labels={"app": "db"})
-    said = "The worker died. Another one is started."
-    server.tell(f"note data WorkerDied {said}")
+    sentence = "The worker died. Another one is started."
+    server.tell(f"note data WorkerDied {sentence}")
     answer = events(server)
     assert reasons(answer) == [("data", "WorkerDied"), ("data", "Live"), ("data", "Created")]
     event = answer["items"][0]
     uid = server.ask("GET", "/devices/data").json["uid"]
     assert event["device"] == {"name": "data", "uid": uid, "labels": {"app": "db"}}
     assert event["type"] == "Warning" and event["count"] == 1
-    assert event["message"] == said
+    assert event["message"] == sentence
     assert event["firstRevision"] == event["revision"] == answer["revision"]
     assert event["firstTime"] == event["lastTime"] and event["lastTime"].endswith("Z")
     assert answer["revision"] == server.ask("GET", "/devices").json["revision"]
@@ -137,8 +137,8 @@ def test_the_list_has_every_change_by_a_client(server):
 def test_repeated_events_are_counted(server):
     create(server, "data")
     deaths = [f"It died the {nth}th time." for nth in range(10)]
-    for said in deaths:
-        server.tell(f"note data WorkerDied {said}")
+    for sentence in deaths:
+        server.tell(f"note data WorkerDied {sentence}")
     event, *others = events(server)["items"]
     assert event["count"] == 10 and event["message"] == deaths[-1]
     assert event["firstRevision"] == event["revision"] - 9
@@ -198,12 +198,12 @@ def test_pages_and_the_stream_after_the_first_miss_nothing(server):
     known = {item["name"]: item for page in pages for item in page["items"]}
     assert set(known) == {"b", "e", "f"}
     with Stream(server, f"?after={first['revision']}") as stream:
-        told = []
-        while ("d", "Removed") not in told:
+        seen = []
+        while ("d", "Removed") not in seen:
             event = stream.next()
-            told.append((event["device"]["name"], event["reason"]))
-    assert {("a", "Created"), ("e", "Created"), ("b", "SpecChanged")} <= set(told)
-    for name in {name for name, _ in told}:  # as a client does
+            seen.append((event["device"]["name"], event["reason"]))
+    assert {("a", "Created"), ("e", "Created"), ("b", "SpecChanged")} <= set(seen)
+    for name in {name for name, _ in seen}:  # as a client does
         answer = server.ask("GET", f"/devices/{name}")
         known[name] = answer.json
         if answer.status == 404:

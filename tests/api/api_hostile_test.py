@@ -259,17 +259,17 @@ def test_hostile_json_is_refused_quickly(server, method, body):
 
 def trickle(raw, data):
     """Send a byte whenever the server has had time for it, until it closes. Return its answer."""
-    said = b""
+    sent = b""
     for byte in data:
         try:
             raw.send(bytes([byte]))
         except OSError:
-            return said + read_all(raw)
+            return sent + read_all(raw)
         if select.select([raw], [], [], 0.02)[0]:
             piece = raw.recv(65536)
             if not piece:
-                return said
-            said += piece
+                return sent
+            sent += piece
     raise AssertionError("the server took it all")
 
 
@@ -287,21 +287,21 @@ def impatient(tmp_path):
     server.stop()
 
 
-@pytest.mark.parametrize("data,said", [
+@pytest.mark.parametrize("data,sent", [
     (b"", b""), (b"GET /", b""), (b"\r\n", b""), (b"GET /host HTTP/1.1\r\nX: ", b""),
     (b"POST /devices HTTP/1.1\r\n" + HOST + JSON + b"Content-Length: 99999\r\n\r\n", b"HTTP/1.1 408 "),
     (b"POST /nothing HTTP/1.1\r\n" + HOST + JSON + b"Content-Length: 99999\r\n\r\n", b"HTTP/1.1 408 "),
 ], ids=["nothing", "request line", "empty line", "header", "body", "body of a bad request"])
 @pytest.mark.parametrize("moving", [False, True], ids=["silent", "trickling"])
-def test_requests_that_never_end(impatient, data, said, moving):
+def test_requests_that_never_end(impatient, data, sent, moving):
     """Neither silence nor a byte now and then keeps a connection open."""
     raw = impatient.socket()
     raw.sendall(data)
     impatient.until("connections", 1)
     assert impatient.ask("GET", "/healthz").status == 200, "others are served meanwhile"
     answer = trickle(raw, endless(b"")) if moving else read_all(raw)
-    assert answer[:len(said)] == said and (said or not answer), answer
-    assert not said or b"body-too-slow" in answer
+    assert answer[:len(sent)] == sent and (sent or not answer), answer
+    assert not sent or b"body-too-slow" in answer
     impatient.until("connections", 0)
 
 

@@ -105,8 +105,8 @@ def test_nothing_is_left_when_one_address_fails(tmp_path):
     ("tcp://:80", "address is invalid"), ("http://127.0.0.1:80", "address is invalid"), ("", "address is invalid"), ("/missing/dir/sock", "directory"),
 ])
 def test_bad_addresses(tmp_path, address, sentence):
-    said = refuse(tmp_path, address)
-    assert sentence in said and said.count("\n") == 1
+    output = refuse(tmp_path, address)
+    assert sentence in output and output.count("\n") == 1
     assert not os.path.exists(tmp_path / "api-token")
 
 

@@ -46,10 +46,10 @@ def flood(kind, address, users, connections):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
     for child in children:
         assert child.stdout.readline() == "going\n"
-    said = []
-    yield said
+    counts = []
+    yield counts
     for child in children:
-        said.append(child.communicate()[0].strip())
+        counts.append(child.communicate()[0].strip())
         assert child.returncode == 0
 
 
@@ -75,23 +75,23 @@ def measure(server):
 ])
 def test_root_is_answered_in_a_flood_of_users(server, kind, users, connections):
     quiet, before = measure(server), memory_of(server.process)
-    with flood(kind, server.path, users, connections) as said:
+    with flood(kind, server.path, users, connections) as counts:
         flooded = measure(server)
         grown = high_water_of(server.process) - before
-    check(f"{kind}, 2 x {users} users with {connections} connections", quiet, flooded, grown, said)
+    check(f"{kind}, 2 x {users} users with {connections} connections", quiet, flooded, grown, counts)
 
 
 @pytest.mark.parametrize("kind", ["pipelined", "bodies", "connections"])
 def test_root_is_answered_in_a_flood_over_tcp(server, kind):
     quiet, before = measure(server), memory_of(server.process)
-    with flood(kind, f"tcp:{server.port}", 1, 100) as said:
+    with flood(kind, f"tcp:{server.port}", 1, 100) as counts:
         flooded = measure(server)
         grown = high_water_of(server.process) - before
-    check(f"{kind}, 200 connections over TCP", quiet, flooded, grown, said)
+    check(f"{kind}, 200 connections over TCP", quiet, flooded, grown, counts)
 
 
-def check(name, quiet, flooded, grown, said):
-    print(f"\n{name}: {', '.join(said)} answers and closed connections; memory grew by {grown >> 20} MiB")
+def check(name, quiet, flooded, grown, counts):
+    print(f"\n{name}: {', '.join(counts)} answers and closed connections; memory grew by {grown >> 20} MiB")
     for what, alone, under in zip(("/healthz of root", "an event before HTTP"), quiet, flooded):
         print(f"  {what}: median {alone[0] * 1e3:.1f} ms alone, {under[0] * 1e3:.1f} ms in the flood; "
               f"worst {alone[1] * 1e3:.1f} and {under[1] * 1e3:.1f} ms")

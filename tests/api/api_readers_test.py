@@ -6,7 +6,7 @@ import tempfile
 
 import pytest
 from api_server import Server, spec
-from other_user import NEEDS_ROOT, said_by_user
+from other_user import NEEDS_ROOT, run_as_user
 
 pytestmark = NEEDS_ROOT
 GROUP = 4242
@@ -60,7 +60,7 @@ for target in {PATHS!r}:
 
 def test_to_others_every_path_looks_alike(closed):
     """Whether it exists, whatever the method: one status, one sentence, the same headers."""
-    answers = [json.loads(line) for line in said_by_user(closed, ASK_ALL).splitlines()]
+    answers = [json.loads(line) for line in run_as_user(closed, ASK_ALL).splitlines()]
     assert {status for _, status, _, _ in answers} == {403}
     assert len({json.dumps([problem, headers]) for head, _, problem, headers in answers if not head}) == 1
     assert len({json.dumps(headers) for head, _, _, headers in answers if head}) == 1
@@ -76,7 +76,7 @@ for method in ("GET", "HEAD"):
 
 
 def test_others_may_ask_whether_ublkd_runs(closed):
-    assert said_by_user(closed, HEALTH) == '200 {"status":"ok"}\n200 \n'
+    assert run_as_user(closed, HEALTH) == '200 {"status":"ok"}\n200 \n'
 
 
 LIST = """
@@ -90,21 +90,21 @@ for method, target in (("PUT", "/devices/secret"), ("DELETE", "/devices/secret")
 @pytest.mark.parametrize("groups", [[GROUP], [1, 2, GROUP], [*range(5000, 5900), GROUP]], ids=["one", "three", "901"])
 def test_the_group_may_read_and_not_change(grouped, groups):
     """The kernel says which groups a client is in, however many these are."""
-    assert said_by_user(grouped, LIST, groups=groups) == "200 ['secret']\n"
+    assert run_as_user(grouped, LIST, groups=groups) == "200 ['secret']\n"
 
 
 def test_the_first_group_of_a_client_counts(grouped):
-    assert said_by_user(grouped, LIST, uid=GROUP) == "200 ['secret']\n"
+    assert run_as_user(grouped, LIST, uid=GROUP) == "200 ['secret']\n"
 
 
 @pytest.mark.parametrize("groups", [[], [1, 2], [*range(5000, 5900)]], ids=["none", "two", "900"])
 def test_other_groups_may_not_read(grouped, groups):
-    said = said_by_user(grouped, LIST, groups=groups)
-    assert said.startswith("403 ") and "ublk" in said
+    output = run_as_user(grouped, LIST, groups=groups)
+    assert output.startswith("403 ") and "ublk" in output
 
 
 def test_everyone_may_read_if_the_policy_says_so(everyone):
-    assert said_by_user(everyone, LIST) == "200 ['secret']\n"
+    assert run_as_user(everyone, LIST) == "200 ['secret']\n"
     assert everyone.ask("GET", "/host").json["policy"]["readers"] == "everyone"
 
 

@@ -69,11 +69,11 @@ class Server:
         """End it cleanly; fail on a sanitizer's report or a bad exit status. Return its stderr."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        said = self.process.stderr.read()
+        output = self.process.stderr.read()
         status = self.process.wait(DEADLINE)
-        assert status == (0 if self.started else 1), said
-        assert "Sanitizer" not in said and "runtime error" not in said, said
-        return said
+        assert status == (0 if self.started else 1), output
+        assert "Sanitizer" not in output and "runtime error" not in output, output
+        return output
 
     def kill(self):
         self.process.kill()

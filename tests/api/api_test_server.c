@@ -153,7 +153,8 @@ static bool look_at_host(void *userdata)
         struct server *server = userdata;
 
         if (server->record_keeper)
-                (void)record_keeper_list(server->record_keeper, ADOPTABLES_TOLD_MAX, &server->host.adoptable);
+                (void)record_keeper_list(
+                        server->record_keeper, ADOPTABLES_SHOWN_MAX, &server->host.adoptable);
         device_store_set_gone(server->store, device_store_check(server->store) == -ENOLINK);
         return server->look_is_slow;
 }

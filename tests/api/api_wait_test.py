@@ -116,9 +116,9 @@ def test_a_wait_for_a_recovery_ignores_earlier_failures(manual):
 
 def test_a_disk_in_service_does_not_fail_the_wait(manual):
     connection = begin(manual, "POST", "/devices?wait=ready", spec())
-    said = "Serving as before; the file ends at 1 MiB."
-    manual.tell(f"status data Live CannotGrow {said}")
-    assert check_problem(end(connection), 422, "cannot-start")["detail"] == said
+    sentence = "Serving as before; the file ends at 1 MiB."
+    manual.tell(f"status data Live CannotGrow {sentence}")
+    assert check_problem(end(connection), 422, "cannot-start")["detail"] == sentence
 
 
 def test_a_transient_failure_does_not_end_the_wait(manual):

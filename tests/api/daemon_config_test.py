@@ -104,7 +104,7 @@ def test_ublkd_starts_with_the_values_of_files(tmp_path):
                  f"Listen={tmp_path}/run/ublkd.sock", f"Listen={tmp_path}/other.sock")
     daemon = Daemon(tmp_path)
     try:
-        assert daemon.said(f"{main}:3: UnstablePaths: 'perhaps' is not valid; give warn or refuse (ignored)") == 1
+        assert daemon.count_logged(f"{main}:3: UnstablePaths: 'perhaps' is not valid; give warn or refuse (ignored)") == 1
         assert (tmp_path / "other.sock").is_socket()
         host = daemon.ask("GET", "/host").json
         (problem,) = problems_of(daemon)
@@ -125,11 +125,11 @@ def daemon(tmp_path):
 RELOADED, FAILED = "The configuration was reloaded", "Reloading the configuration failed"
 
 
-def reload(daemon, *lines, said=RELOADED):
+def reload(daemon, *lines, logged=RELOADED):
     """Replace the file, reload, and wait for what the log says then. Return the path of the file."""
-    path, before = write(daemon.root, "etc/ublkd/ublkd.conf", *lines), daemon.said(said)
+    path, before = write(daemon.root, "etc/ublkd/ublkd.conf", *lines), daemon.count_logged(logged)
     daemon.process.send_signal(signal.SIGHUP)
-    until(lambda: daemon.said(said) > before)
+    until(lambda: daemon.count_logged(logged) > before)
     return path
 
 
@@ -151,10 +151,10 @@ def test_the_level_of_the_log(daemon):
     path = write(daemon.root, "etc/ublkd/ublkd.conf", "LogLevel=error", "UnstablePaths=refuse")
     daemon.process.send_signal(signal.SIGHUP)
     until(lambda: daemon.ask("GET", "/host").json["policy"]["unstablePaths"] == "refuse")
-    assert daemon.said(RELOADED) == 1
+    assert daemon.count_logged(RELOADED) == 1
     path.unlink()
     daemon.process.send_signal(signal.SIGHUP)
-    until(lambda: daemon.said(RELOADED) == 2)
+    until(lambda: daemon.count_logged(RELOADED) == 2)
 
 
 def test_the_other_keys_need_a_restart(daemon, tmp_path):
@@ -164,7 +164,7 @@ def test_the_other_keys_need_a_restart(daemon, tmp_path):
               for problem in problems_of(daemon)]
     # --state-dir has priority over StateDirectory=.
     assert titles == [("RestartNeeded", "Listen"), ("RestartNeeded", "Sandbox")]
-    assert daemon.said("The new value of Sandbox takes effect when ublkd is restarted") == 1
+    assert daemon.count_logged("The new value of Sandbox takes effect when ublkd is restarted") == 1
     assert daemon.ask("GET", "/host").json["policy"]["unstablePaths"] == "refuse"
     assert not (tmp_path / "never").exists() and not (tmp_path / "other.sock").exists()
     reload(daemon, "UnstablePaths=refuse")
@@ -175,12 +175,12 @@ def test_the_other_keys_need_a_restart(daemon, tmp_path):
 def test_a_bad_file_changes_nothing(daemon, line):
     """Not even what is good in it: half a change may be worse than none."""
     reload(daemon, "Readers=everyone")
-    path = reload(daemon, "UnstablePaths=refuse", line, said=FAILED)
+    path = reload(daemon, "UnstablePaths=refuse", line, logged=FAILED)
     assert daemon.ask("GET", "/host").json["policy"] == {"unstablePaths": "warn", "readers": "everyone"}
     first, second = problems_of(daemon)
     assert first["title"] == "ConfigurationNotReloaded"
     assert second["title"] == "ConfigurationInvalid" and second["detail"].startswith(f"{path}:3: ")
-    assert daemon.said(f"{path}:3: ") == 1
+    assert daemon.count_logged(f"{path}:3: ") == 1
     reload(daemon, "UnstablePaths=refuse")
     assert problems_of(daemon) == []
     assert daemon.ask("GET", "/host").json["policy"] == {"unstablePaths": "refuse", "readers": "group"}
@@ -210,8 +210,8 @@ def test_systemd_learns_of_a_reload(tmp_path, monkeypatch):
                     return text
 
         assert next_state() == "READY=1"
-        for lines, said in ([], RELOADED), (["Colour=red"], FAILED):
-            reload(daemon, *lines, said=said)
+        for lines, logged in ([], RELOADED), (["Colour=red"], FAILED):
+            reload(daemon, *lines, logged=logged)
             assert re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=\d+", next_state())
             assert next_state() == "READY=1"
         daemon.stop()

@@ -33,9 +33,9 @@ class Declared(Daemon):
         return path
 
     def reload(self):
-        before = self.said("Reloading the files")
+        before = self.count_logged("Reloading the files")
         self.process.send_signal(signal.SIGHUP)
-        until(lambda: self.said("Reloading the files") > before)
+        until(lambda: self.count_logged("Reloading the files") > before)
 
     def device(self, name):
         answer = self.ask("GET", f"/devices/{name}")
@@ -87,7 +87,7 @@ def test_devices_of_files_are_there_at_the_start(tmp_path):
     (problem,) = daemon.problems()
     assert problem["title"] == "FileInvalid"
     assert problem["detail"].startswith(f"{daemon.etc}/bad.json:6: /size: "), problem
-    assert daemon.said(f"{daemon.etc}/bad.json:6: /size: ") == 1
+    assert daemon.count_logged(f"{daemon.etc}/bad.json:6: /size: ") == 1
     daemon.stop()
     daemon.start()
     until(lambda: daemon.ask("GET", "/readyz").status == 200)

@@ -52,7 +52,7 @@ class Daemon:
     def records(self):
         return sorted(path.name for path in (self.run / "workers").glob("*.record"))
 
-    def said(self, words):
+    def count_logged(self, words):
         return self.log.read_text(encoding="utf-8").count(words)
 
     def stop(self):

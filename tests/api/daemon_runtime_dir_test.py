@@ -28,7 +28,7 @@ def test_it_is_made_again_with_records_and_socket(daemon):
         until(daemon.answers)
         assert daemon.records() == before
         assert (daemon.run / "workers" / "database").read_text(encoding="utf-8")
-        assert daemon.said("was removed while ublkd runs, and was made again") == times
+        assert daemon.count_logged("was removed while ublkd runs, and was made again") == times
     assert [device["name"] for device in daemon.ask("GET", "/devices").json["items"]] == ["one", "two"]
     titles = [problem["title"] for problem in daemon.ask("GET", "/host").json["problems"]]
     assert "RuntimeDirectoryGone" not in titles  # no worker has lost anything
@@ -47,7 +47,7 @@ def test_files_of_devices_alone(daemon):
     record.unlink()
     until(record.exists)
     assert record.read_text(encoding="utf-8") == text
-    until(lambda: daemon.said("Files of devices in the runtime directory") == 1)
+    until(lambda: daemon.count_logged("Files of devices in the runtime directory") == 1)
     assert [problem["title"] for problem in daemon.ask("GET", "/host").json["problems"]].count("RuntimeDirectoryGone") == 0
 
 
@@ -55,7 +55,7 @@ def test_a_socket_alone(daemon):
     daemon.socket.unlink()
     until(daemon.answers)
     assert daemon.ask("GET", "/healthz").status == 200
-    assert daemon.said("The socket of the API was removed, and was made again") == 1
+    assert daemon.count_logged("The socket of the API was removed, and was made again") == 1
     daemon.stop()
     assert not daemon.socket.exists()
 
@@ -64,8 +64,8 @@ def test_one_that_cannot_be_made_again(daemon):
     moved = pathlib.Path(f"{daemon.run}.moved")
     daemon.run.rename(moved)
     daemon.run.write_text("in its place", encoding="utf-8")
-    until(lambda: daemon.said("cannot be made again: Not a directory") == 1)
+    until(lambda: daemon.count_logged("cannot be made again: Not a directory") == 1)
     assert not daemon.socket.exists()
     daemon.run.unlink()
     until(daemon.answers)
-    assert daemon.said("cannot be made again") == 1 and daemon.said("was made again") >= 1
+    assert daemon.count_logged("cannot be made again") == 1 and daemon.count_logged("was made again") >= 1

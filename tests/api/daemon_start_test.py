@@ -28,8 +28,8 @@ def refused(directory, *arguments, program=UBLKD):
 def test_a_worker_that_cannot_be_run(tmp_path, what, why):
     (tmp_path / "directory").mkdir()
     (tmp_path / "plain").write_text("no program")
-    said = refused(tmp_path, "--worker", tmp_path / what)
-    assert str(tmp_path / what) in said and why in said and "--worker" in said
+    output = refused(tmp_path, "--worker", tmp_path / what)
+    assert str(tmp_path / what) in output and why in output and "--worker" in output
 
 
 def test_no_worker_beside_it(tmp_path):
@@ -40,11 +40,11 @@ def test_no_worker_beside_it(tmp_path):
     alone = tmp_path / "alone"
     alone.mkdir()
     program = pathlib.Path(shutil.copy2(UBLKD, alone / "ublkd"))
-    said = refused(tmp_path, program=program)
-    assert str(installed) in said and "--worker" in said
+    output = refused(tmp_path, program=program)
+    assert str(installed) in output and "--worker" in output
     (alone / "ublkd-worker").write_text("no program")
-    said = refused(tmp_path, program=program)
-    assert str(alone / "ublkd-worker") in said and "Permission denied" in said
+    output = refused(tmp_path, program=program)
+    assert str(alone / "ublkd-worker") in output and "Permission denied" in output
 
 
 @pytest.mark.parametrize("arguments", [[], ["--bogus"], ["a", "b"]])

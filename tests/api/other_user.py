@@ -35,8 +35,8 @@ def user(server, code, uid=65534, groups=()):
         assert child.wait(60) == 0, rest
 
 
-def said_by_user(server, code, uid=65534, groups=()):
+def run_as_user(server, code, uid=65534, groups=()):
     """What the code prints."""
     with user(server, code, uid, groups) as child:
-        said = child.stdout.read()
-    return said
+        output = child.stdout.read()
+    return output

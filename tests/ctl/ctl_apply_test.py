@@ -120,8 +120,8 @@ def test_force_takes_no_disk_from_its_users(ctl, server):
     ctl("apply", "-f", "-", stdin=json.dumps([spec("a", id=0, **ours), spec("b", size="2MiB", **ours)]))
     server.tell("busy 0 mounted at /srv")
     wanted, prune = json.dumps(spec("b", **ours)), ("apply", "-f", "-", "--prune", "-l", "app=x")
-    said = ctl(*prune, "--force", stdin=wanted, status=USAGE).err
-    assert "--allow-shrink" in said and "--prune-in-use" in said
+    output = ctl(*prune, "--force", stdin=wanted, status=USAGE).err
+    assert "--allow-shrink" in output and "--prune-in-use" in output
     run = ctl(*prune, "--allow-shrink", stdin=wanted, status=REFUSED)
     assert run.lines == ["b changed"] and "mounted at /srv" in run.err
     assert ctl("list", "-o", "name").lines == ["a", "b"]

@@ -49,15 +49,15 @@ def test_a_name_that_is_taken_is_refused(ctl, tmp_path):
 
 
 def test_attach_of_a_missing_file(ctl, server):
-    said = ctl("attach", "nowhere.img", status=FAILED).err
-    assert said.startswith("ublkctl: nowhere.img: The file does not exist; check the path,") and "truncate" in said
+    output = ctl("attach", "nowhere.img", status=FAILED).err
+    assert output.startswith("ublkctl: nowhere.img: The file does not exist; check the path,") and "truncate" in output
     assert server.ask("GET", "/devices").json["items"] == []
 
 
 @pytest.mark.parametrize("path", ["/dev/sdzz", "/dev/disk/by-id/none"])
 def test_attach_does_not_advise_to_create_a_file_in_dev(ctl, path):
-    said = ctl("attach", path, status=FAILED).err
-    assert "does not exist" in said and "truncate" not in said
+    output = ctl("attach", path, status=FAILED).err
+    assert "does not exist" in output and "truncate" not in output
 
 
 def test_attach_does_not_advise_to_recreate_a_file_with_a_disk(ctl, tmp_path):
@@ -66,8 +66,8 @@ def test_attach_does_not_advise_to_recreate_a_file_with_a_disk(ctl, tmp_path):
     ctl("attach", path)
     os.rename(path, path + ".away")
     for word in (path, "data.img"):
-        said = ctl("attach", word, status=FAILED).err
-        assert "the disk of the device data lies in it; bring it back" in said and "truncate" not in said
+        output = ctl("attach", word, status=FAILED).err
+        assert "the disk of the device data lies in it; bring it back" in output and "truncate" not in output
     assert ctl("detach", "data.img").out == "data removed\n"
 
 
@@ -128,9 +128,9 @@ def test_a_file_that_was_replaced_does_not_silently_become_a_second_disk(ctl, se
     server.tell("condition data PathLeadsToStore False PathLeadsElsewhere It leads to another file.")
     # "--name data" printed the node of the old file.
     for more in ([], ["--name", "data"], ["--offset", "4K"], ["-r"]):
-        said = ctl("attach", path, *more, status=REFUSED).err
-        assert "the device data (/dev/ublkb0) serves" in said and "It leads to another file." in said
-        assert "'ublkctl attach --name NAME FILE'" in said
+        output = ctl("attach", path, *more, status=REFUSED).err
+        assert "the device data (/dev/ublkb0) serves" in output and "It leads to another file." in output
+        assert "'ublkctl attach --name NAME FILE'" in output
         assert ctl("list", "-o", "name").lines == ["data"]
     assert "replaced under a device of that path, refuses" in " ".join(ctl("attach", "--help").out.split())
     ctl("attach", path, "--name", "new")
@@ -143,8 +143,8 @@ def test_a_file_that_was_replaced_does_not_silently_become_a_second_disk(ctl, se
 def test_other_paths_that_lead_nowhere(ctl, tmp_path):
     (tmp_path / "circle").symlink_to("circle")
     path = image(tmp_path)
-    for word, said in (("circle", "form a loop; name the file"), (path + "/x", "check the path"), ("x" * 300, "use a shorter one")):
-        assert said in ctl("attach", str(tmp_path / word), status=FAILED).err
+    for word, advice in (("circle", "form a loop; name the file"), (path + "/x", "check the path"), ("x" * 300, "use a shorter one")):
+        assert advice in ctl("attach", str(tmp_path / word), status=FAILED).err
 
 
 @pytest.mark.parametrize("next_try", ["That was try 2 in a row. The next try is at 07:31:28.217Z.", "Another try is under way."])
@@ -166,7 +166,7 @@ def test_an_attach_that_fails_leaves_nothing_behind(ctl, server, tmp_path, next_
 def test_an_attach_that_times_out_is_undone(ctl, server, tmp_path):
     server.tell("auto off")
     run = ctl("attach", image(tmp_path), "--timeout", "100ms", status=TIMED_OUT)
-    assert run.out == "" and "the device data is being removed" in run.err, "and not told as done"
+    assert run.out == "" and "the device data is being removed" in run.err, "and not reported as done"
     server.tell("remove data")
 
 

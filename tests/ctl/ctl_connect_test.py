@@ -86,8 +86,8 @@ def test_tcp_needs_the_token(tmp_path):
     ctl("--url", url, "create", "data", *NULL, status=NOT_ALLOWED)
     ctl("--url", url + "/", "--token-file", str(tmp_path / "api-token"), "create", "data", *NULL)
     ctl("list", environment={"UBLKD_URL": url, "UBLKD_TOKEN_FILE": str(tmp_path / "api-token")})
-    said = ctl("--url", url, "--token-file", "/nowhere", "list", status=FAILED).err
-    assert "cannot read the token from /nowhere" in said and "name its file with --token-file" in said
+    output = ctl("--url", url, "--token-file", "/nowhere", "list", status=FAILED).err
+    assert "cannot read the token from /nowhere" in output and "name its file with --token-file" in output
     server.stop()
-    said = ctl("--url", url, "list", status=NO_DAEMON).err
-    assert "cannot reach ublkd" in said and "check the address" in said
+    output = ctl("--url", url, "list", status=NO_DAEMON).err
+    assert "cannot reach ublkd" in output and "check the address" in output

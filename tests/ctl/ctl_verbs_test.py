@@ -546,9 +546,9 @@ def test_messages_of_the_daemon_name_options_too(ctl, server):
     ctl("create", "data", *NULL, "id=0")
     server.tell("busy 0 mounted at /srv")
     for verb in ("delete", "detach"):
-        said = ctl(verb, "data", status=REFUSED).err
-        assert "--force" in said and "I/O errors" in said and "?force" not in said
-        assert said.index("Unmount it") < said.index("--force"), "what destroys nothing comes first"
+        output = ctl(verb, "data", status=REFUSED).err
+        assert "--force" in output and "I/O errors" in output and "?force" not in output
+        assert output.index("Unmount it") < output.index("--force"), "what destroys nothing comes first"
     assert "PUT" not in ctl("create", "data", "target.type=null", "size=2MiB", status=REFUSED).err
 
 

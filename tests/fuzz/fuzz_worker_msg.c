@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages between the programs: what is understood can be said again, and means the same. */
+/* Messages between the programs: what is understood can be sent again, and means the same. */
 #include "tests/fuzz/fuzz.h"
 #include "ublkd/proto/worker_msg.h"
 

@@ -190,7 +190,7 @@ class _Daemons:
         return problems
 
     def logs(self):
-        """What all daemons have said, the last part of it."""
+        """What all daemons have logged, the last part of it."""
         return "\n".join(f"--- {daemon.log_file}\n{daemon.log()[-12000:]}" for daemon in self._daemons)
 
 

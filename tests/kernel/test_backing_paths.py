@@ -83,7 +83,7 @@ class _Load:
             self._problems.append(problem)
 
     def end(self):
-        """Stop, and tell whether it went well."""
+        """Stop, and return whether it went well."""
         before = self.rounds
         wait_until(lambda: self.rounds > before or self._problems, "that I/O goes on")
         self._stop.set()

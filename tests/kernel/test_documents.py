@@ -35,7 +35,7 @@ def test_the_first_use_of_the_readme(directory, fresh_machine):  # pylint: disab
     slow.write_text(f"#!/bin/sh\nsleep 1\nexec {build()}/ublkd\n", encoding="ascii")
     slow.chmod(0o755)
     script = "set -e; trap 'kill $! 2>/dev/null; wait' EXIT\n" + commands
-    said = run("bash", input=script, cwd=directory).stdout
-    assert re.search(r"^/dev/ublkb0$", said, re.MULTILINE), said
-    assert re.search(r"^data +Live +/dev/ublkb0 +10GiB ", said, re.MULTILINE), said
-    assert "data restarted\n" in said and "data removed\n" in said, said
+    output = run("bash", input=script, cwd=directory).stdout
+    assert re.search(r"^/dev/ublkb0$", output, re.MULTILINE), output
+    assert re.search(r"^data +Live +/dev/ublkb0 +10GiB ", output, re.MULTILINE), output
+    assert "data restarted\n" in output and "data removed\n" in output, output

@@ -134,15 +134,15 @@ def test_repeated_deaths_are_remembered_by_the_next_supervisor(daemon):
     for _ in range(4):
         pid = daemon.kill_worker("data")
         api.wait_other_worker("data", pid)
-    wait_until(lambda: str(pid) in death()["message"], f"the death of {pid} told")
-    told = death()
-    assert told["count"] >= 4, told
+    wait_until(lambda: str(pid) in death()["message"], f"an event of the death of {pid}")
+    last = death()
+    assert last["count"] >= 4, last
     wait_until(
-        lambda: _count_in_database(daemon, "WorkerDied") == told["count"], f"{told} written", WRITTEN_WITHIN
+        lambda: _count_in_database(daemon, "WorkerDied") == last["count"], f"{last} written", WRITTEN_WITHIN
     )
     daemon.kill()
     daemon.start()
-    assert death() == told
+    assert death() == last
 
 
 def test_metrics_and_stats_of_a_disk_in_use(daemon):

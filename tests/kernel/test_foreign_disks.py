@@ -16,7 +16,7 @@ def _host(daemon):
 
 
 def _wait_host(daemon, fits, what):
-    """Wait until that fits foreign disks and problems, and return both. Of a helper that is late, the host tells what
+    """Wait until that fits foreign disks and problems, and return both. Of a helper that is late, the host shows what
     was known before."""
     seen = []
 
@@ -40,7 +40,7 @@ def _is_clean(disks, problems):
     return disks == [] and problems == []
 
 
-def _told(daemon):
+def _orphan_events(daemon):
     items = daemon.api.ask("GET", "/events", 200, headers={"Accept": "application/json"})["items"]
     return [event for event in items if event["reason"] == "DiskOfNoDevice"]
 
@@ -58,16 +58,16 @@ def test_after_the_database_was_lost(make_daemon, file_of):
     second = make_daemon(state=first.directory / "other", runtime=first.runtime).start()
     # Its worker may notice late that its ublkd has exited: ublkd examines it until then.
     (disk,), (problem,) = _wait_host(second, _is_unmanaged, "a disk without a supervisor")
-    wait_until(lambda: _told(second), "an event of the disk that belongs to no device")
-    (event,) = _told(second)
+    wait_until(lambda: _orphan_events(second), "an event of the disk that belongs to no device")
+    (event,) = _orphan_events(second)
     assert event["device"]["name"] == f"/dev/ublkb{number}" and event["type"] == "Warning"
     assert event["message"] in second.log()
     assert disk["id"] == number and disk["device"] == f"/dev/ublkb{number}" and disk["state"] == "live"
     assert disk["madeBy"] == "ublkd" and not disk["managed"]
     assert disk["process"] == {"pid": pid, "command": "ublkd-worker data"}
     assert problem == {"title": "DiskOfNoDevice", "detail": disk["detail"]}
-    said = run(programs.ublkctl(), "--socket", second.runtime / "ublkd.sock", "host", check=False)
-    assert said.returncode == 1 and disk["detail"] in said.stdout, said.stdout
+    output = run(programs.ublkctl(), "--socket", second.runtime / "ublkd.sock", "host", check=False)
+    assert output.returncode == 1 and disk["detail"] in output.stdout, output.stdout
     # What it serves is not served a second time, and it serves on.
     refused = second.api.create(loop_spec("again", path), status=422)
     assert "'ublkctl adopt data' adopts that disk" in refused["detail"], refused
@@ -89,7 +89,7 @@ def test_disks_that_are_not_problems(make_daemon, strangers):
     (disk,), problems = _wait_host(other, _is_managed, "another ublkd's disk")
     assert disk["id"] == number and disk["madeBy"] == "ublkd" and problems == []
     _wait_host(one, _is_clean, "no foreign disk")
-    assert not _told(other)
+    assert not _orphan_events(other)
     one.kill()  # unmanaged, as soon as its worker has noticed
     (disk,), (problem,) = _wait_host(other, _is_unmanaged, "a disk without a supervisor")
     assert problem["detail"] == disk["detail"]

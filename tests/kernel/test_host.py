@@ -97,8 +97,8 @@ def test_a_removal_without_the_driver_says_what_it_waits_for(make_daemon):
         assert f"/dev/ublkb{number}" in condition_of(device)["message"]
         problem = daemon.api.ask("DELETE", "/devices/data?wait&timeout=1s", 504)
         command = (programs.ublkctl(), "--socket", daemon.runtime / "ublkd.sock", "delete", "data", "--timeout", "1s")
-        for said in (condition_of(device)["message"], problem["detail"], run(*command, check=False).stdout):
-            assert "modprobe ublk_drv" in said and f"/dev/ublkb{number} is gone" in said, said
+        for text in (condition_of(device)["message"], problem["detail"], run(*command, check=False).stdout):
+            assert "modprobe ublk_drv" in text and f"/dev/ublkb{number} is gone" in text, text
     finally:
         run("modprobe", "ublk_drv")
     wait_until(lambda: daemon.api.names() == [], "the record gone")

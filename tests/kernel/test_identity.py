@@ -225,7 +225,7 @@ def test_no_descriptor_is_left_and_the_file_is_another(daemon, ext4, file_of):
     message = condition_of(device)["message"]
     assert right in message and found["identity"] in message and "create it" not in message
     assert path.read_bytes() == before and kept.read_bytes()[:4096] == block("a")
-    # The right file is back: nothing is to be said.
+    # The right file is back: nothing is to be reported.
     path.unlink()
     kept.rename(path)
     api.wait_phase("data", "Live")

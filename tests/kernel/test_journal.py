@@ -36,9 +36,9 @@ def real_journal():
             return [json.loads(line) for line in lines]
 
         def writes():
-            said = run("systemd-cat", "echo", "a line", check=False)
+            done = run("systemd-cat", "echo", "a line", check=False)
             found = run("journalctl", "-q", "-o", "cat", "MESSAGE=a line", check=False)
-            return said.returncode == 0 and "a line" in found.stdout
+            return done.returncode == 0 and "a line" in found.stdout
 
         wait_until(writes, "a line in the journal")
         yield records
@@ -59,20 +59,20 @@ def test_records_of_a_device_are_found_by_their_fields(make_daemon, journal):
     killed = daemon.kill_worker("data")
     daemon.api.wait_for("data", lambda d: d["status"]["recoveries"]["count"] == 1, "recovered")
 
-    def told():
+    def recoveries():
         return _with(journal("DEVICE=data"), REASON="Recovered")
 
-    wait_until(told, lambda: f"the recovery among {[record['MESSAGE'] for record in journal()]}")
+    wait_until(recoveries, lambda: f"the recovery among {[record['MESSAGE'] for record in journal()]}")
     records = journal("DEVICE=data")
     assert all(record["DEVICE"] == "data" and record["MESSAGE"].startswith("data: ") for record in records)
     (died,) = _with(records, REASON="WorkerDied", WORKER=str(killed))
     assert died["_PID"] == str(daemon.pid) and died["PRIORITY"] == "4" and "SIGKILL" in died["MESSAGE"]
     assert died["SYSLOG_IDENTIFIER"] == "ublkd" and died["_TRANSPORT"] == "journal"
-    (recovered,) = told()
+    (recovered,) = recoveries()
     assert recovered["WORKER"] == str(daemon.worker_pid("data")) and recovered["PRIORITY"] == "6"
     assert {record["DEVICE"] for record in journal(f"WORKER={killed}")} == {"data"}
     assert _with(journal("DEVICE=other"), REASON="WorkerDied") == []
-    assert not os.path.getsize(daemon.log_file), "nothing is said twice"
+    assert not os.path.getsize(daemon.log_file), "nothing is logged twice"
 
 
 def _lines(records):
@@ -82,19 +82,19 @@ def _lines(records):
 
 
 def _check_lines(daemon, records, workers):
-    """Every line of a device has its fields, is said by ublkd alone, and is the sentence of an event."""
-    told = [record for record in records if int(record["PRIORITY"]) < 7]
+    """Every line of a device has its fields, is logged by ublkd alone, and is the sentence of an event."""
+    logged = [record for record in records if int(record["PRIORITY"]) < 7]
     events = {(event["reason"], event["message"]) for event in daemon.api.ask(
         "GET", "/events?device=data&limit=1000", 200, headers={"Accept": "application/json"})["items"]}
-    for record in told:
+    for record in logged:
         name, _, sentence = record["MESSAGE"].partition(": ")
         assert name == record["DEVICE"] == "data" and record["_PID"] == str(daemon.pid)
         assert record.get("WORKER") is None or int(record["WORKER"]) in workers
     # of what happened more than once the event has the last sentence
-    lasts = {record["REASON"]: record["MESSAGE"].partition(": ")[2] for record in told}
+    lasts = {record["REASON"]: record["MESSAGE"].partition(": ")[2] for record in logged}
     assert set(lasts.items()) <= events
-    messages = [record["MESSAGE"] for record in told if record["REASON"] not in ("Live", "SpecChanged", *_HELD)]
-    assert len(messages) == len(set(messages)), "nothing is said twice"
+    messages = [record["MESSAGE"] for record in logged if record["REASON"] not in ("Live", "SpecChanged", *_HELD)]
+    assert len(messages) == len(set(messages)), "nothing is logged twice"
 
 
 def test_one_line_for_each_decision(make_daemon, journal, file_of):
@@ -106,30 +106,30 @@ def test_one_line_for_each_decision(make_daemon, journal, file_of):
     def live():
         workers.add(daemon.worker_pid("data"))
 
-    def until_said(*reasons):
+    def until_logged(*reasons):
         wait_until(lambda: _lines(journal("DEVICE=data"))[-len(reasons):] == list(reasons),
                    lambda: f"{reasons} at the end of {_lines(journal('DEVICE=data'))}")
 
     api.create(spec)
     live()
-    until_said("Created", "Live")
+    until_logged("Created", "Live")
     killed = daemon.kill_worker("data")
     api.wait_other_worker("data", killed)
     live()
-    until_said("WorkerDied", "Recovered")
+    until_logged("WorkerDied", "Recovered")
     api.restart("data")
     live()
-    until_said("RestartRequested", "WorkerRetired", "Live")
+    until_logged("RestartRequested", "WorkerRetired", "Live")
     api.put({**spec, "size": "64MiB"})
     live()
-    until_said("SpecChanged", "Live")
+    until_logged("SpecChanged", "Live")
     api.put({**spec, "size": "64MiB", "enabled": False})
-    until_said("SpecChanged", "Disabled")
+    until_logged("SpecChanged", "Disabled")
     api.put({**spec, "size": "64MiB"})
     live()
-    until_said("SpecChanged", "Live")
+    until_logged("SpecChanged", "Live")
     api.delete("data")
-    until_said("DeleteRequested", "Removed")
+    until_logged("DeleteRequested", "Removed")
 
     records = journal("DEVICE=data")
     assert _lines(records) == [
@@ -155,5 +155,5 @@ def test_a_try_that_fails_like_the_last_one_is_not_logged_again(make_daemon, jou
     wait_until(lambda: _lines(journal("DEVICE=data"))[-1:] == ["Live"], "the end in the journal")
     records = journal("DEVICE=data")
     assert _lines(records) == ["Created", why, "Live"]
-    (told,) = _with(records, REASON=why)
-    assert str(path) in told["MESSAGE"] and "back-off" in told["MESSAGE"] and told["PRIORITY"] == "4"
+    (record,) = _with(records, REASON=why)
+    assert str(path) in record["MESSAGE"] and "back-off" in record["MESSAGE"] and record["PRIORITY"] == "4"

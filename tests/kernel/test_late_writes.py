@@ -97,7 +97,7 @@ def _files_of_rings(pid):
 
 
 def _wait_held(pid, name, firsts):
-    """Wait until the first files of the rings are these: a ring that is busy at the moment does not tell."""
+    """Wait until the first files of the rings are these: a ring that is busy at the moment does not show it."""
     wait_until(lambda: [files[:1] for files in _files_of_rings(pid)] == firsts, f"{name} with {firsts} in its rings")
 
 

@@ -355,9 +355,9 @@ def test_a_worker_that_did_not_exit_is_reported_as_killed(make_daemon, file_of):
     assert api.restart("data", timeout="100s")["status"]["worker"]["pid"] != pid
     assert write.result() is None
     items = api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
-    (told,) = [item for item in items if item["reason"] in ("WorkerRetired", "WorkerKilled", "WorkerDied")]
-    assert "killed" in told["message"] and "has exited" not in told["message"] and str(pid) in told["message"]
-    assert (told["reason"], told["type"]) == ("WorkerRetired", "Normal")  # ublkd has killed it to replace it
+    (end,) = [item for item in items if item["reason"] in ("WorkerRetired", "WorkerKilled", "WorkerDied")]
+    assert "killed" in end["message"] and "has exited" not in end["message"] and str(pid) in end["message"]
+    assert (end["reason"], end["type"]) == ("WorkerRetired", "Normal")  # ublkd has killed it to replace it
 
 
 def test_growth_survives_every_death(daemon, file_of):

@@ -294,8 +294,8 @@ def test_ublkctl_names_and_adopts(api, daemon):
     _wipe(daemon)
     daemon.start()
     wait_until(lambda: _adoptable(api).get("data", {}).get("served"), "what can be adopted")
-    told = _ctl(daemon, "host", status=1)
-    assert "ublkctl adopt data" in told and f"/dev/ublkb{number}" in told
+    shown = _ctl(daemon, "host", status=1)
+    assert "ublkctl adopt data" in shown and f"/dev/ublkb{number}" in shown
     assert _ctl(daemon, "adopt", "data") == "data adopted\n"
     assert daemon.worker_pid("data") == pid
     assert _ctl(daemon, "adopt", "--all") == "off adopted\n"

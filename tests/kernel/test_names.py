@@ -63,14 +63,14 @@ def test_a_name_of_the_kernel_is_served_with_a_warning(mapped, daemon, tmp_path,
     link = tmp_path / "link"
     link.symlink_to(mapped.node)
     path = str(link) if by_link else mapped.node
-    status, node, said = _run(daemon, "attach", path, "--name", "data")
+    status, node, output = _run(daemon, "attach", path, "--name", "data")
     device = daemon.api.get("data")
     assert status == 0 and node.strip() == device["status"]["device"] and device["status"]["phase"] == "Live"
     assert device["spec"]["target"]["path"] == path
     assert (_condition(device)["status"], _condition(device)["reason"]) == ("False", "UnstablePath")
     (event,) = _events(daemon.api)
     assert event["type"] == "Warning"
-    for text in (said, event["message"], _condition(device)["message"], ublkctl(daemon, "describe", "data")):
+    for text in (output, event["message"], _condition(device)["message"], ublkctl(daemon, "describe", "data")):
         assert path in text and mapped.by_id in text
     daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
     assert _condition(daemon.api.get("data"))["status"] == "False" and len(_events(daemon.api)) == 1
@@ -79,8 +79,8 @@ def test_a_name_of_the_kernel_is_served_with_a_warning(mapped, daemon, tmp_path,
 
 def test_a_policy_refuses_the_name_of_the_kernel(mapped, make_daemon):
     daemon = make_daemon(more_options=["--unstable-paths=refuse"]).start()
-    status, out, said = _run(daemon, "attach", mapped.node)
-    assert status == 1 and out == "" and "/target/path" in said
+    status, out, output = _run(daemon, "attach", mapped.node)
+    assert status == 1 and out == "" and "/target/path" in output
     assert daemon.api.names() == []
     node = ublkctl(daemon, "attach", mapped.mapper, "--name", "data")
     assert ublkctl(daemon, "attach", mapped.node) == node, "it is attached already, by a name that stays"

@@ -257,7 +257,7 @@ def _events(api, name):
     return [event for event in _all_events(api, name) if event["reason"] == "UdevLate"]
 
 
-def _told(api, device):
+def _shown(api, device):
     """What explains a missing or unexpected event: all others of the device, its conditions, and what udev knows."""
     number = os.stat(Disk(device["status"]["id"]).path).st_rdev
     known = pathlib.Path(f"/run/udev/data/b{os.major(number)}:{os.minor(number)}")
@@ -271,9 +271,9 @@ def test_a_udev_that_does_nothing_delays_one_disk(api):
     run("udevadm", "control", "--stop-exec-queue")
     try:
         first = api.create(null_spec("first"))
-        assert _events(api, "first"), _told(api, first)
+        assert _events(api, "first"), _shown(api, first)
         second = api.create(null_spec("second"))
-        assert not _events(api, "second"), _told(api, second)
+        assert not _events(api, "second"), _shown(api, second)
     finally:
         run("udevadm", "control", "--start-exec-queue")
     run("udevadm", "settle")

@@ -93,7 +93,7 @@ def test_idle_queues_do_not_count_as_waiting_for_a_disk(api):
     if ublk.is_new():
         wait_until(lambda: _blocked() == 0, "no process waiting for a disk")
     else:
-        wait_until(lambda: _blocked() == 2, "both queues counted: this kernel cannot be told")
+        wait_until(lambda: _blocked() == 2, "both queues counted: this kernel cannot be recognised")
     api.delete("data")
 
 

@@ -103,7 +103,7 @@ def _round(api, number):
 def test_churn_leaves_nothing_and_does_not_grow(daemon):
     """With a watchdog on each round: there are reports of kernels that wedge under churn.
 
-    What memory does is asserted only when there are rounds enough to tell growth from caches that fill;
+    What memory does is asserted only when there are rounds enough to distinguish growth from caches that fill;
     tests/api/daemon_memory_test.py does it in every run, without a driver.
     """
     settled = None

@@ -38,7 +38,7 @@ def tcp_service():
 
 
 def _probe(disk, block):
-    """What the target said: None if it was done, else the name of the error."""
+    """What the target answered: None if it was done, else the name of the error."""
     (result,) = struct.unpack_from("=i", disk.read(block * _BLOCK, _BLOCK))
     return errno.errorcode[-result] if result < 0 else None
 

@@ -333,7 +333,7 @@ def test_cut_off_and_found_by_a_restart(daemon, lone, end, reason):
 
 @pytest.mark.both
 def test_cut_off_and_found_by_a_growth(daemon, lone):
-    """The growth is refused; the file is then made as large as the refusal said."""
+    """The growth is refused; the file is then made as large as the refusal asked for."""
     if not ublk.features()["UPDATE_SIZE"]:
         assert os.uname().release.startswith("6.12"), "no disk grows while it is served, on a kernel that can do it"
         return

@@ -65,9 +65,9 @@ def test_a_growth_that_fails_changes_nothing(daemon, file_of):
     ublkctl(daemon, "create", "data", "target.type=loop", f"target.path={file_of(size=64 << 20)}")
     disk = Disk(daemon.api.get("data")["status"]["id"])
     disk.write(0, block("a"))
-    said = ublkctl(daemon, "resize", "data", "2GiB", status=1)
-    assert "64MiB" in said and ("The old size was put back" in said or "Nothing was changed" in said)
-    assert "retries" not in said and "remove it" not in said, said
+    output = ublkctl(daemon, "resize", "data", "2GiB", status=1)
+    assert "64MiB" in output and ("The old size was put back" in output or "Nothing was changed" in output)
+    assert "retries" not in output and "remove it" not in output, output
     device = daemon.api.get("data")
     assert "size" not in device["spec"] and device["status"]["phase"] == "Live" and disk.size() == 64 << 20
     assert disk.read(0, 4096) == block("a")
@@ -128,8 +128,8 @@ def test_a_mounted_disk_is_pruned_only_by_its_name(daemon, directory, file_of):
         prune = ["apply", "-f", str(directory / "none.json"), "--prune", "-l", "app=x"]
         assert "--prune-in-use" in ublkctl(daemon, *prune, "--force", status=2)
         for more in ([], ["--dry-run"], ["--wait"]):
-            said = ublkctl(daemon, *prune, *more, status=7)
-            assert f"mounted at {mount}" in said and "removed" not in said.splitlines()[0]
+            output = ublkctl(daemon, *prune, *more, status=7)
+            assert f"mounted at {mount}" in output and "removed" not in output.splitlines()[0]
         foreseen = ublkctl(daemon, *prune, "--dry-run", "--prune-in-use", "a")
         assert foreseen.startswith("a would be removed although it is in use: ") and str(mount) in foreseen
         assert daemon.api.phase("a") == "Live" and (mount / "file").read_bytes() == b"x" * 100000

@@ -89,7 +89,7 @@ def test_the_walls_behind_the_filter_hold(lair, ext4, file_of, make_daemon, monk
 
 
 @pytest.mark.both
-def test_the_host_tells_which_walls_its_kernel_has(daemon):
+def test_the_host_shows_which_walls_its_kernel_has(daemon):
     """The table above is for kernels that have all of them."""
     walls = daemon.api.ask("GET", "/host", 200)["walls"]
     assert walls["callFilter"] and walls["landlock"] >= (10 if os.uname().release.startswith("7.") else 6)

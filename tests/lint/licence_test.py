@@ -23,7 +23,7 @@ def tracked_files():
     """Not those of a packager, who has put his own into the source archive."""
     names = git("ls-files", "--cached", "--others", "--exclude-standard")
     if names is None:
-        pytest.skip("git tells which files belong to the project, and this is not a clone")
+        pytest.skip("git knows which files belong to the project, and this is not a clone")
     return [name for name in names if (ROOT / name).is_file()]
 
 

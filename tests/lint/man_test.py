@@ -56,8 +56,8 @@ def test_ublkctl_names_every_verb_option_and_exit_status():
         wanted = options_in(help_of("ublkctl", verb, "--help").split("Options:")[1])
         assert wanted <= options_in(page), verb
     statuses = re.findall(r"STATUS_\w+ = (\d)", (ROOT / "ublkctl/text/exit_status.h").read_text())
-    told = page.split("EXIT STATUS")[1].split("EXAMPLES")[0]
-    assert len(statuses) == 8 and all(re.search(rf"^     {status} ", told, re.MULTILINE) for status in statuses)
+    section = page.split("EXIT STATUS")[1].split("EXAMPLES")[0]
+    assert len(statuses) == 8 and all(re.search(rf"^     {status} ", section, re.MULTILINE) for status in statuses)
 
 
 def test_ublkd_names_every_option():
@@ -87,13 +87,13 @@ def defaults_in(text, pattern):
 
 def test_ublkd_has_the_same_defaults_in_both_places():
     page = rendered("ublkd.8").split("OPTIONS")[1].split("FILES")[0]
-    told = defaults_in(page, r"The default is (.+?)\.(?: |$)")
-    assert told == defaults_in(help_of("ublkd", "--help"), r"\(default: ([^)]+)\)")
+    documented = defaults_in(page, r"The default is (.+?)\.(?: |$)")
+    assert documented == defaults_in(help_of("ublkd", "--help"), r"\(default: ([^)]+)\)")
     wanted = {
         "--listen", "--state-dir", "--runtime-dir", "--worker", "--unstable-paths", "--worker-uids", "--sandbox",
         "--readers", "--devices-dir", "--log-level", "--config-root",
     }
-    assert wanted == set(told)
+    assert wanted == set(documented)
 
 
 def test_ublkd_conf_names_every_key():

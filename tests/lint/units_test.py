@@ -142,10 +142,10 @@ def test_the_capabilities_of_the_service_are_those_of_its_page():
 
 
 def test_the_service_sets_what_its_page_says():
-    told = _options(_section("What the unit sets"))
-    for name in told:
+    documented = _options(_section("What the unit sets"))
+    for name in documented:
         assert re.search(rf"^{name}=", (ROOT / "units/ublkd.service.in").read_text(), re.MULTILINE), name
-    for name in _options(_section("What it leaves out")) - told:
+    for name in _options(_section("What it leaves out")) - documented:
         assert not re.search(rf"^{name}=", (ROOT / "units/ublkd.service.in").read_text(), re.MULTILINE), name
 
 
@@ -162,6 +162,6 @@ def test_each_option_that_systemd_misses_has_its_reason(tmp_path):
     reason="the figure is that of systemd 252",
 )
 @pytest.mark.parametrize("page", [PAGE, "docs/security.md"])
-def test_the_exposure_is_as_told(tmp_path, page):
+def test_the_exposure_is_as_documented(tmp_path, page):
     (figure,) = re.findall(r"Overall exposure level for \S+: (\S+)", _security(tmp_path))
     assert f"exposure of {figure}" in re.sub(r"\s+", " ", (ROOT / page).read_text())

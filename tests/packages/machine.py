@@ -19,7 +19,7 @@ _DPKG_LIMIT = 300
 
 
 def dpkg(*arguments, check=True):
-    """Run dpkg; return its exit status, and what it and the scripts of the package have said."""
+    """Run dpkg; return its exit status, and what it and the scripts of the package have printed."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     # virtiofsd has a descriptor for each file that the guest remembers, and may run out of them.
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("2\n", encoding="ascii")
@@ -34,7 +34,7 @@ def status_of_package():
 
 
 def version_of(package):
-    """The version that its programs tell."""
+    """The version that its programs report."""
     return output("dpkg-deb", "-f", package, "Version").rpartition("-")[0]
 
 

@@ -9,7 +9,7 @@
  * schedule with either, so only the others are run. A mutant may well lead the reconciler where it crashes,
  * or never returns; so each has a process of its own, and that is as good as a rule that is broken.
  *
- * Where no schedule asks, no schedule can tell, and the rules over all facts are what remains. */
+ * Where no schedule asks, no schedule can find it, and the rules over all facts are what remains. */
 #include "sim.h"
 
 /* The table itself, which no other file may see. */
@@ -159,7 +159,7 @@ static const char *simulate(struct world *world, plan_function decide, const str
         return finding[0] ? finding : NULL;
 }
 
-/* In which mutant and table can be told apart. */
+/* In which mutant and table differ. */
 static unsigned count_schedules(const struct facts_set *differences)
 {
         unsigned count = 0;

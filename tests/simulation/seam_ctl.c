@@ -7,7 +7,7 @@
 
 /* ---- rules ---- */
 
-/* I/O that waits is failed only if the user said so or if nothing else can be done. */
+/* I/O that waits is failed only if the user asked for it or if nothing else can be done. */
 static void judge_stop(struct world *world)
 {
         const struct kernel_disk *disk = &world->ublkd.seen;
@@ -172,7 +172,7 @@ void seam_ctl_result(struct world *world, const struct command *command)
 {
         struct kernel_device device = kernel_disk_info(command->number, &command->info);
         int r = command->result;
-        bool tells = is_question(command->type) || command->type == COMMAND_ADD;
+        bool brings_device = is_question(command->type) || command->type == COMMAND_ADD;
 
         if (!ublkd_acts(world) || command->incarnation != world->ublkd.incarnation || !command->call
                 || ublkd_dies_here(world, "between a command and the note of it"))
@@ -186,7 +186,7 @@ void seam_ctl_result(struct world *world, const struct command *command)
         }
         if ((command->type == COMMAND_START || command->type == COMMAND_END_RECOVERY) && r == 0)
                 world->ublkd.seen.state = KERNEL_STATE_LIVE;
-        ctl_stand_in_answers(command->call, r, r == 0 && tells ? &device : NULL);
+        ctl_stand_in_answers(command->call, r, r == 0 && brings_device ? &device : NULL);
 }
 
 void seam_ctl_released(struct world *world, int number)

@@ -112,16 +112,16 @@ void seam_worker_dies(struct world *world, int index)
         stand_in_dies(index);
 }
 
-/* ---- what it says ---- */
+/* ---- what it sends ---- */
 
-static void say(struct world *world, int index, const struct worker_msg *msg, int fd)
+static void send_message(struct world *world, int index, const struct worker_msg *msg, int fd)
 {
         world->speaks = true;
-        stand_in_says(index, msg, fd);
+        stand_in_sends(index, msg, fd);
         world->speaks = false;
 }
 
-static enum worker_stage told_stage(enum process_stage stage)
+static enum worker_stage current_stage(enum process_stage stage)
 {
         static const enum worker_stage stages[_PROCESS_STAGE_MAX] = {
                 [PROCESS_BOOTING] = WORKER_STAGE_OPENING,
@@ -137,7 +137,7 @@ static enum worker_stage told_stage(enum process_stage stage)
         return stages[stage];
 }
 
-static void say_hello(struct world *world, int index, enum process_stage stage, unsigned value)
+static void send_hello(struct world *world, int index, enum process_stage stage, unsigned value)
 {
         const struct process *process = &world->processes[index];
         const struct worker_msg msg = {
@@ -150,14 +150,14 @@ static void say_hello(struct world *world, int index, enum process_stage stage, 
                           .started_at = 1,
                           .pid = FIRST_PID + index,
                           .number = (int)value - 1,
-                          .stage = told_stage(stage)},
+                          .stage = current_stage(stage)},
         };
 
-        say(world, index, &msg, -1);
+        send_message(world, index, &msg, -1);
 }
 
 /* BACKING. One that serves what it was given says so only to a ublkd that has found it. */
-static void say_backing(struct world *world, int index, bool refused)
+static void send_backing(struct world *world, int index, bool refused)
 {
         const struct process *process = &world->processes[index];
         struct worker_store store = {.major = 8, .minor = 1, .inode = 100 + (uint64_t)process->store};
@@ -168,10 +168,10 @@ static void say_backing(struct world *world, int index, bool refused)
                 return;
         store_identity_of(world, process->known_as, &store.identity);
         msg = worker_store_message(&store);
-        say(world, index, &msg, refused ? -1 : descriptor_open(world, process->store));
+        send_message(world, index, &msg, refused ? -1 : descriptor_open(world, process->store));
 }
 
-static void say_params(struct world *world, int index, unsigned size)
+static void send_params(struct world *world, int index, unsigned size)
 {
         struct worker_msg msg = {
                 .type = WORKER_MSG_PARAMS,
@@ -188,12 +188,12 @@ static void say_params(struct world *world, int index, unsigned size)
         snprintf(key, sizeof(key), "file:8:1:%d", 100 + world->processes[index].store);
         (void)backing_claims_add(&msg.params.claims,
                 &(const struct backing_claim){.key = key, .end = size * MIB, .writes = true});
-        say_backing(world, index, false);
-        say(world, index, &msg, -1);
+        send_backing(world, index, false);
+        send_message(world, index, &msg, -1);
         backing_claims_clear(&msg.params.claims);
 }
 
-static void say_failed(struct world *world, int index, enum refusal refusal)
+static void send_failed(struct world *world, int index, enum refusal refusal)
 {
         static const struct {
                 int error;
@@ -206,14 +206,14 @@ static void say_failed(struct world *world, int index, enum refusal refusal)
         struct worker_msg msg = {.type = WORKER_MSG_FAILED};
 
         if (refusal == REFUSAL_CHANGED)
-                say_backing(world, index, true);
+                send_backing(world, index, true);
         (void)problem_add(&msg.failed.problems, refusals[refusal].error, "/target/path",
                 refusals[refusal].reason, "%s", refusals[refusal].detail);
-        say(world, index, &msg, -1);
+        send_message(world, index, &msg, -1);
         problem_list_clear(&msg.failed.problems);
 }
 
-static void say_grown(struct world *world, int index, unsigned size, bool refused)
+static void send_grown(struct world *world, int index, unsigned size, bool refused)
 {
         struct worker_msg msg = {
                 .type = WORKER_MSG_GROWN, .grown = {.size = size * MIB, .size_max = UINT64_MAX}
@@ -222,7 +222,7 @@ static void say_grown(struct world *world, int index, unsigned size, bool refuse
         if (refused)
                 (void)problem_add(
                         &msg.grown.problems, ENOSPC, "/size", "BackingTooSmall", "There is no room.");
-        say(world, index, &msg, -1);
+        send_message(world, index, &msg, -1);
         problem_list_clear(&msg.grown.problems);
 }
 
@@ -233,20 +233,20 @@ void seam_worker_receives(
                 return;
         switch (message) {
         case MESSAGE_HELLO:
-                say_hello(world, index, stage, value);
+                send_hello(world, index, stage, value);
                 break;
         case MESSAGE_PARAMS:
-                say_params(world, index, value);
+                send_params(world, index, value);
                 break;
         case MESSAGE_READY:
-                say(world, index, &(struct worker_msg){.type = WORKER_MSG_READY}, -1);
+                send_message(world, index, &(struct worker_msg){.type = WORKER_MSG_READY}, -1);
                 break;
         case MESSAGE_FAILED:
-                say_failed(world, index, (enum refusal)value);
+                send_failed(world, index, (enum refusal)value);
                 break;
         case MESSAGE_GROWN:
         case MESSAGE_REFUSED:
-                say_grown(world, index, value, message == MESSAGE_REFUSED);
+                send_grown(world, index, value, message == MESSAGE_REFUSED);
                 break;
         default: /* it has closed its end */
                 stand_in_leaves(index);
@@ -255,7 +255,7 @@ void seam_worker_receives(
 
 /* ---- what ublkd sends ---- */
 
-int on_worker_told(int index, const struct worker_msg *msg)
+int on_worker_sent(int index, const struct worker_msg *msg)
 {
         struct world *world = sim;
         enum message message = msg->type == WORKER_MSG_GO     ? MESSAGE_GO
@@ -271,7 +271,7 @@ int on_worker_told(int index, const struct worker_msg *msg)
         if (world_bad_luck(world) || (world->full_sockets && !world->calm && world_chance(world, 300)))
                 return -EAGAIN;
         process_send(world, index, message, value, world->ublkd.incarnation);
-        (void)ublkd_dies_here(world, "having told a worker something");
+        (void)ublkd_dies_here(world, "having sent a message to a worker");
         return 0;
 }
 

@@ -125,7 +125,7 @@ enum process_stage {
         PROCESS_BOOTING,
         PROCESS_OPENING, /* its store */
         PROCESS_OPEN,
-        PROCESS_ATTACHING, /* told GO: opens /dev/ublkcN */
+        PROCESS_ATTACHING, /* has GO: opens /dev/ublkcN */
         PROCESS_FETCHING,
         PROCESS_READY,
         PROCESS_SERVING,
@@ -151,10 +151,10 @@ struct process {
         int given;    /* the store whose descriptor it was given, or NO_STORE */
         int expected; /* the store that it is to find, or NO_STORE: any will do */
         int store;    /* that it has opened */
-        int known_as; /* whose identity it tells: of what it was given, that which was expected */
+        int known_as; /* whose identity it reports: of what it was given, that which was expected */
         unsigned attach_tries;
         uint64_t received_until;         /* messages to it arrive in order */
-        uint64_t said_until;             /* messages from it as well */
+        uint64_t sent_until;             /* messages from it as well */
         struct worker_stand_in stand_in; /* with which the ublkd of `connection` knows it */
 };
 
@@ -233,7 +233,7 @@ struct ublkd {
         struct host host;
         struct ublk_ctl *ctl;
         bool control;        /* the control plane has come */
-        bool boot_pass_done; /* it has said so */
+        bool boot_pass_done; /* it has reported so */
         struct helper helpers[HELPERS];
         struct sd_event_source sources[SOURCES];
         struct disk_question questions[QUESTIONS];

@@ -52,7 +52,7 @@ static void judge_record(struct world *world, const struct device_record *record
         if (record->recover_requested || ublkd_is_held(record) != manual)
                 world_break(world, "the record does not say that the disk is live");
         else if (record->status.phase != PHASE_LIVE)
-                world_break(world, "a live device is not told Live");
+                world_break(world, "a live device is not reported Live");
         else if (record->number < 0 || record->status.number != record->number)
                 world_break(world, "a live device is reported with another number");
 }
@@ -108,7 +108,7 @@ static void judge_gone(struct world *world, const struct device_record *record)
         if (record && record->deleting)
                 world_break(world, "a deleted record is left behind");
         if (record && record->status.phase != PHASE_DISABLED)
-                world_break(world, "a disabled device is not told so");
+                world_break(world, "a disabled device is not reported so");
         for (int i = 0; i < FILES; i++)
                 if (world->files[i].text)
                         world_break(world, "a file is left behind in the runtime directory");

@@ -98,7 +98,7 @@ static void on_boot_pass_done(void *userdata)
         struct world *world = userdata;
 
         if (world->ublkd.boot_pass_done)
-                world_break(world, "that all devices were seen is said twice");
+                world_break(world, "that all devices were seen is reported twice");
         world->ublkd.boot_pass_done = true;
 }
 
@@ -175,7 +175,7 @@ void ublkd_control_comes(struct world *world, unsigned incarnation)
         ctl_stand_in_greets(ublkd->host.features);
 }
 
-/* ---- what it decides, and tells ---- */
+/* ---- what it decides, and reports ---- */
 
 void ublkd_count(struct world *world, bool step)
 {
@@ -222,9 +222,9 @@ enum plan_action __wrap_plan(const struct plan_facts *facts)
         return action;
 }
 
-/* Live is said only of a disk that was live, and of this epoch, when the kernel was asked last, and that has
+/* Live is reported only of a disk that was live, and of this epoch, when the kernel was asked last, and that has
  * a worker. */
-static void check_told(struct world *world, const struct device_record *record)
+static void check_reported(struct world *world, const struct device_record *record)
 {
         const struct kernel_disk *seen = &world->ublkd.seen;
         bool served = false;
@@ -247,8 +247,8 @@ static void on_store_event(void *userdata, const struct store_event *event)
 
         if (!ublkd_acts(world) || event->kind != STORE_STATUS)
                 return;
-        TRACE(world, "ublkd: tells %s (%s): %s", device_phase_to_string(event->record->status.phase),
+        TRACE(world, "ublkd: reports %s (%s): %s", device_phase_to_string(event->record->status.phase),
                 reason_to_string(event->record->status.reason), event->record->status.message);
         if (event->record->status.phase == PHASE_LIVE)
-                check_told(world, event->record);
+                check_reported(world, event->record);
 }

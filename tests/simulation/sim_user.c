@@ -37,7 +37,7 @@ static void note_epoch(struct world *world, unsigned before)
                 world->was_live = false;
 }
 
-/* The disk may grow all the same: the kernel may have been told, and ublkd not yet have learnt it. */
+/* The disk may grow all the same: the kernel may have the new size, and ublkd not yet have learnt it. */
 static void note_size_taken_back(struct world *world, unsigned size)
 {
         const struct device_record *record = ublkd_record(world);

@@ -50,7 +50,7 @@ void process_send(struct world *world, int index, enum message message, unsigned
         bool down = message >= MESSAGE_GO;
         /* a new connection is another descriptor, and may be read before what is left in the old one */
         bool ordered = message != MESSAGE_CONNECT;
-        uint64_t *last = down ? &process->received_until : &process->said_until;
+        uint64_t *last = down ? &process->received_until : &process->sent_until;
         uint64_t time = world->now + travel_time(world);
 
         if (ordered && time <= *last)
@@ -61,13 +61,13 @@ void process_send(struct world *world, int index, enum message message, unsigned
                 (int)((unsigned)message | (unsigned)process->stage << 4 | value << 8), incarnation);
 }
 
-static void say(struct world *world, int index, enum message message, unsigned value)
+static void send_message(struct world *world, int index, enum message message, unsigned value)
 {
         if (world->processes[index].connection)
                 process_send(world, index, message, value, world->processes[index].connection);
 }
 
-/* All that it has said is read before its death is seen. */
+/* All that it has sent is read before its death is seen. */
 void process_kill(struct world *world, int index, const char *why)
 {
         struct process *process = &world->processes[index];
@@ -77,10 +77,10 @@ void process_kill(struct world *world, int index, const char *why)
                 return;
         TRACE(world, "worker %d: %s", index, why);
         if (world_chance(world, 300))
-                say(world, index, MESSAGE_GONE, 0);
+                send_message(world, index, MESSAGE_GONE, 0);
         process->alive = false;
         kernel_worker_died(world, index);
-        world_at(world, seen > process->said_until ? seen : process->said_until + 1, EVENT_DEATH_SEEN, index,
+        world_at(world, seen > process->sent_until ? seen : process->sent_until + 1, EVENT_DEATH_SEEN, index,
                 0, 0);
 }
 
@@ -119,12 +119,12 @@ static void open_backend(struct world *world, int index)
 
         if (refusal == REFUSAL_NONE) {
                 process->stage = PROCESS_OPEN;
-                say(world, index, MESSAGE_PARAMS, process->size);
+                send_message(world, index, MESSAGE_PARAMS, process->size);
                 return;
         }
         if (world_chance(world, 800)) {
                 process->stage = PROCESS_LEAVING;
-                say(world, index, MESSAGE_FAILED, refusal);
+                send_message(world, index, MESSAGE_FAILED, refusal);
         }
         process_kill(world, index, "cannot open its store");
 }
@@ -161,7 +161,7 @@ static void fetch(struct world *world, int index)
                 process->stage = PROCESS_READY;
                 process->deaf = !world->calm && world_bad_luck(world);
                 TRACE(world, "worker %d: ready%s", index, process->deaf ? ", and closes its socket" : "");
-                say(world, index, MESSAGE_READY, 0);
+                send_message(world, index, MESSAGE_READY, 0);
         }
 }
 
@@ -183,7 +183,7 @@ void process_step(struct world *world, int index)
         switch (process->stage) {
         case PROCESS_BOOTING:
                 process->listens = true;
-                say(world, index, MESSAGE_HELLO, 0);
+                send_message(world, index, MESSAGE_HELLO, 0);
                 enter(world, index, PROCESS_OPENING);
                 break;
         case PROCESS_OPENING:
@@ -250,12 +250,12 @@ static void grow(struct world *world, int index, unsigned size)
         if (process->stage < PROCESS_OPEN || process->stage == PROCESS_LEAVING)
                 return;
         if (process->size < size && world->backend_broken) {
-                say(world, index, MESSAGE_REFUSED, process->size);
+                send_message(world, index, MESSAGE_REFUSED, process->size);
                 return;
         }
         if (process->size < size)
                 process->size = size;
-        say(world, index, MESSAGE_GROWN, process->size);
+        send_message(world, index, MESSAGE_GROWN, process->size);
 }
 
 static void greet(struct world *world, int index, unsigned incarnation)
@@ -263,11 +263,11 @@ static void greet(struct world *world, int index, unsigned incarnation)
         struct process *process = &world->processes[index];
 
         process->connection = incarnation;
-        say(world, index, MESSAGE_HELLO, (unsigned)(process->number + 1));
+        send_message(world, index, MESSAGE_HELLO, (unsigned)(process->number + 1));
         if (process->stage >= PROCESS_OPEN && process->store != NO_STORE)
-                say(world, index, MESSAGE_PARAMS, process->size);
+                send_message(world, index, MESSAGE_PARAMS, process->size);
         if (process->stage == PROCESS_READY || process->stage == PROCESS_SERVING)
-                say(world, index, MESSAGE_READY, 0);
+                send_message(world, index, MESSAGE_READY, 0);
 }
 
 void process_receive(

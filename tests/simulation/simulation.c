@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Random schedules through the real reconciler and its store:
  *   simulation [--schedules N] [--seed S]     N schedules, seeds S, S + 1, …; S is drawn when it is not given
- *   simulation --trace S                      one schedule, told step by step
+ *   simulation --trace S                      one schedule, printed step by step
  * UBLKD_SIMULATION_SEED is the same as --seed. Exit status 1: a schedule broke a rule; its seed is printed.
  */
 #include "sim.h"

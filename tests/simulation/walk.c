@@ -103,7 +103,7 @@ static bool may_build(const struct plan_facts *f, enum plan_action action)
 static const char *broken_wait(const struct plan_facts *f)
 {
         if (!is_under_way(f))
-                return "WAIT is said only while something is under way";
+                return "WAIT is returned only while something is under way";
         if (f->trouble == TROUBLE_STUCK && f->want != WANT_HELD)
                 return "being stuck is never answered by waiting on";
         if (f->want == WANT_ABSENT && (f->kernel == KERNEL_LIVE || f->kernel == KERNEL_DOWN))
@@ -133,7 +133,7 @@ static const char *broken_stop_worker(const struct plan_facts *f)
 static const char *broken_rule(const struct plan_facts *f, enum plan_action action)
 {
         if (is_as_wanted(f) != (action == ACTION_NOTHING))
-                return "NOTHING is said exactly when all is as wanted";
+                return "NOTHING is returned exactly when all is as wanted";
         if (f->want == WANT_RENEWED && is_served(f))
                 return action == (f->trouble == TROUBLE_STUCK ? ACTION_STOP_WORKER : ACTION_RETIRE_WORKER)
                                ? NULL

@@ -139,22 +139,22 @@ int __wrap_sd_event_add_io(sd_event *event, sd_event_source **ret, int fd, uint3
 
 int worker_msg_send(int fd, const struct worker_msg *msg)
 {
-        return on_worker_told(fd - FIRST_CHANNEL, msg);
+        return on_worker_sent(fd - FIRST_CHANNEL, msg);
 }
 
-/* Nothing is said: it has closed the channel, unless it is dead. */
+/* Nothing has arrived: it has closed the channel, unless it is dead. */
 int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds)
 {
         struct worker_stand_in *worker = worker_stand_in_at(fd - FIRST_CHANNEL);
 
-        if (!worker->said)
+        if (!worker->incoming)
                 return worker->death ? 0 : -EAGAIN;
-        *ret = *worker->said;
-        worker->said = NULL;
+        *ret = *worker->incoming;
+        worker->incoming = NULL;
         for (int i = 0; ret_fds && i < _CONFIG_FD_MAX; i++)
-                ret_fds[i] = i == 0 ? worker->said_fd : -1;
+                ret_fds[i] = i == 0 ? worker->incoming_fd : -1;
         if (!ret_fds)
-                close_away(worker->said_fd);
+                close_away(worker->incoming_fd);
         return 1;
 }
 
@@ -162,8 +162,8 @@ static void wake(int index, struct worker_msg *msg, int fd)
 {
         struct worker_stand_in *worker = worker_stand_in_at(index);
 
-        worker->said = msg;
-        worker->said_fd = fd;
+        worker->incoming = msg;
+        worker->incoming_fd = fd;
         (void)worker->message(NULL, FIRST_CHANNEL + index, EPOLLIN, worker->proc);
 }
 
@@ -183,7 +183,7 @@ static void copy_message(const struct worker_msg *msg, struct worker_msg *ret)
                 abort();
 }
 
-void stand_in_says(int index, const struct worker_msg *msg, int fd)
+void stand_in_sends(int index, const struct worker_msg *msg, int fd)
 {
         struct worker_msg copy;
 

@@ -15,8 +15,8 @@ struct worker_stand_in {
         sd_event_io_handler_t message; /* NULL: no supervisor reads its channel */
         sd_event_io_handler_t death;
         sd_event_source *death_source;
-        struct worker_msg *said; /* to be received now */
-        int said_fd;
+        struct worker_msg *incoming; /* to be received now */
+        int incoming_fd;
 };
 
 /* ---- by the test; index: of the process ---- */
@@ -31,7 +31,7 @@ int on_worker_connect(const char *uid, int *ret_index);
 /* The supervisor looks for the worker of `uid` that does not listen. 0 and its index, or -errno. */
 int on_worker_marked(const char *uid, int *ret_index);
 /* 0 or -errno of worker_msg_send(). */
-int on_worker_told(int index, const struct worker_msg *msg);
+int on_worker_sent(int index, const struct worker_msg *msg);
 void on_worker_killed(int index);
 /* The supervisor has closed the channel. */
 void on_worker_closed(int index);
@@ -46,7 +46,7 @@ extern bool stand_in_stays;
 /* ---- by the process ---- */
 
 /* Send a message, and `fd` beside it, which is taken over, or -1. */
-void stand_in_says(int index, const struct worker_msg *msg, int fd);
+void stand_in_sends(int index, const struct worker_msg *msg, int fd);
 /* Close the channel. */
 void stand_in_leaves(int index);
 /* Be seen dead. */

@@ -158,7 +158,7 @@ def qemu_command(program, machine, files, image, cmdline):
 
 
 def kvm_works(program, image):
-    """Tell whether a kernel boots under KVM: some machines have a /dev/kvm
+    """Return whether a kernel boots under KVM: some machines have a /dev/kvm
     that runs a boot sector, but no kernel."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False

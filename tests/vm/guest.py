@@ -74,7 +74,7 @@ def _die_with_parent():
 
 
 def say(text):
-    """Tell the user something."""
+    """Print something for the user."""
     print(f"vm: {text}", file=sys.stderr, flush=True)
 
 
@@ -274,7 +274,7 @@ class Guest:
                 self._output.finish()
                 raise GuestError(self._ending(process))
             if time.monotonic() > deadline:
-                self._tell_blocked_tasks()
+                self._print_blocked_tasks()
                 self._output.finish()
                 raise GuestError(f"the command was not done after {self._job.timeout:g} s")
         self._await_end(process)
@@ -288,10 +288,10 @@ class Guest:
         while process.poll() is None:
             time.sleep(_TICK)
             if time.monotonic() > deadline:
-                self._tell_blocked_tasks()
+                self._print_blocked_tasks()
                 raise GuestError(f"the shutdown was not done after {_SHUTDOWN_LIMIT} s")
 
-    def _tell_blocked_tasks(self):
+    def _print_blocked_tasks(self):
         """Have the kernel say in its log which tasks are blocked, and where."""
         os.write(self._console, _SYSRQ + b"w")
         deadline = time.monotonic() + _SYSRQ_LIMIT

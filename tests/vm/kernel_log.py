@@ -49,7 +49,7 @@ def panic(text):
 
 def panic_trace(text, most=60):
     """Return the lines of a panic from its first complaint on, at most so many; []: there was none. They name the
-    function that failed, which one needs to tell a crash that is known from another one."""
+    function that failed, which distinguishes a crash that is known from another one."""
     lines = text.splitlines()
     ends = [number for number, line in enumerate(lines) if _PANIC.search(line)]
     if not ends:

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void say_about(const char *about)
+void begin_line(const char *about)
 {
         progress_end();
         fputs("ublkctl: ", stderr);
@@ -22,7 +22,7 @@ void say_about(const char *about)
         }
 }
 
-void say(const char *about, const char *format, ...)
+void complain(const char *about, const char *format, ...)
 {
         _cleanup_free_ char *text = NULL;
         va_list arguments;
@@ -30,7 +30,7 @@ void say(const char *about, const char *format, ...)
         va_start(arguments, format);
         text = text_format(format, arguments);
         va_end(arguments);
-        say_about(about);
+        begin_line(about);
         print_safely(stderr, text ? text : "out of memory");
         fputc('\n', stderr);
 }
@@ -99,7 +99,7 @@ static bool is_too_old(const struct answer *answer)
         return is_problem(answer, "no-such-resource") || answer->status == 405;
 }
 
-/* Print each fault of the spec with its place, unless the one sentence has said it. */
+/* Print each fault of the spec with its place, unless the one sentence covers it. */
 static void print_errors(const cJSON *errors, const char *detail)
 {
         const cJSON *error;
@@ -135,16 +135,17 @@ enum exit_status report_problem(const struct request *request, const char *about
         const cJSON *errors = json_find(answer->json, "errors");
 
         if (is_too_old(answer)) {
-                say(about, "This ublkd does not offer %s %.*s; update it if it is older than ublkctl.",
+                complain(about, "This ublkd does not offer %s %.*s; update it if it is older than ublkctl.",
                         request->method, (int)strcspn(request->path, "?"), request->path);
                 return STATUS_FAILED;
         }
         if (!detail) {
-                say(about, "ublkd answered with HTTP status %ld without an explanation; look at its log.",
+                complain(about,
+                        "ublkd answered with HTTP status %ld without an explanation; look at its log.",
                         answer->status);
                 return problem_status(answer);
         }
-        say_about(about);
+        begin_line(about);
         print_single_pointer(errors);
         print_safely(stderr, cJSON_GetArraySize(errors) > 1 && title ? title : detail);
         fputc('\n', stderr);

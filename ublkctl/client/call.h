@@ -6,9 +6,9 @@
 #include "ublkctl/client/context.h"
 
 /* Begin a line about a failure on stderr: "ublkctl: NAME: ". about: a device, or NULL. */
-void say_about(const char *about);
+void begin_line(const char *about);
 /* Print one sentence on stderr, about a device or NULL. */
-void say(const char *about, const char *format, ...) _printf_(2, 3);
+void complain(const char *about, const char *format, ...) _printf_(2, 3);
 
 /* Send a request, and print the problem if the answer is one; the problem's kind decides the status. `about`:
  * the device, or NULL. STATUS_OK: an answer below 400, which the caller clears with answer_clear(). On

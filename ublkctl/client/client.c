@@ -442,7 +442,7 @@ void client_ask_all(struct client *client, const struct request *requests, size_
 {
         struct exchange window[AT_ONCE] = {};
         size_t of_window[AT_ONCE], begun = 0, ended = 0;
-        bool used[AT_ONCE] = {}, go_on = true, said = false;
+        bool used[AT_ONCE] = {}, go_on = true, reported = false;
 
         while (ended < count) {
                 for (size_t i = 0; i < AT_ONCE; i++) {
@@ -456,9 +456,9 @@ void client_ask_all(struct client *client, const struct request *requests, size_
                                 continue;
                         ret_answers[of_window[i]] = (struct answer){};
                         ret_statuses[of_window[i]] = take_answer(client, &window[i],
-                                window[i].done ? window[i].result : CURLE_ABORTED_BY_CALLBACK, said,
+                                window[i].done ? window[i].result : CURLE_ABORTED_BY_CALLBACK, reported,
                                 &ret_answers[of_window[i]]);
-                        said = said || ret_statuses[of_window[i]] != STATUS_OK;
+                        reported = reported || ret_statuses[of_window[i]] != STATUS_OK;
                         used[i] = false;
                         ended++;
                 }

@@ -62,7 +62,7 @@ static enum exit_status put(cJSON *object, const char *key, cJSON *value)
         if (value && cJSON_AddItemToObject(object, key, value))
                 return STATUS_OK;
         cJSON_Delete(value);
-        say(NULL, "Out of memory.");
+        complain(NULL, "Out of memory.");
         return STATUS_FAILED;
 }
 
@@ -77,7 +77,8 @@ static enum exit_status add_one(cJSON *object, const char *argument)
         char size[SIZE_ARGUMENT_SIZE], *name = field;
 
         if (!equals || equals == argument || argument[0] == '.') {
-                say(NULL, "'%s' is not FIELD=VALUE, like size=10GiB or recovery.trigger=manual.", argument);
+                complain(NULL, "'%s' is not FIELD=VALUE, like size=10GiB or recovery.trigger=manual.",
+                        argument);
                 return STATUS_USAGE;
         }
         if (is_among(field, spec_bytes_fields) && strlen(value) + strlen("iB") < sizeof(size)) {
@@ -103,7 +104,7 @@ static enum exit_status check_twice(int count, char *argv[], const char *argumen
 
         for (int i = 0; i < count; i++)
                 if (strncmp(argv[i], argument, length) == 0) {
-                        say(NULL, "A field is given twice, as '%s' and as '%s'; leave one of them out.",
+                        complain(NULL, "A field is given twice, as '%s' and as '%s'; leave one of them out.",
                                 argv[i], argument);
                         return STATUS_USAGE;
                 }

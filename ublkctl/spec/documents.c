@@ -39,14 +39,14 @@ static enum exit_status read_all(int fd, const char *source, char **ret)
         int r = read_to_end(fd, FILE_SIZE_MAX, &text, &size);
 
         if (r == -EFBIG) {
-                say(source, "The file is larger than %d MiB; no list of specs is that long.",
+                complain(source, "The file is larger than %d MiB; no list of specs is that long.",
                         FILE_SIZE_MAX >> 20);
                 return STATUS_FAILED;
         }
         if (r < 0)
-                return say_file_fault(source, -r);
+                return print_file_fault(source, -r);
         if (strlen(text) != size) {
-                say(source, "The file is not JSON, it contains a NUL byte; name a file with specs.");
+                complain(source, "The file is not JSON, it contains a NUL byte; name a file with specs.");
                 return STATUS_FAILED;
         }
         *ret = TAKE_PTR(text);
@@ -58,7 +58,7 @@ static enum exit_status read_file(const char *path, char **ret)
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
         if (fd < 0)
-                return say_file_fault(path, errno);
+                return print_file_fault(path, errno);
         return read_all(fd, path, ret);
 }
 
@@ -76,7 +76,7 @@ static enum exit_status read_source(const char *path, char **ret)
 
 static enum exit_status no_memory(void)
 {
-        say(NULL, "Out of memory.");
+        complain(NULL, "Out of memory.");
         return STATUS_FAILED;
 }
 
@@ -85,7 +85,8 @@ static enum exit_status add(struct documents *documents, cJSON *spec, const char
 {
         if (documents->count == DOCUMENTS_MAX) {
                 cJSON_Delete(spec);
-                say(source, "The files have more than %d specs; apply them in several parts.", DOCUMENTS_MAX);
+                complain(source, "The files have more than %d specs; apply them in several parts.",
+                        DOCUMENTS_MAX);
                 return STATUS_FAILED;
         }
         if (documents->count == documents->capacity) {
@@ -118,7 +119,7 @@ static enum exit_status take_apart(struct documents *documents, cJSON *value, co
         }
         if (!cJSON_IsObject(value)) {
                 cJSON_Delete(value);
-                say(source, "A value is not a spec; a spec is a JSON object.");
+                complain(source, "A value is not a spec; a spec is a JSON object.");
                 return STATUS_FAILED;
         }
         if (cJSON_IsObject(json_find(value, "spec"))) { /* a device, as the API shows it */
@@ -135,7 +136,7 @@ static enum exit_status refuse(const char *source, const char *text, const char 
         int number = 1;
 
         if (!*place) {
-                say(source, "The JSON ends in the middle of a value; is the file complete?");
+                complain(source, "The JSON ends in the middle of a value; is the file complete?");
                 return STATUS_FAILED;
         }
         for (const char *at = text; at < place; at++)
@@ -143,7 +144,7 @@ static enum exit_status refuse(const char *source, const char *text, const char 
                         line = at + 1;
                         number++;
                 }
-        say(source,
+        complain(source,
                 "Line %d is not valid JSON, at column %d; look there for a missing or extra comma, quote "
                 "or bracket.",
                 number, (int)(place - line) + 1);
@@ -168,7 +169,7 @@ enum exit_status documents_parse(struct documents *documents, const char *text, 
                 return no_memory();
         sources[documents->source_count++] = kept;
         if (!*next) {
-                say(source, "The file has no spec; a spec is a JSON object with a name and a target.");
+                complain(source, "The file has no spec; a spec is a JSON object with a name and a target.");
                 return STATUS_FAILED;
         }
         for (; *next; next = skip_blanks(end)) {
@@ -220,7 +221,7 @@ static enum exit_status read_folder(struct documents *documents, const char *pat
         int count = scandir(path, &entries, is_json, alphasort);
 
         if (count < 0)
-                return note_unreadable(documents, path, say_file_fault(path, errno));
+                return note_unreadable(documents, path, print_file_fault(path, errno));
         for (int i = 0; i < count; i++) {
                 char file[PATH_MAX + 256];
 
@@ -230,7 +231,7 @@ static enum exit_status read_folder(struct documents *documents, const char *pat
         }
         free(entries);
         if (count == 0) {
-                say(path, "The folder has no file *.json; name another folder, or a file.");
+                complain(path, "The folder has no file *.json; name another folder, or a file.");
                 return note_unreadable(documents, path, STATUS_FAILED);
         }
         return status;
@@ -259,7 +260,7 @@ enum exit_status document_read_one(const char *path, cJSON **ret)
                 return refuse(source_name(path), text, end);
         if (*skip_blanks(end)) {
                 cJSON_Delete(value);
-                say(source_name(path),
+                complain(source_name(path),
                         "The file has more than one JSON value; 'ublkctl apply' takes several specs.");
                 return STATUS_FAILED;
         }

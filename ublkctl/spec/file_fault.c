@@ -21,13 +21,14 @@ static const struct {
         {ENOMEM,       STATUS_FAILED,      "Out of memory for the file."                                },
 };
 
-enum exit_status say_file_fault(const char *path, int error)
+enum exit_status print_file_fault(const char *path, int error)
 {
         for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
                 if (faults[i].error == error) {
-                        say(path, "%s", faults[i].sentence);
+                        complain(path, "%s", faults[i].sentence);
                         return faults[i].status;
                 }
-        say(path, "Cannot read the file: %s. Look into the kernel's log, or use a copy.", strerror(error));
+        complain(path, "Cannot read the file: %s. Look into the kernel's log, or use a copy.",
+                strerror(error));
         return STATUS_FAILED;
 }

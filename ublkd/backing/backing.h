@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which backing store a disk was made on, told apart from every other store.
+/* Which backing store a disk was made on, distinct from every other store.
  *
  * A path is only a name, and a name can lead elsewhere tomorrow. An identity is a token that the kernel or
  * the hardware gives out once: see targets/loop/store_identity.h for where each token comes from. Tokens are
@@ -12,7 +12,7 @@ enum { BACKING_TOKEN_SIZE = 256 }; /* bytes, with the NUL */
 
 /* What identifies a store. The order is part of the database: add at the end. */
 enum backing_basis {
-        BACKING_NONE,           /* nothing tells it from another */
+        BACKING_NONE,           /* nothing distinguishes it from another */
         BACKING_FILE_HANDLE,    /* the file system's handle, which has the inode's generation */
         BACKING_FILE_INODE,     /* inode number and time of birth */
         BACKING_DISK_SEQUENCE,  /* the kernel's number of this attachment of a disk (diskseq) */

@@ -133,7 +133,7 @@ static bool has_word(const char *text, const char *word)
         return false;
 }
 
-/* Each controller costs something with every request, so only those of limits that are set; memory also tells of the OOM
+/* Each controller costs something with every request, so only those of limits that are set; memory also shows the OOM
  * killer. One by one: the kernel takes all or nothing, and one may be missing. */
 static void enable_in(int dir, const struct group_limits *limits)
 {

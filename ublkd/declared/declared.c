@@ -52,7 +52,7 @@ static void wake(struct declared *declared)
         (void)sd_event_source_set_enabled(declared->turn, SD_EVENT_ONESHOT);
 }
 
-/* ---- what is said ---- */
+/* ---- what is reported ---- */
 
 static void complain(struct declared *declared, const char *reason, const char *text)
 {

@@ -20,7 +20,7 @@ struct reading {
 };
 
 /* Add "FILE:LINE: POINTER: sentence" to the problems of the set. *ret is a copy, which the caller frees. */
-static int tell(
+static int add_fault(
         const struct reading *reading, size_t line, const char *pointer, const char *sentence, char **ret)
 {
         _cleanup_free_ char *text = NULL;
@@ -39,10 +39,10 @@ static int tell(
 }
 
 /* Note that it is not known which devices the file describes. The first cause counts. */
-static int tell_unknown(const struct reading *reading, size_t line, const char *pointer, const char *sentence)
+static int add_unknown(const struct reading *reading, size_t line, const char *pointer, const char *sentence)
 {
         char *text = NULL;
-        int r = tell(reading, line, pointer, sentence, &text);
+        int r = add_fault(reading, line, pointer, sentence, &text);
 
         if (r < 0 || *reading->unknown)
                 free(text);
@@ -86,7 +86,7 @@ static int add_invalid(const struct reading *reading, const cJSON *document, con
                         r = -ENOMEM;
                         break;
                 }
-                r = tell(reading, json_locate(reading->file->text, pointer), pointer,
+                r = add_fault(reading, json_locate(reading->file->text, pointer), pointer,
                         problems->items[i].detail, &text);
                 if (r >= 0 && !item.fault)
                         item.fault = TAKE_PTR(text);
@@ -116,7 +116,7 @@ static int add_spec(struct reading *reading, const cJSON *document, const char *
         int r;
 
         if (reading->count++ >= DECLARATIONS_MAX)
-                return tell_unknown(reading, item.line, place,
+                return add_unknown(reading, item.line, place,
                         "The file has more than 1024 specs; divide it. This spec and those after it are not "
                         "applied.");
         r = device_spec_parse(document, NULL, &item.spec, &problems);
@@ -151,7 +151,7 @@ static int take_apart(struct reading *reading, const cJSON *value, const char *p
                 return add_spec(reading, spec, pointer);
         }
         if (!cJSON_IsArray(list) && !cJSON_IsObject(value))
-                return tell_unknown(reading, json_locate(reading->file->text, place), place,
+                return add_unknown(reading, json_locate(reading->file->text, place), place,
                         "The value is not a spec; a spec is a JSON object.");
         if (!cJSON_IsArray(list))
                 return add_spec(reading, value, place);
@@ -180,7 +180,7 @@ static int read_text(struct reading *reading)
         if (json_check(file->text, file->size, &fault) < 0) {
                 snprintf(sentence, sizeof(sentence), "The file is not valid JSON, at column %zu: %s.",
                         fault.column, fault.what);
-                return tell_unknown(reading, fault.line, "", sentence);
+                return add_unknown(reading, fault.line, "", sentence);
         }
         document = cJSON_Parse(file->text);
         if (!document)
@@ -316,7 +316,7 @@ static const struct device_dir *find_dir(const struct device_files *files, const
         return NULL;
 }
 
-/* Return why the directory of the file does not tell whether the file is gone; NULL: it tells. */
+/* Return why the directory of the file does not show whether the file is gone; NULL: it does. */
 static const char *dir_unknown(const struct device_files *files, const char *path)
 {
         const struct device_dir *dir = find_dir(files, path);

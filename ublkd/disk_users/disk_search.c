@@ -28,7 +28,7 @@ enum question_state {
 enum search_state {
         SEARCH_IDLE,
         SEARCH_RUNNING,
-        SEARCH_TELLING, /* the search has ended; each turn of the loop answers one question */
+        SEARCH_ANSWERING, /* the search has ended; each turn of the loop answers one question */
 };
 
 TAILQ_HEAD(questions, disk_question);
@@ -57,7 +57,7 @@ struct disk_search {
         struct apart *apart; /* the process */
         enum search_state state;
         sd_event_source *begin;          /* enabled when the next search can begin */
-        sd_event_source *tell;           /* enabled in SEARCH_TELLING */
+        sd_event_source *answer;         /* enabled in SEARCH_ANSWERING */
         struct wanted wanted[DISKS_MAX]; /* of the search under way: by number, each once */
         const char *records[DISKS_MAX];  /* in `received`, after the search; NULL: missing */
         size_t wanted_count;
@@ -230,7 +230,7 @@ static void enter_idle(struct disk_search *search)
 
 /* Answer one question. Its owner acts on the answer, and may write to the database, so other event sources get a
  * turn between two answers. A source that stays enabled would not let them: it has been pending longer. */
-static int on_tell(sd_event_source *source, void *userdata)
+static int on_answer_due(sd_event_source *source, void *userdata)
 {
         struct disk_search *search = userdata;
         struct questions *asked = &search->questions[QUESTION_ASKED];
@@ -254,8 +254,8 @@ static void finish(struct disk_search *search, const char *format, ...)
         (void)vsnprintf(search->why, sizeof(search->why), format, arguments);
         va_end(arguments);
         cut_records(search);
-        search->state = SEARCH_TELLING;
-        (void)sd_event_source_set_enabled(search->tell, SD_EVENT_ONESHOT);
+        search->state = SEARCH_ANSWERING;
+        (void)sd_event_source_set_enabled(search->answer, SD_EVENT_ONESHOT);
 }
 
 static void note_where_it_hangs(struct disk_search *search)
@@ -366,9 +366,9 @@ int disk_search_new(sd_event *event, const struct disk_search_options *options, 
         if (r >= 0)
                 r = sd_event_source_set_enabled(search->begin, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_add_defer(event, &search->tell, on_tell, search);
+                r = sd_event_add_defer(event, &search->answer, on_answer_due, search);
         if (r >= 0)
-                r = sd_event_source_set_enabled(search->tell, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(search->answer, SD_EVENT_OFF);
         if (r >= 0)
                 r = apart_new(event,
                         &(struct apart_options){.process = "ublkd-search",
@@ -392,7 +392,7 @@ struct disk_search *disk_search_free(struct disk_search *search)
                         question_enter(TAILQ_FIRST(&search->questions[i]), QUESTION_OVER);
         apart_free(search->apart);
         sd_event_source_disable_unref(search->begin);
-        sd_event_source_disable_unref(search->tell);
+        sd_event_source_disable_unref(search->answer);
         if (search->place)
                 (void)munmap(search->place, sizeof(*search->place));
         free(search->received);

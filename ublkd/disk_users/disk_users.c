@@ -62,7 +62,7 @@ static bool shares_files(const struct look *look, const char *pid, const char *t
 }
 
 /* A thread that exits has no program any more, and for a moment still its descriptors (do_exit(), kernel/exit.c): it does
- * not use them, and could not be told from a bystander. */
+ * not use them, and would look like a bystander. */
 static int look_at_descriptors(struct look *look, const struct process *process)
 {
         bool uses_none = disk_bystander_is(look, process) || !has_program(process->directory);

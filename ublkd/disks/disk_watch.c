@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What udev tells everybody about block devices, reduced to whole disks of the ublk driver. */
+/* What udev sends to all listeners about block devices, reduced to whole disks of the ublk driver. */
 #include "ublkd/disks/disk_watch.h"
 
 #include "ublkd/base/cleanup.h"

@@ -41,7 +41,7 @@ enum ctl_kind {
 static const struct {
         uint32_t command;
         uint64_t deadline_usec;
-        bool tells_device; /* its answer is a struct ublksrv_ctrl_dev_info, or a mask */
+        bool brings_device; /* its answer is a struct ublksrv_ctrl_dev_info, or a mask */
         bool only_asks;    /* it changes nothing, and waits for no other command */
 } kinds[] = {
         [CTL_GET_INFO]       = {UBLK_U_CMD_GET_DEV_INFO,        SECONDS(10), true,  true},
@@ -65,14 +65,14 @@ enum ctl_opening {
         OPENING_WAITS, /* for the first helper's greeting */
         OPENING_GREETED,
         OPENING_FAILED, /* the first helper could not be started, or was lost */
-        OPENING_TOLD,
+        OPENING_REPORTED,
 };
 
 struct ublk_ctl {
         const char *helper_path; /* for sentences */
         struct ctl_calls *calls;
         uint64_t deadline_usec; /* 0: as in `kinds` */
-        bool no_async_delete;   /* the kernel has said that it knows no DEL_DEV_ASYNC */
+        bool no_async_delete;   /* the kernel has refused DEL_DEV_ASYNC as unknown */
         ublk_ctl_released released;
         void *released_userdata;
         enum ctl_opening opening;
@@ -107,7 +107,7 @@ uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
 }
 
 /* ublk_ctrl_add_dev() refuses QUIESCE without USER_RECOVERY. In batches it is not asked for: QUIESCE_DEV of a
- * busy disk then says 0 again and again and no FETCH comes back as aborted, and after the worker was killed
+ * busy disk then returns 0 again and again and no FETCH comes back as aborted, and after the worker was killed
  * for it, requests that were not reported to any server wait for ever (seen on 7.2.12). Nor is it asked for where it
  * may not be sent (kernel_quiesces()). */
 uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, bool batch, uint64_t features)
@@ -187,7 +187,7 @@ static uint32_t attributes_of(const struct disk_params *params)
                 {params->read_only,                     UBLK_ATTR_READ_ONLY     },
                 {params->rotational,                    UBLK_ATTR_ROTATIONAL    },
                 {params->volatile_cache,                UBLK_ATTR_VOLATILE_CACHE},
-                /* without a cache every write is as good as FUA, and the driver is not to be told of it */
+                /* without a cache every write is as good as FUA, and the driver must not get it */
                 {params->volatile_cache && params->fua, UBLK_ATTR_FUA           },
         };
         uint32_t result = 0;
@@ -257,7 +257,7 @@ static bool is_unknown_command(int result)
         return result == -EOPNOTSUPP || result == -EINVAL || result == -KERNEL_ENOTSUPP;
 }
 
-/* A device that somebody made without privileges tells of itself only to those who name its node. */
+/* A device that somebody made without privileges answers only clients that name its node. */
 static void ask_by_path(struct ctl_request *request)
 {
         request->command = UBLK_U_CMD_GET_DEV_INFO2;
@@ -297,17 +297,17 @@ static void deliver(void *owner _unused_, struct ctl_call *base)
                                                            : &base->answer.info;
         struct kernel_device device;
         int result = base->result == -KERNEL_ENOTSUPP ? -EOPNOTSUPP : base->result < 0 ? base->result : 0;
-        bool tells_device = result == 0 && kinds[call->kind].tells_device;
+        bool brings_device = result == 0 && kinds[call->kind].brings_device;
         ublk_ctl_done done = call->done;
         void *userdata = call->userdata;
 
-        if (tells_device) {
+        if (brings_device) {
                 result = call->kind == CTL_GET_AFFINITY ? read_cpus(base->answer.queue_cpus, &device)
                                                         : read_info(info, &device);
-                tells_device = result == 0;
+                brings_device = result == 0;
         }
         free(call);
-        done(userdata, result, tells_device ? &device : NULL);
+        done(userdata, result, brings_device ? &device : NULL);
 }
 
 static void released(void *owner, uint32_t number)
@@ -513,7 +513,7 @@ static int on_verdict(sd_event_source *source _unused_, uint64_t usec _unused_, 
         _cleanup_problems_ struct problem_list problems = {};
         int r = explain_opening(ctl, &problems);
 
-        ctl->opening = OPENING_TOLD;
+        ctl->opening = OPENING_REPORTED;
         ctl->verdict = sd_event_source_disable_unref(ctl->verdict);
         if (r < 0)
                 ctl_calls_stop(ctl->calls);

@@ -21,7 +21,7 @@ enum kernel_state {
 
 enum { KERNEL_CPUS_SIZE = 128 }; /* bytes of a mask of CPUs, as many as a cpu_set_t has */
 
-/* What GET_DEV_INFO2 says. */
+/* What GET_DEV_INFO2 returns. */
 struct kernel_device {
         int number;
         enum kernel_state state;
@@ -30,7 +30,7 @@ struct kernel_device {
         pid_t server_pid;
         uint16_t queues, queue_depth;
         uint32_t max_io_size;                       /* bytes */
-        unsigned char queue_cpus[KERNEL_CPUS_SIZE]; /* of get_affinity only, which tells nothing else */
+        unsigned char queue_cpus[KERNEL_CPUS_SIZE]; /* of get_affinity only, which reports nothing else */
 };
 
 /* Asked for with ADD_DEV. */
@@ -75,7 +75,7 @@ struct ublk_ctl_call;
  * the call was cancelled. */
 typedef void (*ublk_ctl_done)(void *userdata, int result, const struct kernel_device *device);
 
-/* The control plane is there (0, with what GET_FEATURES says: commands may be sent from now on), or why not:
+/* The control plane is there (0, with what GET_FEATURES returns: commands may be sent from now on), or why not:
  * -errno, with one problem, which may be taken over: no driver, not root, io_uring disabled, kernel below the
  * floor or known to crash, or no answer. Called once, from the loop; may free the control plane. */
 typedef void (*ublk_ctl_opened)(void *userdata, int result, uint64_t features, struct problem_list *problems);

@@ -432,8 +432,7 @@ static int call_post(struct ctl_calls *calls, struct ctl_call *call)
         call->request.sequence = ++calls->sequence;
         call->state = CTL_CALL_WAITING;
         TAILQ_INSERT_TAIL(&helper->waiting, call, link);
-        if (helper_pump(helper)
-                < 0) /* it is dying: on_channel() will find out, and say so for all of its calls */
+        if (helper_pump(helper) < 0) /* it is dying: on_channel() will find out, and fail all of its calls */
                 (void)sd_event_source_set_io_events(helper->channel_source, EPOLLIN | EPOLLOUT);
         return 0;
 }
@@ -461,7 +460,7 @@ void ctl_call_cancel(struct ctl_call *call)
         struct ctl_helper *helper = call->helper;
 
         call->cancelled = true;
-        if (call->state == CTL_CALL_SENT) /* its deadline still tells whether the helper hangs */
+        if (call->state == CTL_CALL_SENT) /* its deadline still shows whether the helper hangs */
                 return;
         call_free(call);
         if (helper)

@@ -45,7 +45,7 @@ struct ctl_calls_handlers {
         /* A call that was given up with -ETIMEDOUT and `changes` can have no effect any more: its helper is
          * dead, or the command came back late. May not free ctl_calls. */
         void (*released)(void *owner, uint32_t number);
-        /* A helper has said how far it has got, or (NULL) is lost: of any of them. May not free ctl_calls. */
+        /* A helper has reported how far it has got, or (NULL) is lost: of any of them. May not free ctl_calls. */
         void (*greeted)(void *owner, const struct ctl_reply *greeting);
 };
 

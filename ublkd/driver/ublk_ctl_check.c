@@ -178,7 +178,7 @@ int ctl_explain_features(int error, const char *release, struct problem_list *pr
                         strerror(error));
         else
                 (void)problem_add(problems, error, "", "KernelTooOld",
-                        "The ublk driver of Linux %s does not tell its features; ublkd needs Linux 6.5 or "
+                        "The ublk driver of Linux %s does not report its features; ublkd needs Linux 6.5 or "
                         "later",
                         release);
         return -error;

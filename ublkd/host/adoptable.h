@@ -36,7 +36,7 @@ struct adoptable {
         char *detail; /* owned: why it cannot be adopted, or how */
 };
 
-enum { ADOPTABLES_TOLD_MAX = 256 }; /* by GET /host */
+enum { ADOPTABLES_SHOWN_MAX = 256 }; /* by GET /host */
 
 /* Zero-initialise. */
 struct adoptables {

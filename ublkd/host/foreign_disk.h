@@ -49,7 +49,7 @@ struct foreign_disks {
 
 struct kernel_device;
 
-/* Return what the driver says about a disk. Its process is not examined yet. */
+/* Return what the driver reports of a disk. Its process is not examined yet. */
 struct foreign_disk foreign_disk_of(const struct kernel_device *kernel);
 /* Examine a process below `proc` ("/proc"). This can hang behind that process: see apart.h. */
 struct foreign_server foreign_server_look(const char *proc, pid_t pid);

@@ -121,7 +121,7 @@ void host_read_sizes(const char *directory, struct file_size ret[_DATABASE_FILE_
                 ret[i] = size_of(directory, host_database_file((enum database_file)i));
 }
 
-int host_tell_state(struct host *host, const char *directory, const struct state_room *room, int error)
+int host_report_state(struct host *host, const char *directory, const struct state_room *room, int error)
 {
         int r;
 

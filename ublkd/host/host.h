@@ -24,7 +24,7 @@ struct file_size {
 };
 
 struct host {
-        char *kernel;                                  /* release, as uname(2) says */
+        char *kernel;                                  /* release, as uname(2) returns it */
         bool ublk_available;                           /* the driver answered */
         uint64_t features;                             /* GET_FEATURES, bit N: kernel_feature_name(N) */
         unsigned cpus;                                 /* online */
@@ -63,7 +63,7 @@ const char *host_database_file(enum database_file which);
 void host_read_sizes(const char *directory, struct file_size ret[_DATABASE_FILE_MAX]);
 /* Replace `state` by the problems of the file system of `directory`. room: from host_read_room(). error: -errno of
  * the last write of events, or 0. Return 1: there is little room; 0; or -ENOMEM: `state` is empty. */
-int host_tell_state(struct host *host, const char *directory, const struct state_room *room, int error);
+int host_report_state(struct host *host, const char *directory, const struct state_room *room, int error);
 /* Return the group `name` from the first of `count` files in the form of group(5) that has it; 0 (root) if none
  * has. */
 gid_t host_find_group(const char *const *paths, size_t count, const char *name);

@@ -16,7 +16,7 @@ struct op_counts {
 };
 
 struct queue_counts {
-        uint64_t rounds;       /* turns of the queue's loop: requests per round tells how well it batches */
+        uint64_t rounds;       /* turns of the queue's loop: requests per round show how well it batches */
         uint64_t unregistered; /* requests that the worker had to register itself, see struct queue_stats */
         uint64_t held;         /* requests in flight that wait for limits */
         uint64_t nudges; /* how often the worker has woken the kernel's threads, see struct queue_stats */

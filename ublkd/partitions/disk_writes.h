@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Notices when a program closes a disk that it had open for writing: it may have written a partition table. The kernel
- * tells that of a node, to everybody who asks (inotify); udev need not run. */
+ * reports that of a node to every program that asks (inotify); udev need not run. */
 #pragma once
 
 #include <systemd/sd-event.h>

@@ -35,7 +35,7 @@ enum path_state {
 struct path_view {
         enum path_state state;
         int error;               /* errno: why it is UNKNOWN or GONE; else 0 */
-        bool is_store;           /* OTHER: a file or a disk, which `found` tells; else something else */
+        bool is_store;           /* OTHER: a file or a disk, which `found` describes; else something else */
         struct path_store found; /* meaningful with is_store */
 };
 

@@ -174,7 +174,7 @@ bool attempt_waits_for_release(const struct attempt *attempt)
                && (attempt->failed == ACTION_BEGIN_RECOVERY || attempt->busy <= ATTEMPT_RELEASES);
 }
 
-bool attempt_says_go(int result)
+bool attempt_may_go(int result)
 {
         return result >= 0 || result == -EINVAL;
 }

@@ -50,7 +50,7 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
 /* Return when to try again, after the kernel gave no answer. */
 uint64_t attempt_blind(struct attempt *attempt, uint64_t now);
 
-/* Return when to carry out what plan() said for the facts last observed (at or before now: at once), or for
+/* Return when to carry out what plan() returned for the facts last observed (at or before now: at once), or for
  * NOTHING and WAIT when to look again. UINT64_MAX: not before something reports. What is as wanted is looked
  * at again after a minute. The record of a deleted device goes only when that is the answer for NOTHING: else
  * an ADD_DEV that was given up may still make a disk of ours. */
@@ -59,7 +59,7 @@ uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uin
 /* Return whether START_USER_RECOVERY's result is to be followed by GO (BEGIN_RECOVERY). EINVAL is: some
  * kernels give it when the last worker died between START_USER_RECOVERY and its first FETCH; the disk waits
  * for one all the same. */
-bool attempt_says_go(int result);
+bool attempt_may_go(int result);
 
 /* Return what ADD_DEV's `result` means, now that GET_DEV_INFO has answered whether a foreign disk has the
  * number. EEXIST without a disk is -EINPROGRESS and lasts milliseconds: the kernel does not find a disk whose

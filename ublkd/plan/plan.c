@@ -198,11 +198,11 @@ const char *plan_action_to_string(enum plan_action action)
                 [ACTION_START_DEV] = "start the disk",
                 [ACTION_BEGIN_RECOVERY] = "begin the recovery",
                 [ACTION_END_RECOVERY] = "end the recovery",
-                [ACTION_MARK_SERVING] = "tell the worker that the disk is live",
+                [ACTION_MARK_SERVING] = "report to the worker that the disk is live",
                 [ACTION_STOP_DEV] = "stop the disk",
                 [ACTION_DEL_DEV] = "delete the disk",
                 [ACTION_STOP_WORKER] = "stop the worker",
-                [ACTION_EXTEND_WORKER] = "tell the worker the new size",
+                [ACTION_EXTEND_WORKER] = "send the worker the new size",
                 [ACTION_GROW_DISK] = "grow the disk",
                 [ACTION_RETIRE_WORKER] = "have the worker finish its requests and leave",
         };

@@ -8,7 +8,7 @@
 enum plan_want {
         WANT_PRESENT, /* a live disk */
         WANT_ABSENT,  /* no disk: deleted, disabled, or to be recreated (disk or worker have an old epoch) */
-        WANT_HELD, /* a manual device that lost its worker: leave what is there until someone says recover */
+        WANT_HELD, /* a manual device that lost its worker: leave what is there until a client asks for recovery */
         WANT_GIVEN_UP, /* waiting I/O has waited for recovery.giveUpAfter: fail it, then start again */
         WANT_RENEWED,  /* a live disk, served by another worker than the one that serves it now */
         WANT_EXTENDED, /* a live disk whose worker can serve more than it shows: before the disk grows */
@@ -26,12 +26,12 @@ enum plan_kernel {
 
 enum plan_worker {
         PLAN_WORKER_NONE,
-        PLAN_WORKER_STARTING, /* spawned or adopted, has not said how far it is */
+        PLAN_WORKER_STARTING, /* spawned or adopted, has not reported how far it is */
         PLAN_WORKER_PARAMS,   /* backend open, waits for GO */
         PLAN_WORKER_FETCHING, /* GO sent */
         PLAN_WORKER_READY,    /* every queue fetched */
-        PLAN_WORKER_SERVING,  /* LIVE sent, or it said so when it was adopted */
-        PLAN_WORKER_LEAVING,  /* on its way out: it said so, or it was killed and its death is not seen yet */
+        PLAN_WORKER_SERVING,  /* LIVE sent, or it reported so when it was adopted */
+        PLAN_WORKER_LEAVING, /* on its way out: it reported so, or it was killed and its death is not seen yet */
         _PLAN_WORKER_MAX
 };
 
@@ -39,7 +39,7 @@ enum plan_worker {
 enum plan_trouble {
         TROUBLE_NONE,
         TROUBLE_STUCK,    /* a wait passed its deadline, or a step failed again and again */
-        TROUBLE_HOPELESS, /* the kernel says again and again that this disk cannot be recovered: start clean
+        TROUBLE_HOPELESS, /* the kernel answers again and again that this disk cannot be recovered: start clean
                            */
         _TROUBLE_MAX
 };
@@ -51,16 +51,16 @@ enum plan_action {
         ACTION_ADD_DEV,
         ACTION_SET_PARAMS, /* SET_PARAMS, then GO */
         ACTION_START_DEV,
-        ACTION_BEGIN_RECOVERY, /* compare parameters, START_USER_RECOVERY, then GO; see attempt_says_go() */
+        ACTION_BEGIN_RECOVERY, /* compare parameters, START_USER_RECOVERY, then GO; see attempt_may_go() */
         ACTION_END_RECOVERY,
-        ACTION_MARK_SERVING, /* tell the worker LIVE */
+        ACTION_MARK_SERVING, /* send LIVE to the worker */
         ACTION_STOP_DEV,
         ACTION_DEL_DEV,
         ACTION_STOP_WORKER, /* kill it; from then on it is LEAVING until its death is seen */
         /* QUIESCE_DEV, again and again until it has left, where the kernel can do it to this disk; else kill
          * it. Then the disk is one that lost its worker, and what is done about that is done. */
         ACTION_RETIRE_WORKER,
-        ACTION_EXTEND_WORKER, /* tell it the new size; it looks whether its backing store has that */
+        ACTION_EXTEND_WORKER, /* send it the new size; it looks whether its backing store has that */
         ACTION_GROW_DISK,     /* UPDATE_SIZE */
         _ACTION_MAX
 };

@@ -59,7 +59,7 @@ static void remember_queue(struct progress_seen *seen, const struct progress_que
         seen->last = *queue;
 }
 
-/* A thread that runs and whose loop stands still: two looks at its CPU time tell whether it has a CPU. */
+/* A thread that runs and whose loop stands still: two looks at its CPU time show whether it has a CPU. */
 static enum progress judge_running(
         struct progress_seen *seen, const struct progress_queue *queue, uint64_t now)
 {

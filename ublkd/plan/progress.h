@@ -3,7 +3,7 @@
  *
  * The kernel counts the requests of the disk that have ended and those that have not; nothing that a worker does
  * can forge that. The worker counts those of each of its queues, in the region: a worker that lies there harms its
- * own disk. /proc tells what its threads do. No request has to end in a given time: progress is that some do.
+ * own disk. /proc shows what its threads do. No request has to end in a given time: progress is that some do.
  *
  * Times are CLOCK_MONOTONIC microseconds. */
 #pragma once
@@ -14,7 +14,7 @@
 enum progress {
         PROGRESS_MADE, /* requests end, or there are none */
         PROGRESS_UNSURE, /* none has ended for a while, and one more look has to confirm that, because a clock may
-                             jump, and to tell why: progress_next() */
+                             jump, and to find out why: progress_next() */
         PROGRESS_SLOW,    /* the worker waits for the backing store */
         PROGRESS_STARVED, /* it wants to run, and gets no CPU */
         PROGRESS_STOPPED, /* a signal or a debugger has stopped it */
@@ -55,7 +55,7 @@ struct progress_memory {
         uint64_t disk_ended,
                 disk_since; /* the number, and since when it stands still with requests in flight */
         uint64_t stopped_since;
-        bool doubted; /* the last look was the first that found a standstill, or could not tell why */
+        bool doubted; /* the last look was the first that found a standstill, or could not find out why */
         unsigned count;
         struct progress_seen {
                 struct progress_queue last;

@@ -35,12 +35,12 @@ enum { SECOND = 1000 * 1000 };
 
 /* clang-format off */
 static const struct rule rules[_WORKER_MSG_MAX] = {
-        [WORKER_MSG_HELLO] = {ONCE, .again = "it said HELLO twice"},
+        [WORKER_MSG_HELLO] = {ONCE, .again = "it sent HELLO twice"},
         [WORKER_MSG_BACKING] = {ONCE, .before = SET(WORKER_MSG_PARAMS),
                 .early = "it sent BACKING at the wrong time", .again = "it sent BACKING twice"},
         [WORKER_MSG_PARAMS] = {ONCE, .again = "it sent PARAMS twice"},
         [WORKER_MSG_READY] = {ONCE, .after = SET(WORKER_MSG_PARAMS), .stage = WORKER_STAGE_FETCHING,
-                .early = "it said READY before GO", .again = "it said READY twice"},
+                .early = "it sent READY before GO", .again = "it sent READY twice"},
         [WORKER_MSG_FAILED] = {.often = ONCE},
         [WORKER_MSG_GROWN] = {ANSWER, .after = SET(WORKER_MSG_PARAMS), .early = "it sent GROWN without a GROW"},
         [WORKER_MSG_NOTICE] = {RATED, .rate = {10 * SECOND, 16}, .again = "it sent NOTICE too often"},
@@ -87,7 +87,7 @@ const char *worker_messages_fault(
         if (rule->often == NEVER)
                 return "it sent a message that only ublkd may send";
         if (!(messages->seen & SET(WORKER_MSG_HELLO)) && type != WORKER_MSG_HELLO)
-                return "it did not say HELLO first";
+                return "it did not send HELLO first";
         if (messages->seen & SET(WORKER_MSG_FAILED))
                 return "it sent a message after FAILED";
         if ((messages->seen & rule->after) != rule->after || (messages->seen & rule->before)

@@ -6,7 +6,7 @@
  * the device, through the deaths of workers and of supervisors. A region of another version, device or number
  * of queues is never misread: a new one is made in its place before the next worker starts.
  *
- * A header, then sections, whose places the header tells. Nothing in it is an address. The supervisor takes
+ * A header, then sections, whose places the header gives. Nothing in it is an address. The supervisor takes
  * nothing in it for true but numbers to be shown, and it reads and writes with system calls instead of
  * mapping it: a worker that goes mad could cut the file off, and a mapping would then kill any process that
  * reads. */

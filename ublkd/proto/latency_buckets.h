@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The buckets of a latency histogram: log-linear, 16 to each doubling.
  *
- * A bucket is at most a sixteenth as wide as its lower bound, so a value told as the middle of its bucket is
+ * A bucket is at most a sixteenth as wide as its lower bound, so a value reported as the middle of its bucket is
  * off by 3.2 % at most, and as either bound by 6.25 %; below 1,024 ns by 64 ns. The last bucket also takes
  * all that is longer than it (some 69 s). */
 #pragma once

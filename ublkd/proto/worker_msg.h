@@ -6,12 +6,12 @@
  *   worker → supervisor:  HELLO  BACKING  PARAMS  READY  FAILED  GROWN  NOTICE  NEWS
  *
  * A worker is started with one end of a socket pair, perhaps before it is known for which device. CONFIG
- * tells, and brings the descriptors of that device. Without a CONFIG it leaves when its supervisor does.
+ * names it, and brings the descriptors of that device. Without a CONFIG it leaves when its supervisor does.
  *
- * A worker says HELLO first on every connection (it is adopted by a later supervisor over its listening
+ * A worker sends HELLO first on every connection (it is adopted by a later supervisor over its listening
  * socket) and then repeats BACKING, PARAMS and READY if it has got that far. BACKING brings a descriptor of
  * the store, which the supervisor keeps for the life of the disk and hands to the next worker with its
- * CONFIG. A worker that has not been told GO leaves when its connection closes; after GO it stays, and waits
+ * CONFIG. A worker that has not received GO leaves when its connection closes; after GO it stays, and waits
  * for the next supervisor. It leaves by itself once the kernel takes its queues away (-ENODEV). To stop one,
  * kill it: by contract that loses nothing. */
 #pragma once
@@ -61,7 +61,7 @@ enum worker_msg_type {
         WORKER_MSG_PARAMS,
         WORKER_MSG_READY,
         WORKER_MSG_FAILED,
-        WORKER_MSG_GROW,    /* only to one that has told a size_max: others do not know it */
+        WORKER_MSG_GROW,    /* only to one that has sent a size_max: others do not know it */
         WORKER_MSG_GROWN,   /* the answer to each GROW, whether it grew or not */
         WORKER_MSG_BACKING, /* which store it has opened, or has refused to; with its descriptor unless
                                refused */
@@ -72,7 +72,7 @@ enum worker_msg_type {
         _WORKER_MSG_MAX
 };
 
-/* How far a worker has got, as it says itself. */
+/* How far a worker has got, as it reports itself. */
 enum worker_stage {
         WORKER_STAGE_OPENING,  /* has no backend open yet */
         WORKER_STAGE_OPEN,     /* PARAMS known, waits for GO */
@@ -121,7 +121,8 @@ struct disk_params {
         char *stable_path;    /* the same store by a name that stays; NULL: it has none */
         uint64_t size_max; /* that the backing store had room for when it was looked at last; UINT64_MAX: it
                               has no limit; 0: an older worker, which cannot grow */
-        enum data_path fastest; /* for this backing store, as measured; an older program does not say: AUTO */
+        enum data_path
+                fastest; /* for this backing store, as measured; an older program does not send it: AUTO */
 };
 
 struct worker_msg {
@@ -132,7 +133,7 @@ struct worker_msg {
                         char *uid;           /* of the device it was made for */
                         char *version;       /* of the program */
                         uint16_t epoch;      /* see device_record */
-                        uint32_t restart;    /* from CONFIG; an older program does not say it: 0 */
+                        uint32_t restart;    /* from CONFIG; an older program does not send it: 0 */
                         uint64_t started_at; /* likewise */
                         pid_t pid;
                         int number; /* from GO, or -1 */
@@ -147,22 +148,22 @@ struct worker_msg {
                         uint16_t queues, queue_depth;
                         uint32_t max_io_size; /* bytes */
                         bool reissue; /* requests in flight will be replayed by the kernel after a death */
-                        enum worker_lock lock; /* an older program does not say it: TO_OPEN */
+                        enum worker_lock lock; /* an older program does not send it: TO_OPEN */
                         bool exists; /* the kernel has the disk: its I/O waits for this worker, or another worker
                                         serves it during a preflight */
-                        /* The store that it was made on, as BACKING told it; NULL: any store will do. */
+                        /* The store that it was made on, as BACKING had it; NULL: any store will do. */
                         char *expected_boot, *expected_lasting;
                         int expected_basis;
                         bool expected_is_disk, expected_in_this_boot;
                         bool expected_served; /* the disk was served from it last: the administrator has accepted
                                                  no other store since */
                         bool shared;          /* another disk of this ublkd has claimed the block device */
-                        bool has_data; /* the store may be that of a disk with data, which `exists` need not say:
+                        bool has_data; /* the store may be that of a disk with data, which `exists` need not show:
                                           advise nothing that loses it */
                 } config;
                 struct {
                         int number;              /* serve /dev/ublkcN */
-                        struct data_route route; /* an older program does not say: AUTO, which is copy */
+                        struct data_route route; /* an older program does not send it: AUTO, which is copy */
                         char *queue_cpus;        /* where each queue shall run: "0-1;2-3"; NULL: anywhere */
                         uint32_t user;           /* the uid and gid to serve with; 0: those that it has */
                 } go;

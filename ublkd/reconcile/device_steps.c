@@ -178,7 +178,7 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
                 learn_cpus(device, record); /* of a disk that an earlier supervisor created */
                 return;
         }
-        if (attempt_says_go(result))
+        if (attempt_may_go(result))
                 r = device->process.worker && record->spec ? send_go(device, record) : -ECONNRESET;
         device_step_done(device, r < 0 ? r : result);
 }

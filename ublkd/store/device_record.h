@@ -110,10 +110,10 @@ int device_record_parse(struct device_record *record, const char *text);
  * -ENOMEM; or -errno of the random numbers. */
 int device_record_sanitize(struct device_record *record);
 
-/* Say in `status` why the record is quarantined. Return 0 or -ENOMEM. */
+/* Explain in `status` why the record is quarantined. Return 0 or -ENOMEM. */
 int device_record_explain_quarantine(const struct device_record *record, struct device_status *status);
 
-/* Say in `status` why ublkd does nothing with a record that is not current. Return 0 or -ENOMEM. */
+/* Explain in `status` why ublkd does nothing with a record that is not current. Return 0 or -ENOMEM. */
 int device_record_explain_age(const struct device_record *record, struct device_status *status);
 
 /* Free what the record owns. */

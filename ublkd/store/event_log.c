@@ -210,7 +210,7 @@ void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now)
 }
 
 /* The message of StoreFull depends on onFull, which can change while the disk is served. */
-static bool says_the_same(const struct device_event *one, const struct device_event *other)
+static bool is_the_same(const struct device_event *one, const struct device_event *other)
 {
         return one->reason != REASON_STORE_FULL || sentence_equal(one->message, other->message);
 }
@@ -226,7 +226,7 @@ static const struct device_event *find_repeated(
                 return NULL;
         for (kept = find_newest(log, happened); kept && kept->event->last_at >= oldest;
                 kept = find_older(kept))
-                if (says_the_same(kept->event, happened))
+                if (is_the_same(kept->event, happened))
                         return kept->event;
         return NULL;
 }

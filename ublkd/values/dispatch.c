@@ -121,7 +121,7 @@ static int report_value(struct walk *walk, const struct json_place *place, const
                 what, option->hint ? option->hint : "another value");
 }
 
-/* Says whether the number is good; if not, *ret is what report() answered. */
+/* Return whether the number is good; if not, *ret is what report() answered. */
 static bool number_is_good(struct walk *walk, const struct json_place *place,
         const struct option_field *option, const cJSON *value, int64_t number, int *ret)
 {

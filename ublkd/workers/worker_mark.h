@@ -10,7 +10,7 @@
 
 /* Replace the note. pidfd: of the process. Return 0 or -errno. On failure there is no note of that process. */
 int worker_mark_write(struct runtime_dir *dir, const char *uid, pid_t pid, int pidfd);
-/* Find the process of the note. groups: of workers, for kernels that cannot tell two processes with one pid apart
+/* Find the process of the note. groups: of workers, for kernels that cannot distinguish two processes with one pid
  * (before Linux 6.9): the process must be in a group of its own; NULL: it is not found there. Return a pidfd of it, which
  * the caller closes, and its pid; -ENOENT: there is no note, or that process is dead; other -errno. */
 int worker_mark_find(

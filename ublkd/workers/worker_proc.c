@@ -2,7 +2,7 @@
 /* One worker process: how it is started or found again, who receives its messages, how its end is seen.
  *
  * Two event sources feed one object: the channel (priority -20) and the pidfd (-10), so that what a worker
- * said before it died is read before its death; when the death is seen the channel is emptied first all the
+ * sent before it died is read before its death; when the death is seen the channel is emptied first all the
  * same, because both may become ready within one turn of the loop. The callback may free the object, so it is
  * always the last thing that a handler does.
  *
@@ -351,7 +351,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
 /* ---- orders ---- */
 
 /* stage: that the worker reaches with this message. */
-static int tell(struct worker_proc *worker, const struct worker_msg *msg, enum worker_stage stage)
+static int send_and_note(struct worker_proc *worker, const struct worker_msg *msg, enum worker_stage stage)
 {
         int r = worker->channel < 0 ? -EPIPE : worker_msg_send(worker->channel, msg);
 
@@ -370,7 +370,7 @@ int worker_proc_grow(struct worker_proc *worker, uint64_t size)
                 return -EOPNOTSUPP;
         r = worker_growth_ask(&growth, params, size);
         if (r >= 0)
-                r = tell(
+                r = send_and_note(
                         worker, &(struct worker_msg){.type = WORKER_MSG_GROW, .grow = {size}}, worker->stage);
         if (r >= 0)
                 worker->growth = growth;
@@ -395,7 +395,7 @@ int worker_proc_go(struct worker_proc *worker, int number, const struct data_rou
         int r = worker_start_user(worker->starter, number, &go.go.user);
 
         if (r >= 0)
-                r = tell(worker, &go, WORKER_STAGE_FETCHING);
+                r = send_and_note(worker, &go, WORKER_STAGE_FETCHING);
         if (r >= 0)
                 worker->number = number;
         return r;
@@ -403,5 +403,5 @@ int worker_proc_go(struct worker_proc *worker, int number, const struct data_rou
 
 int worker_proc_live(struct worker_proc *worker)
 {
-        return tell(worker, &(struct worker_msg){.type = WORKER_MSG_LIVE}, WORKER_STAGE_SERVING);
+        return send_and_note(worker, &(struct worker_msg){.type = WORKER_MSG_LIVE}, WORKER_STAGE_SERVING);
 }

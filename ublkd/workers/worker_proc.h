@@ -14,7 +14,7 @@
 struct worker_proc;
 
 /* Something about it changed: its stage, its parameters, or it died (a HELLO alone only of an adopted one).
- * Called from the loop (what it said at priority -20, its death at -10), never from within a call below; what
+ * Called from the loop (what it sent at priority -20, its death at -10), never from within a call below; what
  * such a call changes is not reported. May free it. */
 typedef void (*worker_proc_changed)(void *userdata, struct worker_proc *worker);
 

@@ -54,7 +54,7 @@ static void on_hello(struct worker_proc *worker, const struct worker_msg *msg)
         else if (!unconfigured && strcmp(msg->hello.uid, worker->uid) != 0)
                 break_off(worker, "it serves another device");
         else if (msg->hello.pid != worker->pid)
-                break_off(worker, "it says it is another process");
+                break_off(worker, "it claims to be another process");
         else if (!worker->adopted && !unconfigured && msg->hello.epoch != worker->epoch)
                 break_off(worker, "it serves epoch %u, not %u", msg->hello.epoch, worker->epoch);
         else if (!worker->adopted && (msg->hello.stage != WORKER_STAGE_OPENING || msg->hello.number != -1))

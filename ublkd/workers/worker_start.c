@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts worker processes, and keeps a spare.
  *
- * A spare is a worker that has not been told for which device: it holds its end of a socket pair and nothing
+ * A spare is a worker that does not know yet for which device: it holds its end of a socket pair and nothing
  * else of ours, does not listen, and so cannot be adopted. It leaves when that channel closes, hence never
  * outlives this supervisor. It runs as the worker of a device would at that point: nothing is set for a
  * device before its CONFIG is read.
@@ -224,7 +224,7 @@ static int take_spare(struct worker_start *start, const struct worker_msg *confi
 int worker_start_run(struct worker_start *start, const struct worker_msg *config,
         const int fds[_CONFIG_FD_MAX], struct worker_process *ret)
 {
-        /* A preflight tells what a new process can have; the spare may have a wall that none can have any more. */
+        /* A preflight shows what a new process can have; the spare may have a wall that none can have any more. */
         bool preflight = config->config.lock == WORKER_LOCK_NEVER;
         int r = preflight ? -EPIPE : take_spare(start, config, fds, ret);
 

@@ -95,7 +95,7 @@ int backing_lock_explain(const struct backing_range *range, const char *pointer,
         if (found && is_of_ublkd(&holder))
                 return problem_add(problems, EBUSY, pointer, "BackingInUse",
                         "%s is in use by process %d (%s), for a disk of ublkd; %s. Use that disk, or another "
-                        "store or range. If it belongs to no device, 'ublkctl host' tells how to take it "
+                        "store or range. If it belongs to no device, 'ublkctl host' shows how to take it "
                         "over.",
                         path, (int)holder.pid, holder.name, danger);
         if (found)

@@ -73,7 +73,7 @@ static int choose_size(const struct disk_wish *wish, const struct target_geometr
 
         if (wanted == 0 && there == 0)
                 return problem_add(problems, EINVAL, "/size", "SizeMissing",
-                        "This target has no size of its own; say one in size.");
+                        "This target has no size of its own; give one in size.");
         if (wanted % block_size != 0)
                 return problem_add(problems, EINVAL, "/size", "SizeNotAMultiple",
                         "The size of %" PRIu64 " bytes is not a multiple of the block size, %" PRIu32

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which process has locked what: of OFD locks the kernel tells no pid, but /proc/PID/fdinfo shows them. */
+/* Which process has locked what: of OFD locks the kernel reports no pid, but /proc/PID/fdinfo shows them. */
 #pragma once
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The await_*() functions of target.h: each suspends its coroutine until io_uring is done.
  *
- * Short transfers, EINTR and EAGAIN end here. A kernel that says EAGAIN has run out of something for a
+ * Short transfers, EINTR and EAGAIN end here. A kernel that returns EAGAIN has run out of something for a
  * moment: the operation is repeated on a kernel thread, which may sleep for it, and from the second time on
  * after a pause. */
 #include "targets/worker/io/await.h"

@@ -2,7 +2,7 @@
 /* Stackful coroutines, and the pool of their stacks.
  *
  * A coroutine that has ended is not torn down: it waits inside body() for its next entry, so that starting
- * one is a single switch. AddressSanitizer must be told of every change of stacks, valgrind of where stacks
+ * one is a single switch. AddressSanitizer must know of every change of stacks, valgrind of where stacks
  * are; the hooks vanish without them.
  *
  * A stack is opened with its first use, and a worker that takes over under load opens all of them at once: so
@@ -105,7 +105,7 @@ int co_pool_init(struct co_pool *pool, size_t stack_size, unsigned count)
         }
         if (!area)
                 return -ENOMEM;
-        /* A huge page would make one touched stack cost as much as thirty. Kernels without them say EINVAL.
+        /* A huge page would make one touched stack cost as much as thirty. Kernels without them return EINVAL.
          */
         (void)madvise(area, size, MADV_NOHUGEPAGE);
         *pool = (struct co_pool){

@@ -11,7 +11,7 @@
 /* What is needed to find out whether something has come. */
 struct idle_pages_watch {
         const struct io_uring *ring; /* of this thread, with room for all that can complete */
-        uint64_t user_data;          /* of the completion that says so */
+        uint64_t user_data;          /* of the completion that reports so */
         int pagemap;                 /* /proc/self/pagemap, open for reading */
 };
 

@@ -2,7 +2,7 @@
 /* Where a request's bytes live, and how they get there.
  *
  * On giving memory back. With plain copy the driver may put the bytes of a write into a tag's memory at any
- * time after the tag was handed to it, and tells us afterwards. To drop the memory in between would lose
+ * time after the tag was handed to it, and reports it afterwards. To drop the memory in between would lose
  * them. The driver does so in task work of this very thread; on a ring with DEFER_TASKRUN that runs only
  * while we are inside io_uring_enter(). So when all completions are taken, and before the next submission,
  * nothing can be on its way. On other rings it runs at any time: see idle_pages.c. With user copy it is we
@@ -44,7 +44,7 @@ int io_data_init(struct io_data *data, struct io_loop *loop, const struct data_r
                 .route = *route,
                 .loop = loop,
                 .depth = depth,
-                /* Batches, which tell of many arrivals at once, are younger than DEFER_TASKRUN. */
+                /* Batches, which report many arrivals at once, are younger than DEFER_TASKRUN. */
                 .gives_back = !races || (pagemap >= 0 && !route->batch),
                 .races = races,
                 .pagemap = pagemap,

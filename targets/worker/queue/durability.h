@@ -38,5 +38,5 @@ static inline bool durability_is_lost(const struct durability *durability)
 void durability_ask(const struct durability *durability);
 
 /* Return the answer to a flush, or an operation with FUA, that has ended with `result`: `result` or -errno.
- * lossy: `result`, if it is an error, says that acknowledged data may be lost. */
+ * lossy: `result`, if it is an error, means that acknowledged data may be lost. */
 int durability_answer(const struct durability *durability, enum io_op op, int result, bool lossy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Plain requests: a read or a write without FUA, within the disk, aligned, allowed, and with its data where
- * the target can use it. Most requests are plain, and one look at the driver's descriptor tells it; what
+ * the target can use it. Most requests are plain, and one look at the driver's descriptor shows it; what
  * perform.c would find out about them is known then. All others go through perform_co().
  *
  * Two kinds of plain requests need no coroutine: those of a target that never waits, and those of a disk that

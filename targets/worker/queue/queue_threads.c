@@ -48,7 +48,7 @@ struct queue_threads {
         struct queue_thread threads[];
 };
 
-static void tell_main(struct queue_threads *all)
+static void wake_main(struct queue_threads *all)
 {
         (void)eventfd_write(all->event_fd, 1); /* cannot fail but by being full of news already */
 }
@@ -59,7 +59,7 @@ static void failed(struct queue_thread *self)
         const struct queue_thread *none = NULL;
 
         atomic_compare_exchange_strong(&self->all->failed, &none, self);
-        tell_main(self->all);
+        wake_main(self->all);
 }
 
 static void name_thread(unsigned index)
@@ -106,7 +106,7 @@ static int serve(struct queue_thread *self)
         }
         if (r >= 0) {
                 atomic_fetch_add(&all->fetched, 1);
-                tell_main(all);
+                wake_main(all);
                 self->phase = PHASE_RUN;
                 r = ublk_queue_run(queue);
         }
@@ -130,7 +130,7 @@ static void *thread_main(void *argument)
                 return NULL;
         }
         atomic_fetch_add(&all->gone, 1);
-        tell_main(all);
+        wake_main(all);
         return NULL;
 }
 

@@ -21,7 +21,7 @@ void room_begin(const struct shared *shared)
 }
 
 /* The episode begins or ends: the supervisor shall show it. */
-static void tell(const struct room *room)
+static void announce(const struct room *room)
 {
         __atomic_add_fetch(&room->space->changes, 1, __ATOMIC_RELEASE);
         (void)eventfd_write(room->shared->news, 1); /* fails only where the main thread has news already */
@@ -35,7 +35,7 @@ static void note_missing(struct room *room)
         __atomic_store_n(&room->space->missed_at, clock_usec(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
         if (__atomic_compare_exchange_n(
                     &room->space->full_since, &none, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-                tell(room);
+                announce(room);
 }
 
 bool room_wait_co(struct room *room, struct io_loop *loop, unsigned tries)
@@ -60,7 +60,7 @@ static void note_found(struct room *room, bool at_once)
                 return;
         if (__atomic_compare_exchange_n(
                     &room->space->full_since, &since, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-                tell(room);
+                announce(room);
 }
 
 void room_ended(struct room *room, enum io_op op, unsigned tries, int result)

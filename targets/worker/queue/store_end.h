@@ -9,7 +9,7 @@
  * cut off before a write that was under way made it longer.
  *
  * One case stays open: the file is cut off while a write to the disk's last block is under way, which makes
- * the file as long as it was. Where the kernel cannot say at once where the store ends
+ * the file as long as it was. Where the kernel cannot return at once where the store ends
  * (target_device.linear_end_known), the worker looks after a read that failed.
  *
  * On the queue's thread. */

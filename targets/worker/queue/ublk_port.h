@@ -29,7 +29,7 @@ struct ublk_batch {
         uint16_t *lists;
         unsigned buffer_count, list_length;
         int lent;     /* the buffer whose list is being read, or -1 */
-        bool refetch; /* the driver has no command to tell us of arrivals with, and shall have one */
+        bool refetch; /* the driver has no command to report arrivals with, and shall have one */
 };
 
 struct ublk_port {
@@ -39,7 +39,7 @@ struct ublk_port {
         unsigned depth;
         unsigned aborted;        /* tags that the driver has aborted; batches: all or none */
         bool batched;            /* which class it is */
-        bool copies;             /* the driver has to be told a tag's memory with each answer */
+        bool copies;             /* each answer passes the tag's memory to the driver */
         uint16_t arrived;        /* single: what `completed` returns */
         int failure;             /* -errno of a command that the driver did not take, or 0 */
         int *results;            /* per tag, while the answer waits for room */

@@ -6,7 +6,7 @@
  * gather in a circle of elements, and go in one COMMIT with the next submission.
  *
  * The driver reads the elements of a COMMIT while it is submitted, but only its completion
- * says that it has read them, and how many it took. What it did not take is committed again. Elements therefore
+ * reports that it has read them, and how many it took. What it did not take is committed again. Elements therefore
  * stay in the circle until then. It has twice as many places as there are tags: a tag cannot be committed
  * again before it has arrived again, and so its last element has been read.
  *
@@ -23,7 +23,7 @@ enum {
         COUNT_BITS = 16,
         BUFFER_GROUP = 0,
         BUFFERS_MAX = 64, /* more arrivals than that, unseen by us: FETCH ends, and is sent again */
-        LIST_MAX = 128,   /* tags; the driver tells no more at a time (MAX_NR_TAG) */
+        LIST_MAX = 128,   /* tags; the driver reports no more at a time (MAX_NR_TAG) */
 };
 _Static_assert(_COMMAND_MAX <= 1 << COMMAND_BITS, "a command fits into its bits");
 _Static_assert(UBLK_QUEUE_DEPTH_LIMIT < 1 << COUNT_BITS, "a count of tags fits into its bits");
@@ -202,7 +202,7 @@ static void send_all(struct ublk_port *port)
 /* ---- completions ---- */
 
 /* COMMITs complete in the order in which they were sent: each is done while it is submitted. What the driver
- * did not take goes to the end of the circle; whatever was wrong with the first of it, alone it says so. */
+ * did not take goes to the end of the circle; whatever was wrong with the first of it, alone it returns that. */
 static void committed(struct ublk_port *port, unsigned count, int result)
 {
         struct ublk_batch *batch = &port->batch;
@@ -269,7 +269,7 @@ static unsigned completed(struct ublk_port *port, const struct io_uring_cqe *cqe
         }
 }
 
-/* Sent ones, too: only their completions tell which of them the driver took. */
+/* Sent ones, too: only their completions show which of them the driver took. */
 static void keep_uncommitted(const struct ublk_port *port)
 {
         const struct ublk_batch *batch = &port->batch;

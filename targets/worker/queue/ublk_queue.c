@@ -4,7 +4,7 @@
  * The fence. /dev/ublkcN is fixed file 0 of the ring, and there is no other reference to it but the mapping
  * of the descriptors. The backend's files are fixed files of the same ring. So when this process dies, the
  * device is released only when the ring is freed, and that is after the last request of the ring has
- * finished: as long as a write of ours is on its way to the backing store, START_USER_RECOVERY says EBUSY and
+ * finished: as long as a write of ours is on its way to the backing store, START_USER_RECOVERY returns EBUSY and
  * there is no successor whose newer data it could overwrite. -DUBLKD_TEST_WITHOUT_FENCE builds the same
  * program without it, for the test that shows the difference.
  *
@@ -105,7 +105,7 @@ static void follow_control(struct ublk_queue *queue)
         throttle_set(&queue->throttle, values.limits, queue->loop.queue.device->queues, queue->max_io_size);
 }
 
-/* While the store is full, every write has to say whether it found room. */
+/* While the store is full, every write reports whether it found room. */
 static unsigned plain_allowed(const struct ublk_queue *queue)
 {
         unsigned reads = IO_READ + 1;

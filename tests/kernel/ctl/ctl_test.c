@@ -178,7 +178,7 @@ static void test_add_and_delete(struct test *test)
         CHECK_INT(CALL(get_info, NUMBER + 1), -ENODEV);
 }
 
-/* What is asked for and not there is dropped without a word, and can be told by name. */
+/* What is asked for and not there is dropped without a word, and has a name in the answer. */
 static void test_negotiation(struct test *test)
 {
         struct kernel_device_request request = request_for(NUMBER);
@@ -349,7 +349,7 @@ enum recovery_step {
         _STEP_MAX
 };
 
-/* For people: under emulation nothing can be said about speed, but where the time goes can be seen. */
+/* For people: emulation does not show the speed, but it shows where the time goes. */
 static void print_times(const uint64_t times[_STEP_MAX])
 {
         static const char *const names[] = {"", "dead", "spawned", "open", "begun", "ready", "live"};

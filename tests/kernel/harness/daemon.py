@@ -80,7 +80,7 @@ class Daemon:
         assert self.process.returncode == 0, f"ublkd ended with {self.process.returncode}: {self.log()[-4000:]}"
 
     def log(self):
-        """All that it has said."""
+        """All that it has logged."""
         try:
             return self.log_file.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:

@@ -29,8 +29,8 @@ class FioResult:
 
     def assert_clean(self, errors=False):
         """No I/O error (with `errors`: some are allowed), no verify error, and fio has done I/O."""
-        told = (0, errno.EIO, errno.EREMOTEIO) if errors else (0,)
-        assert self.error in told and self.messages == "", f"fio found errors: {self}"
+        errors_allowed = (0, errno.EIO, errno.EREMOTEIO) if errors else (0,)
+        assert self.error in errors_allowed and self.messages == "", f"fio found errors: {self}"
         assert self.writes > 0 and self.reads > 0, f"fio did too little: {self}"
 
 

@@ -59,7 +59,7 @@ class KernelWatch:
         self._lines = []
 
     def text(self):
-        """All that the kernel has said so far."""
+        """All that the kernel has logged so far."""
         while True:
             try:
                 record = os.read(self._descriptor, 16384)

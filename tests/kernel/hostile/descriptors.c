@@ -14,7 +14,7 @@ static int outcome(long r)
         return r < 0 ? -errno : 0;
 }
 
-/* With CAP_SYS_ADMIN at its opening, the page map tells where in the machine's memory a page lies. */
+/* With CAP_SYS_ADMIN at its opening, the page map shows where in the machine's memory a page lies. */
 static int page_frames(const struct victims *victims)
 {
         static char page[4096] __attribute__((aligned(4096)));

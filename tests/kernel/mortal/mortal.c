@@ -33,7 +33,7 @@ static int wanted(const char *path)
         return number;
 }
 
-static void say(const char *path, const char *when, const char *what)
+static void note(const char *path, const char *when, const char *what)
 {
         char beside[PATH_MAX];
         FILE *file;
@@ -55,7 +55,7 @@ static void operation(const char *when, const char *what)
 
         if (number <= 0 || ++count < number)
                 return;
-        say(path, when, what);
+        note(path, when, what);
         (void)raise(SIGKILL);
 }
 

@@ -67,7 +67,7 @@ static enum exit_status restart_one(struct context *context, const char *name)
         status = call(context, &request, name, &answer);
         progress_end();
         if (watch.host_down)
-                say_in_force(name);
+                print_in_force(name);
         if (status == STATUS_OK)
                 print_done(name, wait ? "restarted" : "is being restarted");
         return status;
@@ -76,7 +76,7 @@ static enum exit_status restart_one(struct context *context, const char *name)
 enum exit_status verb_recover(struct context *context, int argc, char *argv[])
 {
         if (context->settings->accept_backing && argc > 1) {
-                say(NULL, "--accept-backing applies to one device only; name one.");
+                complain(NULL, "--accept-backing applies to one device only; name one.");
                 return STATUS_USAGE;
         }
         return for_each_name(context, argc, argv, recover_one);
@@ -85,7 +85,7 @@ enum exit_status verb_recover(struct context *context, int argc, char *argv[])
 enum exit_status verb_restart(struct context *context, int argc, char *argv[])
 {
         if (context->settings->accept_write_errors && argc > 1) {
-                say(NULL, "--accept-write-errors applies to one device only; name one.");
+                complain(NULL, "--accept-write-errors applies to one device only; name one.");
                 return STATUS_USAGE;
         }
         return for_each_name(context, argc, argv, restart_one);

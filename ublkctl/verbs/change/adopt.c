@@ -57,12 +57,13 @@ static enum exit_status report(struct context *context, const cJSON *item, uint6
         enum exit_status status = STATUS_OK;
 
         if (!json_true(item, "adopted") || !name) {
-                say(name ? name : uid, "%s", detail ? detail : "The device was not adopted.");
+                complain(name ? name : uid, "%s", detail ? detail : "The device was not adopted.");
                 return STATUS_FAILED;
         }
         if (context->settings->name && strcmp(name, context->settings->name) != 0) {
-                say(name, "The device was adopted earlier under this name, which cannot change: --name was "
-                          "ignored.");
+                complain(name,
+                        "The device was adopted earlier under this name, which cannot change: --name was "
+                        "ignored.");
                 return STATUS_REFUSED;
         }
         if (!context->settings->no_wait)
@@ -86,7 +87,7 @@ static enum exit_status adopt(struct context *context, cJSON *body, double *ret_
         if (status != STATUS_OK)
                 return status;
         if (cJSON_GetArraySize(json_find(answer.json, "items")) == 0)
-                say(NULL, "No device to adopt.");
+                complain(NULL, "No device to adopt.");
         cJSON_ArrayForEach (item, json_find(answer.json, "items"))
                 status = exit_status_merge(status, report(context, item, deadline));
         *ret_remaining = json_number(answer.json, "remaining", 0);
@@ -144,11 +145,11 @@ enum exit_status verb_adopt(struct context *context, int argc, char *argv[])
         const struct settings *settings = context->settings;
 
         if (settings->all ? argc > 0 || settings->name : argc == 0) {
-                say(NULL, "adopt: give names or uids, or --all alone; 'ublkctl host' lists them.");
+                complain(NULL, "adopt: give names or uids, or --all alone; 'ublkctl host' lists them.");
                 return STATUS_USAGE;
         }
         if (settings->name && argc != 1) {
-                say(NULL, "adopt: --name applies to one device only; name one.");
+                complain(NULL, "adopt: --name applies to one device only; name one.");
                 return STATUS_USAGE;
         }
         return settings->all ? adopt_all(context) : adopt_named(context, argc, argv);

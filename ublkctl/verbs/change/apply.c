@@ -139,7 +139,7 @@ static enum exit_status rehearse(
                 print_outcome(context, name, OUTCOME_CREATED);
         else if (compare(context, name, json_find(device, "spec"), spec) == OUTCOME_CHANGED)
                 return owner_of(device) ? refuse_owned(name, owner_of(device))
-                                        : dry_run_tell_of_disk(context, device, spec);
+                                        : dry_run_report_disk(context, device, spec);
         return STATUS_OK;
 }
 
@@ -216,7 +216,7 @@ static enum exit_status apply_one(struct context *context, const char *name, con
                         print_outcome(context, name, outcome);
                 return STATUS_OK;
         }
-        say(name, "Another client keeps changing this device, which was left as it is; try again.");
+        complain(name, "Another client keeps changing this device, which was left as it is; try again.");
         return STATUS_REFUSED;
 }
 
@@ -253,13 +253,13 @@ static enum exit_status check_document(const struct documents *documents, size_t
         const char *name = document_name(document);
 
         if (!has_name(document)) {
-                say(document->source, "A spec has no name; give it one (\"name\": \"…\").");
+                complain(document->source, "A spec has no name; give it one (\"name\": \"…\").");
                 return STATUS_FAILED;
         }
         other = find_document(documents, name, index);
         if (!other)
                 return STATUS_OK;
-        say(name, "The device is described twice, in %s and in %s; the second spec was left out.",
+        complain(name, "The device is described twice, in %s and in %s; the second spec was left out.",
                 other->source, document->source);
         return STATUS_FAILED;
 }
@@ -318,7 +318,7 @@ static void name_failures(const struct apply *apply)
                 failed += apply->results[i] != STATUS_OK;
         if (failed == 0)
                 return;
-        say_about(NULL);
+        begin_line(NULL);
         fprintf(stderr, "%zu of %zu failed: ", failed, documents->count + documents->unreadable_count);
         for (size_t i = 0; i < documents->unreadable_count; i++, comma = ", ") {
                 fputs(comma, stderr);
@@ -337,19 +337,21 @@ static void name_failures(const struct apply *apply)
 static enum exit_status check_settings(const struct settings *settings)
 {
         if (settings->files.count == 0) {
-                say(NULL, "No file to apply; give -f FILE, -f DIR or -f - (standard input).");
+                complain(NULL, "No file to apply; give -f FILE, -f DIR or -f - (standard input).");
                 return STATUS_USAGE;
         }
         if (settings->prune != (settings->labels.count > 0)) {
-                say(NULL, settings->prune
-                                  ? "--prune needs a label, because it removes only devices with it; give "
-                                    "-l KEY=VALUE."
-                                  : "-l needs --prune: it selects the devices to remove.");
+                complain(NULL,
+                        settings->prune
+                                ? "--prune needs a label, because it removes only devices with it; give "
+                                  "-l KEY=VALUE."
+                                : "-l needs --prune: it selects the devices to remove.");
                 return STATUS_USAGE;
         }
         if (settings->prune_in_use.count > 0 && !settings->prune) {
-                say(NULL, "--prune-in-use needs --prune: it names devices to remove even while they are in "
-                          "use.");
+                complain(NULL,
+                        "--prune-in-use needs --prune: it names devices to remove even while they are in "
+                        "use.");
                 return STATUS_USAGE;
         }
         return STATUS_OK;
@@ -365,7 +367,7 @@ static enum exit_status run(struct apply *apply, enum exit_status reading)
         if (settings->wait && !settings->dry_run)
                 wait_for_all(apply);
         if (settings->prune && (reading != STATUS_OK || apply->nameless))
-                say(NULL, "Nothing was removed, because a spec could not be read.");
+                complain(NULL, "Nothing was removed, because a spec could not be read.");
         else if (settings->prune)
                 apply->pruned = prune(apply->context, is_described, &apply->documents);
         name_failures(apply);

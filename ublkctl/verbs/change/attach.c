@@ -113,7 +113,7 @@ static enum exit_status print_node(const struct attach *attach, const cJSON *dev
         const char *node = json_text(device, "status.device");
 
         if (!node) {
-                say(attach->name, "The device exists, but has no disk. %s", device_message(device));
+                complain(attach->name, "The device exists, but has no disk. %s", device_message(device));
                 return STATUS_FAILED;
         }
         print_safely(stdout, node);
@@ -131,15 +131,16 @@ static void take_back(const struct attach *attach)
         bool asked = path && client_ask(attach->context->client, &removal, false, &removed) == STATUS_OK;
 
         if (asked && is_problem(&removed, "timeout")) {
-                say(attach->place.path, "attach gave up; the device %s is being removed.", attach->name);
+                complain(attach->place.path, "attach gave up; the device %s is being removed.", attach->name);
                 return;
         }
         if (asked && removed.status >= 400)
                 (void)report_problem(&removal, attach->name, &removed);
         if (!asked || removed.status >= 400)
-                say(attach->name, "The device stays; 'ublkctl describe %s' shows its state.", attach->name);
+                complain(attach->name, "The device stays; 'ublkctl describe %s' shows its state.",
+                        attach->name);
         else
-                say(attach->place.path, "attach gave up; nothing is left behind.");
+                complain(attach->place.path, "attach gave up; nothing is left behind.");
 }
 
 /* Remove the device again if it has no disk in time. */
@@ -150,8 +151,8 @@ static enum exit_status give_up(
 
         if (!ours)
                 return report_problem(request, attach->place.path, answer);
-        if (!say_why(attach->place.path, json_find(answer->json, "device")))
-                say(attach->place.path, "Cannot create the disk; look into the log of ublkd.");
+        if (!print_why(attach->place.path, json_find(answer->json, "device")))
+                complain(attach->place.path, "Cannot create the disk; look into the log of ublkd.");
         take_back(attach);
         return answer->status == 504 ? STATUS_TIMED_OUT : STATUS_FAILED;
 }
@@ -210,7 +211,7 @@ static enum exit_status create_under_free_name(struct attach *attach)
                 if (status != STATUS_OK)
                         return status;
         }
-        say(attach->place.path, "Found no free name; give one with --name.");
+        complain(attach->place.path, "Found no free name; give one with --name.");
         return STATUS_REFUSED;
 }
 
@@ -219,7 +220,7 @@ static enum exit_status check_settings(const struct settings *settings, uint64_t
         char offset[SIZE_ARGUMENT_SIZE];
 
         if (settings->name && strlen(settings->name) >= DEVICE_NAME_SIZE) {
-                say(NULL, "The name is too long; give one of 63 bytes at most.");
+                complain(NULL, "The name is too long; give one of 63 bytes at most.");
                 return STATUS_USAGE;
         }
         *ret_offset = 0;
@@ -227,7 +228,7 @@ static enum exit_status check_settings(const struct settings *settings, uint64_t
                 size_argument(settings->offset, offset);
         if (!settings->offset || parse_bytes(offset, ret_offset) >= 0)
                 return STATUS_OK;
-        say(NULL, "'%s' is not a valid offset; give bytes, or a number with KiB, MiB, GiB or TiB.",
+        complain(NULL, "'%s' is not a valid offset; give bytes, or a number with KiB, MiB, GiB or TiB.",
                 settings->offset);
         return STATUS_USAGE;
 }
@@ -244,12 +245,12 @@ static void warn_of_what_is_missing(const struct attach *attach, const cJSON *de
                 _cleanup_free_ char *text =
                         cJSON_IsString(size) ? strdup(size->valuestring) : json_print_indented(size);
 
-                say(attach->place.path,
+                complain(attach->place.path,
                         "The disk of the device %s does not cover the whole file: its size is set to %s.",
                         attach->name, text ? text : "less");
         } else if (stat(attach->place.path, &stat_of) == 0 && S_ISREG(stat_of.st_mode)
                    && stat_of.st_size % SECTOR) {
-                say(attach->place.path,
+                complain(attach->place.path,
                         "The last %d bytes are not on the disk, because its sectors have %d bytes; "
                         "lengthen the file, as with 'truncate -s %%%d FILE'.",
                         (int)(stat_of.st_size % SECTOR), SECTOR, SECTOR);
@@ -279,17 +280,17 @@ static enum exit_status refuse_missing(struct attach *attach)
                 return status;
         owner = find_owner(attach);
         if (owner)
-                say(word,
+                complain(word,
                         "The file is missing, and the disk of the device %s lies in it; bring it back, by "
                         "mounting its file system, attaching its drive or renaming it, and put no other "
                         "file in its place.",
                         owner);
         else if (strncmp(attach->place.path, "/dev/", 5) == 0)
-                say(word, "The block device does not exist; check the path, and whether the drive is "
-                          "attached ('lsblk' lists all).");
+                complain(word, "The block device does not exist; check the path, and whether the drive is "
+                               "attached ('lsblk' lists all).");
         else
-                say(word, "The file does not exist; check the path, and whether its file system is "
-                          "mounted. A new disk needs a new file, as from 'truncate -s 10G FILE'.");
+                complain(word, "The file does not exist; check the path, and whether its file system is "
+                               "mounted. A new disk needs a new file, as from 'truncate -s 10G FILE'.");
         return STATUS_FAILED;
 }
 
@@ -298,11 +299,11 @@ static enum exit_status look(struct attach *attach, const char *word)
         int r = place_look(word, &attach->place);
 
         if (r < 0)
-                return say_file_fault(word, -r);
+                return print_file_fault(word, -r);
         if (attach->place.exists)
                 return STATUS_OK;
         return attach->place.error == ENOENT ? refuse_missing(attach)
-                                             : say_file_fault(word, attach->place.error);
+                                             : print_file_fault(word, attach->place.error);
 }
 
 /* The disk exists: wait for it, and print its node. */
@@ -344,7 +345,7 @@ static enum exit_status refuse_replaced(const struct attach *attach, const cJSON
         const char *name = json_text(device, "name"), *node = json_text(device, "status.device"),
                    *message = json_text(json_condition(device, "PathLeadsToStore"), "message");
 
-        say(attach->place.word,
+        complain(attach->place.word,
                 "The path no longer leads to the file that the device %s%s%s%s serves. %s%sNothing was done. "
                 "To create a second disk, from the file there now, name it: 'ublkctl attach --name NAME "
                 "FILE'.",
@@ -421,14 +422,14 @@ static enum exit_status find_meant(const cJSON *devices, const struct place *pla
                 best = meaning;
         }
         if (second) {
-                say(word,
+                complain(word,
                         "The word is ambiguous: it stands for several disks, %s and %s among them; use "
                         "the name of the device.",
                         found, second);
                 return STATUS_REFUSED;
         }
         if (!found) {
-                say(word, "No disk has this node, file or name; 'ublkctl list -o wide' shows all.");
+                complain(word, "No disk has this node, file or name; 'ublkctl list -o wide' shows all.");
                 return STATUS_NOT_FOUND;
         }
         *ret = found;
@@ -442,7 +443,7 @@ static enum exit_status find_word(const cJSON *devices, const char *word, const 
         enum exit_status status;
 
         if (r < 0)
-                return say_file_fault(word, -r);
+                return print_file_fault(word, -r);
         status = find_meant(devices, &place, ret);
         place_clear(&place);
         return status;

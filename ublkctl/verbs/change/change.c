@@ -43,7 +43,7 @@ static enum exit_status ask_for_change(struct context *context, struct request *
         status = client_ask(context->client, request, false, ret);
         progress_end();
         if (watch.host_down)
-                say_in_force(name);
+                print_in_force(name);
         request->path = path; /* `full` goes out of scope here */
         return status;
 }
@@ -74,7 +74,7 @@ static enum exit_status spec_from_arguments(int argc, char *argv[], cJSON **ret)
         if (spec && cJSON_AddStringToObject(spec, "name", argv[0]))
                 status = assignments_add(spec, argc - 1, argv + 1);
         if (status == STATUS_OK && !is_named(spec, argv[0])) {
-                say(NULL, "The name is given twice, as '%s' and with 'name='; leave the second out.",
+                complain(NULL, "The name is given twice, as '%s' and with 'name='; leave the second out.",
                         argv[0]);
                 status = STATUS_USAGE;
         }
@@ -91,7 +91,7 @@ static enum exit_status read_spec(struct context *context, int argc, char *argv[
                 return document_read_one(context->settings->file, ret);
         if (!context->settings->file && argc > 0)
                 return spec_from_arguments(argc, argv, ret);
-        say(NULL, "Give the spec either in a file (-f FILE) or as NAME FIELD=VALUE....");
+        complain(NULL, "Give the spec either in a file (-f FILE) or as NAME FIELD=VALUE....");
         return STATUS_USAGE;
 }
 
@@ -200,7 +200,7 @@ enum exit_status verb_patch(struct context *context, int argc, char *argv[])
         enum exit_status status;
 
         if ((argc == 2) == (context->settings->file != NULL)) {
-                say(NULL, "Give the patch either as an argument or in a file (-f FILE).");
+                complain(NULL, "Give the patch either as an argument or in a file (-f FILE).");
                 return STATUS_USAGE;
         }
         if (argc == 1) {
@@ -210,7 +210,7 @@ enum exit_status verb_patch(struct context *context, int argc, char *argv[])
         patch = cJSON_ParseWithOpts(argv[1], NULL, true);
         if (patch)
                 return patch_and_free(context, argv[0], patch, &changed);
-        say(NULL, "The patch is not valid JSON: %s; give one like '{\"size\": \"20GiB\"}'.", argv[1]);
+        complain(NULL, "The patch is not valid JSON: %s; give one like '{\"size\": \"20GiB\"}'.", argv[1]);
         return STATUS_USAGE;
 }
 
@@ -223,7 +223,7 @@ enum exit_status verb_resize(struct context *context, int argc _unused_, char *a
         size_argument(argv[1], size);
         if (parse_bytes(size, &bytes) < 0) {
                 cJSON_Delete(patch);
-                say(NULL,
+                complain(NULL,
                         "'%s' is not a valid size; give bytes, or a number with KiB, MiB, GiB or TiB, "
                         "like 20GiB.",
                         argv[1]);

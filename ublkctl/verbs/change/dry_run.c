@@ -20,11 +20,11 @@ enum exit_status dry_run_check(const char *name, const cJSON *spec)
         if (r >= 0)
                 return STATUS_OK;
         if (problems.count == 0)
-                say(name, "Cannot check the spec: %s.", strerror(-r));
+                complain(name, "Cannot check the spec: %s.", strerror(-r));
         for (size_t i = 0; i < problems.count; i++) {
                 const char *pointer = problems.items[i].pointer;
 
-                say(name, "%s%s%s", pointer ? pointer : "", pointer && *pointer ? ": " : "",
+                complain(name, "%s%s%s", pointer ? pointer : "", pointer && *pointer ? ": " : "",
                         problems.items[i].detail);
         }
         return STATUS_FAILED;
@@ -42,7 +42,7 @@ static bool has_feature(const cJSON *device, const char *name)
 }
 
 /* The change would remove the disk for a moment or for good: print what prevents that now. */
-static enum exit_status tell_of_obstacle(struct context *context, const char *name)
+static enum exit_status report_obstacle(struct context *context, const char *name)
 {
         cJSON *foreseen = NULL;
         const char *users;
@@ -68,7 +68,7 @@ static enum exit_status tell_of_obstacle(struct context *context, const char *na
         return users || loses_data ? STATUS_REFUSED : STATUS_OK;
 }
 
-enum exit_status dry_run_tell_of_disk(struct context *context, const cJSON *device, const cJSON *spec)
+enum exit_status dry_run_report_disk(struct context *context, const cJSON *device, const cJSON *spec)
 {
         _cleanup_problems_ struct problem_list problems = {};
         _cleanup_device_spec_ struct device_spec *from = NULL, *to = NULL;
@@ -83,13 +83,13 @@ enum exit_status dry_run_tell_of_disk(struct context *context, const cJSON *devi
                 return STATUS_OK;
         if (from->options.enabled && !to->options.enabled) {
                 fputs("  the disk would be removed", stdout);
-                return tell_of_obstacle(context, name);
+                return report_obstacle(context, name);
         }
         if (from->options.enabled && device_spec_needs_new_disk(from, to, &now, &change)) {
                 printf("  the disk would be recreated, because of %s", change.field);
                 if (change.why)
                         printf(" (%s)", change.why);
-                return tell_of_obstacle(context, name);
+                return report_obstacle(context, name);
         }
         return STATUS_OK;
 }

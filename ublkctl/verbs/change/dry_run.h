@@ -12,4 +12,4 @@ enum exit_status dry_run_check(const char *name, const cJSON *spec);
 
 /* Print a line with the openers of the disk if the change from `device` (in the form of the API) to the valid
  * `spec` would remove or recreate the disk. Return STATUS_REFUSED if there are any. */
-enum exit_status dry_run_tell_of_disk(struct context *context, const cJSON *device, const cJSON *spec);
+enum exit_status dry_run_report_disk(struct context *context, const cJSON *device, const cJSON *spec);

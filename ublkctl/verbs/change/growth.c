@@ -72,12 +72,13 @@ bool growth_take_back(struct context *context, const char *name, const cJSON *be
         if (!was_live(before) || !changes_only_the_size(patch) || call_get(context, name, &now) != STATUS_OK
                 || !has_failed(before, now.json))
                 return false;
-        (void)say_why(name, now.json);
+        (void)print_why(name, now.json);
         back = patch_back(before);
         if (back && put_back(context, name, back, now.etag) == STATUS_OK)
-                say(name, "The old size was put back; the disk is unchanged.");
+                complain(name, "The old size was put back; the disk is unchanged.");
         else
-                say(name, "Cannot put the old size back; the new one stays in force, and ublkd retries.");
+                complain(
+                        name, "Cannot put the old size back; the new one stays in force, and ublkd retries.");
         cJSON_Delete(back);
         return true;
 }

@@ -66,7 +66,7 @@ static enum exit_status find_superfluous(struct prune *prune,
 }
 
 /* A name that matches no device may be a slip. */
-static void tell_of_unused_names(const struct prune *prune)
+static void report_unused_names(const struct prune *prune)
 {
         const struct text_list *names = &prune->context->settings->prune_in_use;
 
@@ -76,7 +76,7 @@ static void tell_of_unused_names(const struct prune *prune)
                 for (size_t k = 0; k < prune->count; k++)
                         found = found || strcmp(prune->removals[k].name, names->items[i]) == 0;
                 if (!found)
-                        say(names->items[i],
+                        complain(names->items[i],
                                 "--prune-in-use names a device that would not be pruned; check the name.");
         }
 }
@@ -155,7 +155,7 @@ enum exit_status prune(struct context *context, bool (*is_described)(const void 
         if (status == STATUS_OK)
                 status = find_superfluous(&work, is_described, userdata);
         if (status == STATUS_OK) {
-                tell_of_unused_names(&work);
+                report_unused_names(&work);
                 status = remove_superfluous(&work);
         }
         prune_clear(&work);

@@ -27,14 +27,14 @@ static void judge(const struct request *request, struct answer *answer, const st
 }
 
 /* Print the advice once for all, after what the user should try first. */
-static void tell_of_force(const struct removal *removals, size_t count, const struct removal_mode *mode)
+static void advise_force(const struct removal *removals, size_t count, const struct removal_mode *mode)
 {
         bool in_use = false;
 
         for (size_t i = 0; i < count; i++)
                 in_use = in_use || removals[i].in_use;
         if (in_use && mode->force_sentence)
-                say(NULL, "%s", mode->force_sentence);
+                complain(NULL, "%s", mode->force_sentence);
 }
 
 static const char *query_of(const struct removal *removal, const struct removal_mode *mode)
@@ -83,7 +83,7 @@ enum exit_status request_removals(
                 free(paths[i]);
         }
         if (good)
-                tell_of_force(removals, count, mode);
+                advise_force(removals, count, mode);
         return good ? STATUS_OK : STATUS_FAILED;
 }
 

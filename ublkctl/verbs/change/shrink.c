@@ -42,7 +42,7 @@ enum exit_status check_shrink(
                 return STATUS_OK;
         format_bytes((double)from, old);
         format_bytes((double)to, new);
-        say(name,
+        complain(name,
                 "The disk would shrink to %s (%llu bytes) from %s, and lose everything beyond; shrink what "
                 "is on it first, then repeat with --allow-shrink. Nothing was changed.",
                 new, (unsigned long long)to, old);

@@ -31,16 +31,16 @@ void warn_of_path(const char *about, const cJSON *device)
         const char *status = json_text(condition, "status"), *message = json_text(condition, "message");
 
         if (status && message && strcmp(status, "False") == 0)
-                say(about, "%s", message);
+                complain(about, "%s", message);
 }
 
-bool say_why(const char *about, const cJSON *device)
+bool print_why(const char *about, const cJSON *device)
 {
         const char *cause = json_text(device, "status.cause");
 
         cause = cause ? cause : device_message(device);
         if (*cause)
-                say(about, "%s", cause);
+                complain(about, "%s", cause);
         return *cause;
 }
 
@@ -110,9 +110,9 @@ void wait_query(const struct context *context, bool wait, const char *what, char
                         wait_limit(context->settings->timeout) / 1000);
 }
 
-void say_in_force(const char *name)
+void print_in_force(const char *name)
 {
-        say(name, "The request stays in force, and ublkd carries it out when the cause is gone.");
+        complain(name, "The request stays in force, and ublkd carries it out when the cause is gone.");
 }
 
 bool watch_or_end(void *userdata)
@@ -127,7 +127,7 @@ bool watch_or_end(void *userdata)
                 device = answer.status == 200 ? answer.json : NULL;
         watch->host_down = waits_for_the_host(device);
         if (watch->host_down)
-                say(watch->name, "%s", device_message(device));
+                complain(watch->name, "%s", device_message(device));
         else if (watch->context->progress)
                 show(watch, device);
         return !watch->host_down;
@@ -154,7 +154,7 @@ static enum exit_status time_is_over(const struct watch *watch, const cJSON *dev
 {
         const char *phase = json_text(device, "status.phase");
 
-        say(watch->name, "The device is not %s in time (it is %s); wait longer with --timeout. %s",
+        complain(watch->name, "The device is not %s in time (it is %s); wait longer with --timeout. %s",
                 watch->goal, phase ? phase : "there", device_message(device));
         return STATUS_TIMED_OUT;
 }
@@ -188,8 +188,8 @@ static bool look(struct watch *watch, enum wait_for goal, uint64_t deadline, enu
         if (goal == WAIT_FOR_LIVE && device_is_ready(answer.json))
                 return true;
         if (is_given_up(watch, answer.json, deadline)) {
-                say(watch->name, "%s", device_message(answer.json));
-                say_in_force(watch->name);
+                complain(watch->name, "%s", device_message(answer.json));
+                print_in_force(watch->name);
                 *ret_status = STATUS_FAILED;
                 return true;
         }

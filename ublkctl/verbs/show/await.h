@@ -25,7 +25,7 @@ bool (*watch_tick(const struct context *context))(void *userdata);
 bool watch_or_end(void *userdata);
 
 /* Print that the request stays in force, after watch_or_end() has ended it. */
-void say_in_force(const char *name);
+void print_in_force(const char *name);
 
 /* Wait until the device is ready (Live; Disabled if it is disabled), or gone. If it disappears while it
  * should become ready: STATUS_NOT_FOUND. `deadline` in the time of monotonic_now(). On failure print the cause. */
@@ -52,7 +52,7 @@ void warn_of_path(const char *about, const cJSON *device);
 
 /* Print, about `about`, why the last attempt of the device failed, or else the message of Ready. False:
  * neither is known. */
-bool say_why(const char *about, const cJSON *device);
+bool print_why(const char *about, const cJSON *device);
 
 /* Return how long ublkd holds an answer if a client wants to wait for `usec` microseconds. */
 uint64_t wait_limit(uint64_t usec);

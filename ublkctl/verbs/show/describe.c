@@ -97,7 +97,7 @@ static void print_identity(const char *name, const cJSON *store, const char *mor
         if (!cJSON_IsObject(store))
                 return;
         print_name(name);
-        print_safely(stdout, identity ? identity : "cannot be told from others");
+        print_safely(stdout, identity ? identity : "cannot be distinguished from others");
         if (identity && basis) {
                 fputs(" (", stdout);
                 print_safely(stdout, basis);

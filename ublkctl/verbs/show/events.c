@@ -126,7 +126,7 @@ static enum exit_status follow(struct events *events, uint64_t revision)
         while (!ferror(stdout)) {
                 status = stream(events, revision, &compacted);
                 if (compacted) {
-                        say(NULL, "Some events are missing here; more have happened than ublkd keeps.");
+                        complain(NULL, "Some events are missing here; more have happened than ublkd keeps.");
                         sse_free(events->sse);
                         events->sse = sse_new(on_event, events);
                         status = events->sse ? list(events, 0, &revision) : STATUS_FAILED;
@@ -149,8 +149,9 @@ enum exit_status verb_events(struct context *context, int argc, char *argv[])
         enum exit_status status;
 
         if (context->settings->output == OUTPUT_NAME) {
-                say(NULL, "Events cannot be printed in this format; use -o wide for lines with revisions, or "
-                          "-o json.");
+                complain(NULL,
+                        "Events cannot be printed in this format; use -o wide for lines with revisions, or "
+                        "-o json.");
                 return STATUS_USAGE;
         }
         events.sse = sse_new(on_event, &events);

@@ -44,7 +44,7 @@ static enum exit_status export_one(const char *folder, const char *name, const c
         int r = !text ? -ENOMEM : is_file_name(name) ? write_whole(folder, name, text) : -EINVAL;
 
         cJSON_free(text);
-        return r < 0 ? say_file_fault(folder, -r) : STATUS_OK;
+        return r < 0 ? print_file_fault(folder, -r) : STATUS_OK;
 }
 
 /* Warn of a spec that does not match the device. */
@@ -57,13 +57,13 @@ static enum exit_status check_device(const cJSON *device)
         if (!name)
                 return STATUS_FAILED;
         if (!cJSON_IsObject(json_find(device, "spec"))) {
-                say(name, "The stored spec is invalid, and was left out.");
+                complain(name, "The stored spec is invalid, and was left out.");
                 return STATUS_FAILED;
         }
         if (!reason || strcmp(reason, "RecordOutdated") != 0)
                 return STATUS_OK;
         message = json_text(condition, "message");
-        say(name, "The spec is an older one. %s", message ? message : "");
+        complain(name, "The spec is an older one. %s", message ? message : "");
         return STATUS_FAILED;
 }
 
@@ -96,7 +96,7 @@ enum exit_status verb_export(struct context *context, int argc _unused_, char *a
         if (status != STATUS_OK)
                 return status;
         if (folder && mkdir(folder, 0777) < 0 && errno != EEXIST)
-                status = say_file_fault(folder, errno);
+                status = print_file_fault(folder, errno);
         specs = cJSON_CreateArray();
         if (status == STATUS_OK)
                 status = export_devices(folder, devices, specs);

@@ -86,7 +86,7 @@ enum exit_status show_json(const cJSON *value)
         char *text = json_print_indented(value);
 
         if (!text) {
-                say(NULL, "Out of memory.");
+                complain(NULL, "Out of memory.");
                 return STATUS_FAILED;
         }
         print_indented(text);
@@ -355,7 +355,7 @@ static enum exit_status show_table(struct context *context, const cJSON *devices
                 add_row(table, devices, &shown);
         if (table && table_print(table, stdout, context->colours, 0, 0) >= 0)
                 return STATUS_OK;
-        say(NULL, "Out of memory.");
+        complain(NULL, "Out of memory.");
         return STATUS_FAILED;
 }
 
@@ -395,7 +395,7 @@ enum exit_status verb_list(struct context *context, int argc _unused_, char *arg
                 return status;
         if (context->settings->output != OUTPUT_JSON) {
                 if (cJSON_GetArraySize(devices) == 0 && context->progress)
-                        say(NULL, "No devices%s.",
+                        complain(NULL, "No devices%s.",
                                 context->settings->labels.count ? " with these labels" : "");
                 status = show_devices(context, devices, context->settings->output);
                 cJSON_Delete(devices);

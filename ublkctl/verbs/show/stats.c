@@ -144,7 +144,7 @@ static enum exit_status show_stats(struct context *context, const cJSON *all)
                         add_rows(table, stats);
         if (table && table_print(table, stdout, context->colours, 0, 0) >= 0)
                 return STATUS_OK;
-        say(NULL, "Out of memory.");
+        complain(NULL, "Out of memory.");
         return STATUS_FAILED;
 }
 

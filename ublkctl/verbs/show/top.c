@@ -137,7 +137,7 @@ static enum exit_status print_rows(const struct top *top, const struct row *rows
         if (!table
                 || table_print(table, stdout, top->context->colours, lines > 2 ? lines - 2 : 0, columns)
                            < 0) {
-                say(NULL, "Out of memory.");
+                complain(NULL, "Out of memory.");
                 return STATUS_FAILED;
         }
         if (!top->refreshes)
@@ -165,7 +165,7 @@ static enum exit_status look(struct top *top)
 }
 
 /* Print why the last reading failed again, on the normal screen. STATUS_OK: it works now. */
-static enum exit_status say_again(const struct top *top)
+static enum exit_status ask_again(const struct top *top)
 {
         cJSON *stats = NULL;
         enum exit_status status = fetch_stats(top->context, top->count, top->names, &stats);
@@ -241,7 +241,7 @@ enum exit_status verb_top(struct context *context, int argc, char *argv[])
                 fputs("\033[?25h\033[?1049l", stdout);
                 fflush(stdout);
                 if (status != STATUS_OK && !ferror(stdout)) /* messages are gone with that screen */
-                        status = say_again(&top);
+                        status = ask_again(&top);
         }
         client_abort_on(context->client, -1);
         close_fd(top.signals);

@@ -173,7 +173,7 @@ static void note_death(struct managed_device *device, bool served, bool out_of_m
                         served ? "" : " before it could serve");
 }
 
-/* Report a death. For a worker that said why it cannot serve, report its reason instead. */
+/* Report a death. For a worker that reported why it cannot serve, report its reason instead. */
 static void report_death(const struct managed_device *device, bool served, bool out_of_memory)
 {
         const struct problem_list *problems = worker_proc_problems(device->process.worker);

@@ -15,7 +15,7 @@ static const struct {
         /* nothing is expected */
         {{}, FILE_OF("a", "a"), true, BACKING_UNKNOWN},
         {{}, {}, false, BACKING_UNKNOWN},
-        /* a file, told by its handle */
+        /* a file, known by its handle */
         {FILE_OF("a", "a"), FILE_OF("a", "a"), true, BACKING_SAME},
         {FILE_OF("a", "a"), FILE_OF("a", "a"), false, BACKING_SAME},
         {FILE_OF("a", "a"), FILE_OF("b", "b"), true, BACKING_OTHER},

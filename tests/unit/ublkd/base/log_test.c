@@ -27,7 +27,7 @@ static int open_journal(void)
 }
 
 /* As systemd connects stderr: a descriptor, and its device and inode in the environment. */
-static int open_stream(bool told)
+static int open_stream(bool named)
 {
         struct stat info;
         char text[64];
@@ -37,7 +37,7 @@ static int open_stream(bool told)
         CHECK_INT(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
         CHECK_INT(fstat(STDERR_FILENO, &info), 0);
         snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)info.st_dev,
-                (unsigned long long)info.st_ino + (told ? 0 : 1));
+                (unsigned long long)info.st_ino + (named ? 0 : 1));
         CHECK_INT(setenv("JOURNAL_STREAM", text, 1), 0);
         return ends[0];
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* disk_search: real processes and pipes; what they find is mostly told by the test. */
+/* disk_search: real processes and pipes; what they find is mostly given by the test. */
 #include "ublkd/disk_users/disk_search.h"
 
 #include "tests/unit/check.h"
@@ -23,7 +23,7 @@ static struct {
         pid_t pid;    /* of the last one */
         size_t asked; /* how many disks it was asked about */
         unsigned fds; /* how many descriptors it has */
-} *told;
+} *shared;
 
 static sd_event *event;
 static bool unkillable, no_room;
@@ -57,7 +57,7 @@ pid_t __wrap_fork(void)
 
 /* ---- what the processes do ---- */
 
-static void say_user(struct disk_users *disk, const char *user)
+static void report_user(struct disk_users *disk, const char *user)
 {
         disk->items[disk->count++] = strdup(user);
 }
@@ -67,12 +67,12 @@ static int find_odd(const struct disk_users_roots *roots _unused_, struct disk_u
 {
         char text[64];
 
-        told->pid = getpid();
-        told->asked = count;
+        shared->pid = getpid();
+        shared->asked = count;
         for (size_t i = 0; i < count; i++) {
                 snprintf(text, sizeof(text), "somebody on %d", disks[i].number);
                 if (disks[i].number % 2)
-                        say_user(&disks[i], text);
+                        report_user(&disks[i], text);
                 disks[i].kinds = (unsigned)disks[i].number % 4;
         }
         return 0;
@@ -80,7 +80,7 @@ static int find_odd(const struct disk_users_roots *roots _unused_, struct disk_u
 
 static int find_after_stop(const struct disk_users_roots *roots, struct disk_users *disks, size_t count)
 {
-        told->pid = getpid();
+        shared->pid = getpid();
         (void)raise(SIGSTOP);
         return find_odd(roots, disks, count);
 }
@@ -103,7 +103,7 @@ static int find_and_die(const struct disk_users_roots *roots _unused_, struct di
 static int find_and_fail(
         const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count _unused_)
 {
-        say_user(&disks[0], "swap");
+        report_user(&disks[0], "swap");
         return -EIO;
 }
 
@@ -116,7 +116,7 @@ static int find_very_many(
         name[sizeof(name) - 1] = '\0';
         for (size_t i = 0; i < count; i++) {
                 for (size_t j = 0; j < DISK_USERS_MAX; j++)
-                        say_user(&disks[i], name);
+                        report_user(&disks[i], name);
                 disks[i].dropped = 3;
         }
         return 0;
@@ -127,7 +127,7 @@ static int find_deep(const struct disk_users_roots *roots _unused_, struct disk_
 {
         for (size_t i = 0; i < count; i++)
                 if (disks[i].exclusively)
-                        say_user(&disks[i], "asked");
+                        report_user(&disks[i], "asked");
         return 0;
 }
 
@@ -137,7 +137,7 @@ static int count_descriptors(const struct disk_users_roots *roots _unused_, stru
         DIR *dir = opendir("/proc/self/fd");
 
         for (struct dirent *entry = dir ? readdir(dir) : NULL; entry; entry = readdir(dir))
-                told->fds += entry->d_name[0] != '.';
+                shared->fds += entry->d_name[0] != '.';
         return 0;
 }
 
@@ -180,7 +180,7 @@ static struct disk_search *make(
 {
         struct disk_search *search = NULL;
 
-        *told = (__typeof__(*told)){};
+        *shared = (__typeof__(*shared)){};
         CHECK_INT(disk_search_new(event,
                           &(struct disk_search_options){
                                   .roots = {.proc = "/proc", .sys = "/sys"},
@@ -208,15 +208,15 @@ static pid_t run_until_stopped(void)
                 FILE *file;
 
                 CHECK(sd_event_run(event, 1000) >= 0);
-                if (told->pid == 0)
+                if (shared->pid == 0)
                         continue;
-                snprintf(path, sizeof(path), "/proc/%d/stat", (int)told->pid);
+                snprintf(path, sizeof(path), "/proc/%d/stat", (int)shared->pid);
                 file = fopen(path, "re");
                 if (!CHECK(file) || fscanf(file, "%*d %*s %c", &state) != 1)
                         exit(check_report());
                 fclose(file);
         }
-        return told->pid;
+        return shared->pid;
 }
 
 /* Reaped by the loop, not only dead. */
@@ -299,7 +299,7 @@ static void test_one_search_answers_all_earlier_questions(void)
                 CHECK_INT(askers[i].kinds, used ? i / 2 % 4 : 0);
         }
         CHECK_INT(disk_search_count(search), 1);
-        CHECK_INT(told->asked, ASKERS / 2);
+        CHECK_INT(shared->asked, ASKERS / 2);
         disk_search_free(search);
 }
 
@@ -325,7 +325,7 @@ static void test_how_deep_a_search_is(void)
 /* What an asker does with its answer may take long, and is often started by an event. */
 struct turn {
         sd_event_source *source;
-        unsigned answers; /* told so far */
+        unsigned answers; /* given so far */
         unsigned row;     /* the most answers before the event had its turn */
         unsigned since;   /* that it had its turn */
         struct disk_question *questions[16];
@@ -386,7 +386,7 @@ static void test_a_question_during_a_search_waits_for_the_next(void)
         run_until_answered(&early);
         check_answer(&early, DISK_USED, "somebody on 1");
         CHECK_INT(late.answers, 0);
-        told->pid = 0;
+        shared->pid = 0;
         CHECK_INT(kill(run_until_stopped(), SIGCONT), 0);
         run_until_answered(&late);
         check_answer(&late, DISK_USED, "somebody on 1");
@@ -435,11 +435,11 @@ static void test_searches_that_cannot_be_killed(void)
         for (int i = 0; i < STUCK; i++) {
                 struct asker asker = {};
 
-                told->pid = 0;
+                shared->pid = 0;
                 ask(search, &asker, 1);
                 run_until_answered(&asker);
                 check_answer(&asker, DISK_USE_UNKNOWN, "took longer");
-                stuck[i] = told->pid;
+                stuck[i] = shared->pid;
         }
         ask(search, &after, 1);
         run_until_answered(&after);
@@ -454,7 +454,7 @@ static void test_searches_that_cannot_be_killed(void)
         CHECK_INT(disk_search_count(search), STUCK + 1);
         unkillable = stops = false;
         disk_search_free(search);
-        CHECK_INT(kill(told->pid, SIGKILL), 0);
+        CHECK_INT(kill(shared->pid, SIGKILL), 0);
 }
 
 static void test_a_search_that_dies(void)
@@ -561,7 +561,7 @@ static void test_it_inherits_nothing_from_the_supervisor(void)
 
         ask(search, &asker, 1);
         run_until_answered(&asker);
-        CHECK_INT(told->fds, 5); /* 0 to 2, the pipe, and the folder that it counts in */
+        CHECK_INT(shared->fds, 5); /* 0 to 2, the pipe, and the folder that it counts in */
         if (lock)
                 fclose(lock);
         disk_search_free(search);
@@ -569,11 +569,11 @@ static void test_it_inherits_nothing_from_the_supervisor(void)
 
 int main(void)
 {
-        void *page = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        void *page = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
         if (page == MAP_FAILED || sd_event_new(&event) < 0)
                 return 1;
-        told = page;
+        shared = page;
         test_this_machine();
         test_a_namesake_on_this_machine();
         test_one_search_answers_all_earlier_questions();

@@ -320,7 +320,7 @@ static void test_too_many_users(void)
         disk_users_clear(&users);
 }
 
-/* Who waits for a search that hangs can be told at which process. */
+/* A client that waits for a search that hangs can learn at which process it hangs. */
 static void test_where_it_is(void)
 {
         char proc[PATH_MAX], sys[PATH_MAX];

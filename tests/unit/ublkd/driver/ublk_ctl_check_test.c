@@ -65,7 +65,8 @@ static void test_find_module(void)
 }
 
 /* `r` and `problems` come from one explanation; `problems` is emptied. */
-static void check_said(int r, struct problem_list *problems, int error, const char *reason, const char *word)
+static void check_problem(
+        int r, struct problem_list *problems, int error, const char *reason, const char *word)
 {
         CHECK_INT(r, -error);
         if (CHECK_INT(problems->count, 1)) {
@@ -81,31 +82,31 @@ static void test_sentences(void)
 {
         _cleanup_problems_ struct problem_list list = {};
 
-        check_said(ctl_explain_open(ENOENT, CTL_MODULE_PRESENT, "6.12", &list), &list, ENOENT,
+        check_problem(ctl_explain_open(ENOENT, CTL_MODULE_PRESENT, "6.12", &list), &list, ENOENT,
                 "DriverNotLoaded", "modprobe ublk_drv");
-        check_said(ctl_explain_open(ENOENT, CTL_MODULE_ABSENT, "6.1", &list), &list, ENOENT, "DriverMissing",
-                "CONFIG_BLK_DEV_UBLK");
-        check_said(ctl_explain_open(ENXIO, CTL_MODULE_UNKNOWN, "6.1", &list), &list, ENOENT, "DriverMissing",
-                "6.1");
-        check_said(ctl_explain_open(ENOENT, CTL_MODULE_LOADED, "6.12", &list), &list, ENOENT,
+        check_problem(ctl_explain_open(ENOENT, CTL_MODULE_ABSENT, "6.1", &list), &list, ENOENT,
+                "DriverMissing", "CONFIG_BLK_DEV_UBLK");
+        check_problem(ctl_explain_open(ENXIO, CTL_MODULE_UNKNOWN, "6.1", &list), &list, ENOENT,
+                "DriverMissing", "6.1");
+        check_problem(ctl_explain_open(ENOENT, CTL_MODULE_LOADED, "6.12", &list), &list, ENOENT,
                 "DriverNodeMissing", "devtmpfs");
-        check_said(ctl_explain_open(EACCES, CTL_MODULE_LOADED, "6.12", &list), &list, EACCES, "NotPermitted",
-                "root");
-        check_said(ctl_explain_open(EIO, CTL_MODULE_LOADED, "6.12", &list), &list, EIO, "ControlUnusable",
+        check_problem(ctl_explain_open(EACCES, CTL_MODULE_LOADED, "6.12", &list), &list, EACCES,
+                "NotPermitted", "root");
+        check_problem(ctl_explain_open(EIO, CTL_MODULE_LOADED, "6.12", &list), &list, EIO, "ControlUnusable",
                 "opened");
-        check_said(ctl_explain_ring(EPERM, 2, &list), &list, EPERM, "IoUringDisabled", "sysctl");
-        check_said(ctl_explain_ring(EPERM, 0, &list), &list, EPERM, "IoUringNotPermitted", "filter");
-        check_said(ctl_explain_ring(EPERM, -1, &list), &list, EPERM, "IoUringNotPermitted", "filter");
-        check_said(ctl_explain_ring(ENOSYS, -1, &list), &list, ENOSYS, "IoUringMissing", "io_uring");
-        check_said(ctl_explain_ring(EINVAL, -1, &list), &list, EINVAL, "KernelTooOld", "6.5");
-        check_said(ctl_explain_ring(ENOMEM, -1, &list), &list, ENOMEM, "IoUringUnusable", "memory");
-        check_said(
+        check_problem(ctl_explain_ring(EPERM, 2, &list), &list, EPERM, "IoUringDisabled", "sysctl");
+        check_problem(ctl_explain_ring(EPERM, 0, &list), &list, EPERM, "IoUringNotPermitted", "filter");
+        check_problem(ctl_explain_ring(EPERM, -1, &list), &list, EPERM, "IoUringNotPermitted", "filter");
+        check_problem(ctl_explain_ring(ENOSYS, -1, &list), &list, ENOSYS, "IoUringMissing", "io_uring");
+        check_problem(ctl_explain_ring(EINVAL, -1, &list), &list, EINVAL, "KernelTooOld", "6.5");
+        check_problem(ctl_explain_ring(ENOMEM, -1, &list), &list, ENOMEM, "IoUringUnusable", "memory");
+        check_problem(
                 ctl_explain_features(EOPNOTSUPP, "6.4.1", &list), &list, EOPNOTSUPP, "KernelTooOld", "6.4.1");
-        check_said(ctl_explain_features(EPERM, "6.12", &list), &list, EPERM, "NotPermitted", "root");
-        check_said(ctl_explain_known_bad("6.18.4", &list), &list, EOPNOTSUPP, "KernelKnownBad", "6.18.4");
-        check_said(
+        check_problem(ctl_explain_features(EPERM, "6.12", &list), &list, EPERM, "NotPermitted", "root");
+        check_problem(ctl_explain_known_bad("6.18.4", &list), &list, EOPNOTSUPP, "KernelKnownBad", "6.18.4");
+        check_problem(
                 ctl_explain_helper(ETIMEDOUT, "/x", &list), &list, ETIMEDOUT, "ControlHangs", "kernel's log");
-        check_said(ctl_explain_helper(ENOENT, "/x", &list), &list, ENOENT, "HelperFailed", "/x");
+        check_problem(ctl_explain_helper(ENOENT, "/x", &list), &list, ENOENT, "HelperFailed", "/x");
 }
 
 int main(void)

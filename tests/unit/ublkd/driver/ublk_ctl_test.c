@@ -326,7 +326,7 @@ static void test_retired_helpers_go(sd_event *event)
         CHECK_INT(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
 }
 
-/* All at once pass their deadline: the helper is given up with the first, and its others are still told. */
+/* All at once pass their deadline: the helper is given up with the first, and its others still get their answers. */
 static void test_many_deadlines(sd_event *event)
 {
         struct ublk_ctl *ctl = open_impatient(event, "kernel", LONG_USEC);

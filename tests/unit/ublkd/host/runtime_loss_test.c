@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said of workers whose runtime directory was removed, and for how long. */
+/* What is reported of workers whose runtime directory was removed, and for how long. */
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
 #include "ublkd/host/runtime_loss.h"
@@ -67,7 +67,7 @@ static unsigned count_repeats(const char *name)
         return count;
 }
 
-static void check_told(struct runtime_loss *loss, const char *words)
+static void check_problem(struct runtime_loss *loss, const char *words)
 {
         _cleanup_problems_ struct problem_list problems = {};
 
@@ -82,7 +82,7 @@ static void test_until_the_last_worker_was_replaced(void)
         uint64_t before = clock_usec(CLOCK_REALTIME) - 1000 * 1000, after = before + 60 * 1000 * 1000;
         struct runtime_loss loss = {.has_files = has_files};
 
-        check_told(&loss, NULL);
+        check_problem(&loss, NULL);
         serve("one", before);
         serve("two", before);
         lose("one", "two");
@@ -90,13 +90,13 @@ static void test_until_the_last_worker_was_replaced(void)
         CHECK_INT(count_events("'ublkctl restart one'"), 1);
         CHECK_INT(count_events("'ublkctl restart two'"), 1);
         CHECK_INT(count_events("restart idle"), 0);
-        check_told(&loss, "'ublkctl restart one two'");
+        check_problem(&loss, "'ublkctl restart one two'");
         serve("one", after);
         lose(NULL, "two");
-        check_told(&loss, "of 1 worker that ran then");
+        check_problem(&loss, "of 1 worker that ran then");
         serve("two", after);
         lose(NULL, NULL);
-        check_told(&loss, NULL);
+        check_problem(&loss, NULL);
         runtime_loss_clear(&loss);
 }
 
@@ -109,10 +109,10 @@ static void test_while_it_cannot_be_made_again(void)
         for (int i = 0; i < 3; i++)
                 runtime_loss_note(&loss, store, "/run/y", false, -EROFS);
         CHECK_INT(count_events("/run/y"), 1); /* of one device, once */
-        check_told(&loss, "a disk whose worker dies is not recovered");
+        check_problem(&loss, "a disk whose worker dies is not recovered");
         runtime_loss_note(&loss, store, "/run/y", false, 0);
         CHECK_INT(count_events("/run/y"), 1);
-        check_told(&loss, "'ublkctl restart one'");
+        check_problem(&loss, "'ublkctl restart one'");
         runtime_loss_clear(&loss);
 }
 
@@ -152,8 +152,8 @@ static void test_files_of_workers(void)
         runtime_loss_note(&loss, store, "/run/z", true, 0); /* a record alone */
         CHECK_INT(count_events("Files of workers in the runtime directory /run/z were removed"), 1);
         CHECK_INT(count_events("'ublkctl restart two'"), 1); /* of the first test */
-        check_told(&loss, "'ublkctl restart one'");
-        check_told(&loss, "/run/z were removed while ublkd ran. All disks are served on.");
+        check_problem(&loss, "'ublkctl restart one'");
+        check_problem(&loss, "/run/z were removed while ublkd ran. All disks are served on.");
         repeats = count_repeats("two");
         lose("one", "two"); /* a second loss; both workers began before the first */
         CHECK(runtime_loss_is_new(&loss, store));
@@ -161,13 +161,13 @@ static void test_files_of_workers(void)
         CHECK(!runtime_loss_is_new(&loss, store));
         CHECK_INT(count_events("/run/z were removed"), 2);
         CHECK_INT(count_repeats("two"), repeats + 1);
-        check_told(&loss, "'ublkctl restart one two'");
+        check_problem(&loss, "'ublkctl restart one two'");
         serve("two", before + 1); /* another worker of the same device */
         CHECK(runtime_loss_is_new(&loss, store));
         runtime_loss_note(&loss, store, "/run/z", true, 0);
         CHECK_INT(count_repeats("two"), repeats + 2);
         lose(NULL, NULL);
-        check_told(&loss, NULL);
+        check_problem(&loss, NULL);
         runtime_loss_clear(&loss);
 }
 

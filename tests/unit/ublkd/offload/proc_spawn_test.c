@@ -45,7 +45,7 @@ static bool is_open(int fd)
         return fcntl(fd, F_GETFD) >= 0;
 }
 
-static int tell(void)
+static int print_state(void)
 {
         struct answer answer = {
                 .pid = getpid(), .session = getsid(0), .none_blocked = true, .all_blocked = true};
@@ -89,7 +89,7 @@ static struct answer ask(int group, bool block_signals)
         CHECK_INT(proc_spawn(
                           &(struct proc_spawn){
                                   .program = program,
-                                  .argv = (const char *[]){"proc_spawn_test", "--tell", NULL},
+                                  .argv = (const char *[]){"proc_spawn_test", "--print", NULL},
                                   .fds = {pair[1], pair[0]},
                                   .fd_count = 2,
                                   .block_signals = block_signals,
@@ -217,8 +217,8 @@ static bool make_group(void)
 
 int main(int argc, char *argv[])
 {
-        if (argc == 2 && strcmp(argv[1], "--tell") == 0)
-                return tell();
+        if (argc == 2 && strcmp(argv[1], "--print") == 0)
+                return print_state();
         CHECK(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
         be_peculiar();
         test_in_our_group();

@@ -196,7 +196,7 @@ static void test_want_given_up(void)
         wish.manual = false;
         wish.kernel = KERNEL_ADDED; /* stopped: nothing waits any more */
         CHECK_INT(plan_want(&wish), WANT_PRESENT);
-        wish.kernel = KERNEL_LIVE; /* who serves it has not said so yet */
+        wish.kernel = KERNEL_LIVE; /* the worker that serves it has not reported so yet */
         CHECK_INT(plan_want(&wish), WANT_PRESENT);
         wish.worker = PLAN_WORKER_NONE; /* the kernel notices its death next: DOWN, or the disk goes */
         CHECK_INT(plan_want(&wish), WANT_PRESENT);

@@ -20,9 +20,9 @@ static void check_breach(const struct world *world)
         CHECK_INT(found, 1);
 }
 
-static void say_ready(struct fake_worker *worker)
+static void send_ready(struct fake_worker *worker)
 {
-        stand_in_says(worker->index, &(const struct worker_msg){.type = WORKER_MSG_READY}, -1);
+        stand_in_sends(worker->index, &(const struct worker_msg){.type = WORKER_MSG_READY}, -1);
 }
 
 static void world_new_live(struct world *world)
@@ -55,7 +55,7 @@ static uint64_t break_protocol(struct world *world)
         unsigned kills = fake_kills;
         uint64_t death;
 
-        say_ready(fake_worker("data"));
+        send_ready(fake_worker("data"));
         CHECK_INT(fake_kills, kills + 1);
         death = monotonic_now();
         fake_worker_die(fake_worker("data"));
@@ -111,7 +111,7 @@ static void a_worker_that_is_found_and_talks_nonsense_leaves_an_event(void)
 
         world_new_live(&world);
         worker = find_again(&world);
-        say_ready(worker);
+        send_ready(worker);
         CHECK_INT(fake_kills, 1);
         fake_worker_die(worker);
         world_settle(&world, 20);

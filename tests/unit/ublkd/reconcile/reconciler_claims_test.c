@@ -113,7 +113,7 @@ static void a_disk_without_a_worker_keeps_its_store_over_a_restart(void)
         world_free(&world);
 }
 
-static const char *refused_for; /* why ublkd has killed a worker; NULL: not told */
+static const char *refused_for; /* why ublkd has killed a worker; NULL: not reported */
 
 void __real_worker_proc_refuse(struct worker_proc *worker, const char *fault);
 void __wrap_worker_proc_refuse(struct worker_proc *worker, const char *fault);

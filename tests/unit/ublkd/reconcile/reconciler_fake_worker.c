@@ -131,7 +131,7 @@ int on_worker_marked(const char *uid, int *ret_index)
                 ret_index);
 }
 
-int on_worker_told(int index, const struct worker_msg *msg)
+int on_worker_sent(int index, const struct worker_msg *msg)
 {
         if (msg->type == WORKER_MSG_GO)
                 by_index[index]->number = msg->go.number;
@@ -196,7 +196,7 @@ static void send_hello(struct fake_worker *worker, enum worker_stage stage)
         if (worker->greeted)
                 return;
         worker->greeted = true;
-        stand_in_says(worker->index,
+        stand_in_sends(worker->index,
                 &(const struct worker_msg){
                         .type = WORKER_MSG_HELLO,
                         .hello = {.protocol = WORKER_PROTOCOL,
@@ -219,13 +219,13 @@ static void introduce(struct fake_worker *worker, enum worker_stage stage)
                 struct worker_msg msg = worker_store_message(&worker->store);
 
                 worker->store.known = false;
-                stand_in_says(worker->index, &msg, TAKE_FD(worker->store.fd));
+                stand_in_sends(worker->index, &msg, TAKE_FD(worker->store.fd));
         }
 }
 
 static void send_params(struct fake_worker *worker)
 {
-        stand_in_says(worker->index,
+        stand_in_sends(worker->index,
                 &(const struct worker_msg){.type = WORKER_MSG_PARAMS, .params = worker->params}, -1);
 }
 
@@ -281,7 +281,7 @@ void fake_worker_ready(struct fake_worker *worker)
         CHECK_INT(kernel_disk_check_attach(disk), 0);
         kernel_disk_attach(disk, worker->index);
         CHECK_INT(kernel_disk_fetch(disk, worker->index, true), 0);
-        stand_in_says(worker->index, &(const struct worker_msg){.type = WORKER_MSG_READY}, -1);
+        stand_in_sends(worker->index, &(const struct worker_msg){.type = WORKER_MSG_READY}, -1);
 }
 
 void fake_worker_greet(struct fake_worker *worker, uint16_t epoch, int number)
@@ -318,7 +318,7 @@ static void fail(struct fake_worker *worker, struct problem_list *problems, pid_
         };
 
         introduce(worker, WORKER_STAGE_OPENING);
-        stand_in_says(worker->index, &msg, -1);
+        stand_in_sends(worker->index, &msg, -1);
         worker_msg_clear(&msg);
         fake_worker_die(worker);
 }
@@ -358,6 +358,6 @@ void fake_worker_grow(struct fake_worker *worker, const char *refusal)
         msg.grown.size = worker->params.size;
         msg.grown.size_max = worker->params.size_max;
         for (; worker->unanswered > 0; worker->unanswered--)
-                stand_in_says(worker->index, &msg, -1);
+                stand_in_sends(worker->index, &msg, -1);
         worker_msg_clear(&msg);
 }

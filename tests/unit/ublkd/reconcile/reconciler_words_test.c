@@ -247,7 +247,7 @@ static void restart(struct world *world, uint64_t features, bool crashes)
         world_settle(world, 20);
 }
 
-static void the_event_says_how_a_worker_exited_that_ublkd_asked_to(void)
+static void the_event_shows_how_a_worker_exited_that_ublkd_asked_to(void)
 {
         struct world world;
 
@@ -282,6 +282,6 @@ int main(void)
         a_preflight_does_not_apply_to_a_later_spec();
         a_growth_is_judged_by_its_own_try();
         a_growth_that_is_asked_for_again_is_judged_by_that_try();
-        the_event_says_how_a_worker_exited_that_ublkd_asked_to();
+        the_event_shows_how_a_worker_exited_that_ublkd_asked_to();
         return check_report();
 }

@@ -380,7 +380,7 @@ static void test_intents(struct disk *disk)
         record = device_store_get(store, "data");
         CHECK_INT(device_store_request_recover(store, "data"), 0);
         CHECK_INT(device_store_request_recover(store, "data"), 0);
-        CHECK_INT(witness.counts[STORE_INTENT], 2); /* asked twice, told twice */
+        CHECK_INT(witness.counts[STORE_INTENT], 2); /* asked twice, announced twice */
         CHECK(record->recover_requested);
         CHECK_INT(device_store_set_held(store, "data", true), 0);
         CHECK_INT(strlen(record->held_boot), UID_TEXT_SIZE - 1);

@@ -18,7 +18,7 @@
 const char worker_fake_uid[] = "0b7a1c9e-0000-4000-8000-1234567890ab";
 
 /* The supervisor may exit at any time; the worker continues. */
-static void say(const struct worker_msg *msg)
+static void send_message(const struct worker_msg *msg)
 {
         int r = worker_msg_send(WORKER_CHANNEL_FD, msg);
 
@@ -28,7 +28,7 @@ static void say(const struct worker_msg *msg)
 
 static void send_hello(const char *as_uid, pid_t pid, enum worker_stage stage, int number)
 {
-        say(&(struct worker_msg){
+        send_message(&(struct worker_msg){
                 .type = WORKER_MSG_HELLO,
                 .hello = {.protocol = WORKER_PROTOCOL,
                           .uid = (char *)as_uid,
@@ -46,7 +46,7 @@ static void send_params_with(uint64_t size_max, uint64_t claim_start)
         struct backing_claim claim = {
                 .key = (char *)"file:8:1:4711", .start = claim_start, .end = claim_start + (1 << 20)};
 
-        say(&(struct worker_msg){
+        send_message(&(struct worker_msg){
                 .type = WORKER_MSG_PARAMS,
                 .params = {.size = 1 << 20,
                            .size_max = size_max,
@@ -64,7 +64,7 @@ static void send_params(void)
 
 static void send_grown(uint64_t size, uint64_t size_max)
 {
-        say(&(struct worker_msg){
+        send_message(&(struct worker_msg){
                 .type = WORKER_MSG_GROWN, .grown = {.size = size, .size_max = size_max}
         });
 }
@@ -77,7 +77,7 @@ static void send_failed(void)
                 &msg.failed.problems, ENOENT, "/target/path", "BackingFileMissing", "There is no such file");
         problem_add(&msg.failed.problems, EINVAL, "/size", "SizeMissing", "And no size");
         msg.failed.holder = 47;
-        say(&msg);
+        send_message(&msg);
         worker_msg_clear(&msg);
 }
 
@@ -116,7 +116,7 @@ void worker_fake_serve(int at)
                 close(fd);
                 send_hello(worker_fake_uid, getpid(), WORKER_STAGE_SERVING, WORKER_FAKE_NUMBER);
                 send_params();
-                say(&(struct worker_msg){.type = WORKER_MSG_READY});
+                send_message(&(struct worker_msg){.type = WORKER_MSG_READY});
                 while (listen_for(WORKER_MSG_LIVE))
                         continue;
         }
@@ -132,7 +132,7 @@ static void be_good(void)
         send_params();
         if (!listen_for(WORKER_MSG_GO))
                 _exit(94);
-        say(&(struct worker_msg){.type = WORKER_MSG_READY});
+        send_message(&(struct worker_msg){.type = WORKER_MSG_READY});
         if (listen_for(WORKER_MSG_LIVE))
                 while (listen_for(WORKER_MSG_LIVE))
                         continue;
@@ -172,7 +172,7 @@ static void be_garbage(void)
 
 static void be_ready_first(void)
 {
-        say(&(struct worker_msg){.type = WORKER_MSG_READY});
+        send_message(&(struct worker_msg){.type = WORKER_MSG_READY});
         pause();
 }
 
@@ -180,7 +180,7 @@ static void be_ready_before_go(void)
 {
         send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
         send_params();
-        say(&(struct worker_msg){.type = WORKER_MSG_READY});
+        send_message(&(struct worker_msg){.type = WORKER_MSG_READY});
         pause();
 }
 
@@ -193,13 +193,13 @@ static void get_ready(void)
         send_params();
         if (!listen_for(WORKER_MSG_GO))
                 _exit(94);
-        say(&(struct worker_msg){.type = WORKER_MSG_READY});
+        send_message(&(struct worker_msg){.type = WORKER_MSG_READY});
 }
 
 static void be_ready_twice(void)
 {
         get_ready();
-        say(&(struct worker_msg){.type = WORKER_MSG_READY});
+        send_message(&(struct worker_msg){.type = WORKER_MSG_READY});
         pause();
 }
 
@@ -212,7 +212,7 @@ static void be_unreachable(void)
         close(listener);
         if (!listen_for(WORKER_MSG_GO))
                 _exit(94);
-        say(&(struct worker_msg){.type = WORKER_MSG_READY});
+        send_message(&(struct worker_msg){.type = WORKER_MSG_READY});
         for (;;)
                 pause();
 }
@@ -296,7 +296,7 @@ static void be_huge(void)
 static void be_commanding(void)
 {
         send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
-        say(&(struct worker_msg){.type = WORKER_MSG_GO});
+        send_message(&(struct worker_msg){.type = WORKER_MSG_GO});
         pause();
 }
 
@@ -389,7 +389,7 @@ static void be_wrapping(void)
 static void be_forging(void)
 {
         send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
-        say(&(struct worker_msg){
+        send_message(&(struct worker_msg){
                 .type = WORKER_MSG_PARAMS,
                 .params = {.size = 1 << 20,
                            .logical_block_size = 512,

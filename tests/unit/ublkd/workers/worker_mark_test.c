@@ -184,7 +184,7 @@ static void test_other_texts_name_no_process(struct runtime_dir *dir)
         CHECK_INT(found, 0);
 }
 
-/* An older kernel cannot tell it from another process that has its pid by now: its control group does. */
+/* An older kernel cannot distinguish it from another process that has its pid by now; its control group does. */
 static void test_an_older_kernel_needs_the_group(struct runtime_dir *dir)
 {
         pid_t pid = start(0), found = 0;

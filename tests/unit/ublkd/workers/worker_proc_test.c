@@ -370,7 +370,7 @@ static void test_messages_that_come_too_often_or_are_too_long(struct watch *watc
         watch_check_death(watch, "huge", "was killed by ublkd: it sent an invalid message");
         watch_check_death_of_serving(
                 watch, "notice-of-two", "was killed by ublkd: it sent a NOTICE that is not about one thing");
-        watch_check_death_of_serving(watch, "ready-twice", "was killed by ublkd: it said READY twice");
+        watch_check_death_of_serving(watch, "ready-twice", "was killed by ublkd: it sent READY twice");
         watch_check_death_of_serving(watch, "long-winded", "was killed by ublkd: it sent an invalid message");
 }
 
@@ -502,13 +502,13 @@ static void run_tests(struct watch *watch)
         watch_check_death(watch, "inspecting", "exited with status 0");
         watch_check_death(watch, "killed", "was killed by SIGTERM");
         watch_check_death(watch, "garbage", "was killed by ublkd: it sent an invalid message");
-        watch_check_death(watch, "ready-first", "was killed by ublkd: it did not say HELLO first");
-        watch_check_death(watch, "ready-before-go", "was killed by ublkd: it said READY before GO");
+        watch_check_death(watch, "ready-first", "was killed by ublkd: it did not send HELLO first");
+        watch_check_death(watch, "ready-before-go", "was killed by ublkd: it sent READY before GO");
         watch_check_death(
                 watch, "commanding", "was killed by ublkd: it sent a message that only ublkd may send");
         watch_check_death(watch, "wrong-uid", "was killed by ublkd: it serves another device");
-        watch_check_death(watch, "wrong-pid", "was killed by ublkd: it says it is another process");
-        watch_check_death(watch, "twice", "was killed by ublkd: it said HELLO twice");
+        watch_check_death(watch, "wrong-pid", "was killed by ublkd: it claims to be another process");
+        watch_check_death(watch, "twice", "was killed by ublkd: it sent HELLO twice");
         watch_check_death(watch, "bragging", "was killed by ublkd: it claims to serve before GO");
         watch_check_death(watch, "closing", "exited with status 7");
         watch_check_death(watch, "failing-and-stay", "was killed by ublkd: it did not leave by itself");

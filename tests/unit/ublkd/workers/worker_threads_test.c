@@ -69,7 +69,7 @@ static void wait_until_stopped(pid_t pid, int wanted)
 }
 
 /* The first thread of the process ends; another one runs on until the test writes to it. */
-__attribute__((noreturn)) static void *end_when_told(void *fd)
+__attribute__((noreturn)) static void *end_when_written(void *fd)
 {
         char byte;
 
@@ -80,26 +80,26 @@ __attribute__((noreturn)) static void *end_when_told(void *fd)
 static void test_which_process_is_exiting(void)
 {
         pthread_t thread;
-        int told[2];
+        int orders[2];
         pid_t pid;
 
-        CHECK_INT(pipe(told), 0);
+        CHECK_INT(pipe(orders), 0);
         pid = fork();
         if (pid == 0) {
-                (void)pthread_create(&thread, NULL, end_when_told, &told[0]);
+                (void)pthread_create(&thread, NULL, end_when_written, &orders[0]);
                 pthread_exit(NULL);
         }
         for (unsigned i = 0; i < 20; i++) {
                 CHECK_INT(worker_process_exiting("/proc", pid), 0);
                 nap();
         }
-        CHECK_INT(write(told[1], "x", 1), 1);
+        CHECK_INT(write(orders[1], "x", 1), 1);
         CHECK_INT(waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
         CHECK_INT(worker_process_exiting("/proc", pid), 1); /* until it is reaped */
         CHECK_INT(waitpid(pid, NULL, 0), pid);
         CHECK(worker_process_exiting("/proc", pid) < 0);
-        close(told[0]);
-        close(told[1]);
+        close(orders[0]);
+        close(orders[1]);
 }
 
 int main(void)

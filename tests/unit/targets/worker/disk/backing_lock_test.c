@@ -220,7 +220,7 @@ int main(void)
         who_has_it_is_named(F_OFD_SETLK, "holder", "End that one first", "ublkctl");
         who_has_it_is_named(F_SETLK, "holder", "End that one first", "ublkctl");
         who_has_it_is_named(
-                F_OFD_SETLK, "ublkd-worker", "'ublkctl host' tells how to take it over", "End that");
+                F_OFD_SETLK, "ublkd-worker", "'ublkctl host' shows how to take it over", "End that");
         who_has_it_is_named(F_OFD_SETLK, "ublkd", "for a disk of ublkd", "End that");
         a_hidden_lock_holder_is_reported_as_hidden();
         scratch_remove(&scratch);

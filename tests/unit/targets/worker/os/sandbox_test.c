@@ -33,7 +33,7 @@ static uint32_t effective(void)
         return data[0].effective;
 }
 
-/* Where in the machine's memory it lies: with CAP_SYS_ADMIN the kernel tells. */
+/* Where in the machine's memory it lies: with CAP_SYS_ADMIN the kernel shows that. */
 static uint64_t frame_of(uint64_t entry)
 {
         return entry & ((UINT64_C(1) << 55) - 1);
@@ -163,6 +163,6 @@ int main(void)
         CHECK_INT(sandbox_open_unprivileged("/nonexistent", O_RDONLY), -ENOENT);
         CHECK_INT(effective(), before);
         if (frame_of(entry_of(with)) == 0)
-                return check_report() ? 1 : CHECK_SKIP; /* the two could not be told apart */
+                return check_report() ? 1 : CHECK_SKIP; /* the two could not be distinguished */
         return check_report();
 }

@@ -146,7 +146,7 @@ static void test_fetched_again(void)
         end();
 }
 
-/* Over only when what has arrived is answered, too, and the driver has said that it took it. */
+/* Over only when what has arrived is answered, too, and the driver has confirmed that it took it. */
 static void test_finished(void)
 {
         begin();

@@ -36,19 +36,19 @@ const struct path_store *__wrap_path_watch_store(const struct path_watch *watch)
 }
 
 /* The message must contain two words, and must not contain a third (NULL: none). */
-static void check_told(const struct managed_device *device, enum condition_status status, const char *reason,
+static void check_state(const struct managed_device *device, enum condition_status status, const char *reason,
         const char *words, const char *more, const char *lie)
 {
         const struct device_record record = {.number = 3};
-        struct device_condition told = {};
+        struct device_condition shown = {};
 
-        CHECK_INT(device_path_condition(device, &record, &told), 0);
-        CHECK_INT(told.status, status);
-        CHECK_STR(reason_to_string(told.reason), reason);
-        if (!CHECK(strstr(told.message, words)) || !CHECK(strstr(told.message, more))
-                || !CHECK(!lie || !strstr(told.message, lie)))
-                fprintf(stderr, "%s\n", told.message);
-        free(told.message);
+        CHECK_INT(device_path_condition(device, &record, &shown), 0);
+        CHECK_INT(shown.status, status);
+        CHECK_STR(reason_to_string(shown.reason), reason);
+        if (!CHECK(strstr(shown.message, words)) || !CHECK(strstr(shown.message, more))
+                || !CHECK(!lie || !strstr(shown.message, lie)))
+                fprintf(stderr, "%s\n", shown.message);
+        free(shown.message);
 }
 
 static struct managed_device new_device(int fd, enum plan_worker worker)
@@ -69,14 +69,14 @@ static void a_file_without_a_name_cannot_be_moved_back(void)
         view = (struct path_view){
                 .state = PATH_OTHER, .is_store = true, .found = {.device = 0x801, .inode = 13}
         };
-        check_told(&device, CONDITION_FALSE, "PathLeadsElsewhere", "inode 13 of device 8:1",
+        check_state(&device, CONDITION_FALSE, "PathLeadsElsewhere", "inode 13 of device 8:1",
                 "Move that file back", "deleted");
         CHECK_INT(device_path_state(&device), PATH_OTHER);
         CHECK_INT(unlink(path), 0);
-        check_told(&device, CONDITION_FALSE, "PathLeadsElsewhere", "only this disk has its data",
+        check_state(&device, CONDITION_FALSE, "PathLeadsElsewhere", "only this disk has its data",
                 "copy its data to another file", "Move that file");
         view = (struct path_view){.state = PATH_GONE, .error = ENOENT};
-        check_told(&device, CONDITION_FALSE, "PathGone", "only this disk has its data",
+        check_state(&device, CONDITION_FALSE, "PathGone", "only this disk has its data",
                 "copy its data to another file", "Move that file");
         CHECK_INT(close(fd), 0);
 }

@@ -12,7 +12,7 @@ static struct {
 
 static struct {
         int count, result;
-} told;
+} outcome;
 
 int __wrap_ublk_ctl_get_affinity(struct ublk_ctl *ctl, int number, uint16_t queue, ublk_ctl_done done,
         void *userdata, struct ublk_ctl_call **ret);
@@ -40,16 +40,16 @@ void __wrap_ublk_ctl_call_cancel(struct ublk_ctl_call *call)
 
 static void then(void *userdata, int result)
 {
-        CHECK(userdata == &told);
-        told.count++;
-        told.result = result;
+        CHECK(userdata == &outcome);
+        outcome.count++;
+        outcome.result = result;
 }
 
 static void begin(struct device_cpus *cpus)
 {
         control = (typeof(control)){};
-        told = (typeof(told)){};
-        device_cpus_learn(cpus, (struct ublk_ctl *)&control, 3, 2, then, &told);
+        outcome = (typeof(outcome)){};
+        device_cpus_learn(cpus, (struct ublk_ctl *)&control, 3, 2, then, &outcome);
 }
 
 static void answer(int result, unsigned char cpus)
@@ -65,21 +65,21 @@ static void test_each_queue_is_asked_for_once(void)
         CHECK_INT(control.queue, 0);
         answer(0, 0x3);
         CHECK_INT(control.queue, 1);
-        CHECK_INT(told.count, 0);
+        CHECK_INT(outcome.count, 0);
         answer(0, 0xc);
-        CHECK_INT(told.count, 1);
-        CHECK_INT(told.result, 0);
+        CHECK_INT(outcome.count, 1);
+        CHECK_INT(outcome.result, 0);
         CHECK_STR(cpus.text, "0-1;2-3");
         begin(&cpus);
         CHECK_INT(control.asked, 0);
-        CHECK_INT(told.count, 1);
+        CHECK_INT(outcome.count, 1);
         device_cpus_drop(&cpus);
         CHECK(!cpus.text);
         begin(&cpus);
         CHECK_INT(control.asked, 1);
         device_cpus_drop(&cpus);
         CHECK_INT(control.cancelled, 1);
-        CHECK_INT(told.count, 0);
+        CHECK_INT(outcome.count, 0);
 }
 
 static void test_half_an_answer_is_none(void)
@@ -89,8 +89,8 @@ static void test_half_an_answer_is_none(void)
         begin(&cpus);
         answer(0, 0x3);
         answer(-EIO, 0);
-        CHECK_INT(told.count, 1);
-        CHECK_INT(told.result, -EIO);
+        CHECK_INT(outcome.count, 1);
+        CHECK_INT(outcome.result, -EIO);
         CHECK(!cpus.text);
         device_cpus_drop(&cpus);
         CHECK_INT(control.cancelled, 0);
@@ -101,10 +101,10 @@ static void test_a_question_that_cannot_be_sent(void)
         struct device_cpus cpus = {};
 
         control.refuse = -ENOMEM;
-        told = (typeof(told)){};
-        device_cpus_learn(&cpus, (struct ublk_ctl *)&control, 3, 2, then, &told);
-        CHECK_INT(told.count, 1);
-        CHECK_INT(told.result, -ENOMEM);
+        outcome = (typeof(outcome)){};
+        device_cpus_learn(&cpus, (struct ublk_ctl *)&control, 3, 2, then, &outcome);
+        CHECK_INT(outcome.count, 1);
+        CHECK_INT(outcome.result, -ENOMEM);
 }
 
 int main(void)

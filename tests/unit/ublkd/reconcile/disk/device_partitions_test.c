@@ -12,8 +12,8 @@ static struct {
         bool under_way, has_process, shown;
         int begun, cancelled, number;
 } scan;
-static int told, left;
-static enum condition_reason told_reason;
+static int reported, left;
+static enum condition_reason reported_reason;
 static struct device_spec spec = {.options.partitions = true};
 static struct device_record record = {.spec = &spec, .number = 3};
 static struct surroundings env;
@@ -78,8 +78,8 @@ void __wrap_device_emit(const struct managed_device *device, enum event_type typ
         (void)device;
         (void)format;
         CHECK_INT(type, EVENT_WARNING);
-        told++;
-        told_reason = reason;
+        reported++;
+        reported_reason = reason;
 }
 
 static void end_scan(const struct partition_outcome *outcome)
@@ -91,7 +91,7 @@ static void end_scan(const struct partition_outcome *outcome)
 static void begin(struct managed_device *device)
 {
         memset(&scan, 0, sizeof(scan));
-        told = left = 0;
+        reported = left = 0;
         *device = (struct managed_device){
                 .env = &env, .turn.state = TURN_QUEUED, .view.geometry.size = 1 << 20};
         CHECK(device_partitions_follow(device, &record) == UINT64_MAX);
@@ -132,7 +132,7 @@ static void test_a_disk_is_scanned_when_something_may_be_new(void)
         CHECK(!scan.shown);
         spec.options.partitions = true;
         end_scan(&(const struct partition_outcome){});
-        CHECK_INT(told, 0);
+        CHECK_INT(reported, 0);
         device_partitions_drop(&device);
 }
 
@@ -160,13 +160,13 @@ static void test_trouble_is_reported_once(void)
                 begin(&device);
                 end_scan(&cases[i].outcome);
                 CHECK_INT(condition_of(&device), cases[i].reason);
-                CHECK_INT(told, cases[i].reason != REASON_NONE);
-                CHECK(told == 0 || told_reason == cases[i].reason);
+                CHECK_INT(reported, cases[i].reason != REASON_NONE);
+                CHECK(reported == 0 || reported_reason == cases[i].reason);
                 CHECK_INT(device_partitions_follow(&device, &record) < UINT64_MAX, cases[i].again);
                 device.view.geometry.size++;
                 CHECK(device_partitions_follow(&device, &record) == UINT64_MAX);
                 end_scan(&cases[i].outcome);
-                CHECK_INT(told, cases[i].reason != REASON_NONE);
+                CHECK_INT(reported, cases[i].reason != REASON_NONE);
                 device.view.geometry.size++;
                 (void)device_partitions_follow(&device, &record);
                 end_scan(&(const struct partition_outcome){});

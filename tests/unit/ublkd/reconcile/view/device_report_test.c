@@ -339,14 +339,14 @@ static void shows_what_serves(struct device_spec *spec)
 int main(void)
 {
         struct device_spec *spec = new_spec();
-        bool told[_PHASE_MAX] = {};
+        bool seen[_PHASE_MAX] = {};
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 check_row(&rows[i], spec);
-                told[rows[i].phase] = true;
+                seen[rows[i].phase] = true;
         }
         for (int i = 0; i < _PHASE_MAX; i++)
-                if (!CHECK(told[i]))
+                if (!CHECK(seen[i]))
                         fprintf(stderr, "no row for %s\n", device_phase_to_string((enum device_phase)i));
         shows_what_serves(spec);
         device_spec_free(spec);
