@@ -4,9 +4,9 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
+#include "tests/unit/remove_tree.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,6 @@ struct place {
         struct device_store *store;
         struct disk_marks *marks;
 };
-
-static int remove_one(
-        const char *path, const struct stat *info _unused_, int kind _unused_, struct FTW *ftw _unused_)
-{
-        return remove(path);
-}
 
 /* Return whether there is a mark, with its text. */
 static bool has(const struct place *place, const char *kind, char text[static 128])
@@ -144,7 +138,7 @@ static void test_marks_are_written_again(struct place *place)
         CHECK_INT(put_null_disk(place->store, "data", ""), 0);
         set_status(place, PHASE_LIVE, "It serves.");
         snprintf(path, sizeof(path), "%s/live", place->path);
-        CHECK_INT(nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        CHECK_INT(remove_tree(path), 0);
         check_marks(place, false, NULL);
         disk_marks_rewrite(place->marks);
         check_marks(place, true, NULL);
@@ -163,6 +157,6 @@ int main(void)
         disk_marks_free(place.marks);
         runtime_dir_free(place.dir);
         device_store_free(place.store);
-        CHECK_INT(nftw(place.path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        CHECK_INT(remove_tree(place.path), 0);
         return check_report();
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A directory that files of a configuration are looked for in. */
+#include "tests/unit/remove_tree.h"
 #include "tests/unit/ublkd/config/config_root.h"
 
 #include "ublkd/base/file_io.h"
 
 #include <assert.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,15 +19,9 @@ void config_root_make(void)
         assert(mkdtemp(root));
 }
 
-static int remove_one(
-        const char *path, const struct stat *info _unused_, int kind _unused_, struct FTW *ftw _unused_)
-{
-        return remove(path);
-}
-
 void config_root_remove(void)
 {
-        assert(nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
+        assert(remove_tree(root) == 0);
 }
 
 const char *config_root(void)

@@ -3,9 +3,9 @@
 #include "tests/unit/ublkd/declared/declared_world.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/remove_tree.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,14 +45,6 @@ static bool disk_exists(void *userdata, int number)
 }
 
 /* ---- the files ---- */
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *ftw)
-{
-        (void)info;
-        (void)kind;
-        (void)ftw;
-        return remove(path);
-}
 
 void file_path(size_t dir, size_t name, char ret[160])
 {
@@ -189,5 +181,5 @@ void world_free(void)
         disk_search_free(world.search);
         device_store_free(world.store);
         sd_event_unref(world.event);
-        CHECK_INT(nftw(world.root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        CHECK_INT(remove_tree(world.root), 0);
 }

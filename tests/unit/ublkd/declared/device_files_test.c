@@ -3,10 +3,10 @@
 #include "ublkd/declared/device_files.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/remove_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,14 +16,6 @@ struct place {
         const char *dirs[3];
         struct device_files files;
 };
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *ftw)
-{
-        (void)info;
-        (void)kind;
-        (void)ftw;
-        return remove(path);
-}
 
 static void place_make(struct place *place)
 {
@@ -45,7 +37,7 @@ static void place_remove(struct place *place)
 {
         device_files_clear(&place->files);
         (void)chmod(place->etc, 0755);
-        CHECK_INT(nftw(place->root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        CHECK_INT(remove_tree(place->root), 0);
 }
 
 static void put(const char *dir, const char *name, const char *text)

@@ -3,10 +3,10 @@
 #include "tests/unit/ublkd/disk_users/fake_proc.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/remove_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -231,17 +231,9 @@ void fake_make(void)
         fake_process("1", "systemd", "mnt:[1]");
 }
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *ftw)
-{
-        (void)info;
-        (void)kind;
-        (void)ftw;
-        return remove(path);
-}
-
 void fake_remove(void)
 {
-        CHECK_INT(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        CHECK_INT(remove_tree(root), 0);
 }
 
 void disk_users_clear(struct disk_users *users)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What the tests of path_watch share. */
+#include "tests/unit/remove_tree.h"
 #include "tests/unit/ublkd/paths/path_world.h"
 
 #include "ublkd/paths/path_watcher.h"
 
-#include <ftw.h>
 #include <stdarg.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
@@ -90,15 +90,9 @@ void move(const char *from, const char *to)
         CHECK_INT(rename(from, to), 0);
 }
 
-static int remove_one(
-        const char *path, const struct stat *info _unused_, int type _unused_, struct FTW *walk _unused_)
-{
-        return remove(path);
-}
-
 static void empty_root(void)
 {
-        (void)nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        (void)remove_tree(root);
         make_directory(root);
 }
 
@@ -226,6 +220,6 @@ int run_tests(int argc, char *argv[], const struct path_test *tests, size_t coun
                 return check_report();
         for (size_t i = 0; i < count; i++)
                 run_test(&tests[i]);
-        (void)nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        (void)remove_tree(root);
         return check_report();
 }

@@ -3,6 +3,7 @@
  * back. */
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
+#include "tests/unit/remove_tree.h"
 #include "ublkd/records/record_keeper.h"
 
 #include "ublkd/model/device_cookie.h"
@@ -10,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -22,12 +22,6 @@ struct place {
         struct device_store *store;
         struct record_keeper *keeper;
 };
-
-static int remove_one(
-        const char *path, const struct stat *st _unused_, int type _unused_, struct FTW *ftw _unused_)
-{
-        return remove(path);
-}
 
 static void run(const struct place *place, const char *format)
 {
@@ -508,7 +502,7 @@ int main(void)
                 CHECK_INT(runtime_dir_open(path, &place.dir, &problems), 0);
                 tests[i](&place);
                 runtime_dir_free(place.dir);
-                CHECK_INT(nftw(place.path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+                CHECK_INT(remove_tree(place.path), 0);
         }
         return check_report();
 }

@@ -3,9 +3,9 @@
 #include "ublkd/runtime/runtime_dir.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/remove_tree.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -13,17 +13,6 @@
 #include <sys/wait.h>
 
 static const char uid[] = "0b7a1c9e-0000-4000-8000-1234567890ab";
-
-static int remove_one(
-        const char *path, const struct stat *st _unused_, int type _unused_, struct FTW *ftw _unused_)
-{
-        return remove(path);
-}
-
-static void remove_tree(const char *path)
-{
-        CHECK_INT(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
-}
 
 static mode_t mode_of(const char *dir, const char *name)
 {
@@ -376,6 +365,6 @@ int main(void)
         test_a_directory_that_others_may_write_to_is_refused(base);
         test_disks_of_others_are_not_used(path);
         test_refusals(base);
-        remove_tree(base);
+        CHECK_INT(remove_tree(base), 0);
         return check_report();
 }

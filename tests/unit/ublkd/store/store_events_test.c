@@ -4,8 +4,8 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
+#include "tests/unit/remove_tree.h"
 
-#include <ftw.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,14 +13,6 @@
 struct place {
         char directory[96], database[112];
 };
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *ftw)
-{
-        (void)info;
-        (void)kind;
-        (void)ftw;
-        return remove(path);
-}
 
 static struct device_store *open_store(const struct place *place)
 {
@@ -323,7 +315,7 @@ int main(void)
                         return 1;
                 snprintf(place.database, sizeof(place.database), "%s/ublkd.db", place.directory);
                 tests[i](&place);
-                CHECK_INT(nftw(place.directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+                CHECK_INT(remove_tree(place.directory), 0);
         }
         return check_report();
 }

@@ -4,10 +4,10 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
+#include "tests/unit/remove_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -22,14 +22,6 @@ struct place {
         char directory[48], database[64];
 };
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *ftw)
-{
-        (void)info;
-        (void)kind;
-        (void)ftw;
-        return remove(path);
-}
-
 static void place_make(struct place *place)
 {
         strcpy(place->directory, "/tmp/store_sqlite_test.XXXXXX");
@@ -40,7 +32,7 @@ static void place_make(struct place *place)
 
 static void place_remove(const struct place *place)
 {
-        CHECK_INT(nftw(place->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        CHECK_INT(remove_tree(place->directory), 0);
 }
 
 static int open_store(const struct place *place, struct device_store **ret)
