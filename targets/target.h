@@ -159,7 +159,7 @@ struct target {
         int (*open)(struct target_device *device, struct target_geometry *ret, struct problem_list *problems);
         void (*close)(struct target_device *device);
         /* Optional: how many bytes the open backing store has now, from where the disk begins; without it the
-         * disk may grow as anybody likes. On the main thread, while the queues serve; must not block for
+         * disk may grow to any size. On the main thread, while the queues serve; must not block for
          * long. 0 or -errno. */
         int (*measure)(struct target_device *device, uint64_t *ret);
         /* Optional. On the queue's thread, before the first and after the last request. Once it has returned, the

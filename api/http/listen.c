@@ -69,7 +69,7 @@ static int remove_stale(const struct sockaddr_un *address)
 
 /* ublkd checks each client itself, so every user may connect. The file has its mode from the start: a later
  * chmod() of its path would follow a link that the owner of the directory puts there. */
-static int bind_for_everybody(int fd, const struct sockaddr_un *address)
+static int bind_for_all_users(int fd, const struct sockaddr_un *address)
 {
         mode_t before = umask(0);
         int r = fchmod(fd, 0666);
@@ -88,7 +88,7 @@ static int bind_unix(int fd, const struct sockaddr_un *address, struct listener 
         int r = remove_stale(address);
 
         if (r >= 0)
-                r = bind_for_everybody(fd, address);
+                r = bind_for_all_users(fd, address);
         if (r < 0)
                 return r;
         if (lstat(address->sun_path, &info) < 0 || listen(fd, BACKLOG) < 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* GET /healthz: the loop runs. GET /readyz: ublkd has looked at every device and can store changes.
  *
- * Anybody may probe, often, so neither looks at anything: a file system that does not answer would stop the loop. */
+ * Every user may probe, often, so neither looks at anything: a file system that does not answer would stop the loop. */
 #include "api/resources/handlers.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"

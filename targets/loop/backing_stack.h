@@ -16,7 +16,7 @@ struct backing_stack {
         struct backing_claims *claims; /* appended to, the store itself first */
         /* Appended to: error 0 and reason BackingShareUnknown for what cannot be known; an errno and reason
          * BackingStackUnreadable for a stack that is too deep or cannot be read, BackingInUse (EBUSY) for a
-         * disk below a loop device that somebody has claimed. NULL: not of interest. */
+         * disk below a loop device that another program has claimed. NULL: not of interest. */
         struct problem_list *sharing;
 };
 

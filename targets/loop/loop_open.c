@@ -114,7 +114,7 @@ static int check_size(const struct opening *opening, uint64_t *ret)
                 r = problem_add(opening->problems, ENOSPC, "/target/path", "BackingFileEmpty",
                         has_data ? "%s is empty; if a disk was on it, restore it from a copy: what is only "
                                    "given its size reads as zeroes."
-                                 : "%s is empty; give it the size that the disk shall have.",
+                                 : "%s is empty; give it the size of the disk.",
                         opening->options->path);
         else
                 r = problem_add(opening->problems, ENOSPC, "/target/offset", "OffsetBeyondEnd",
@@ -175,7 +175,7 @@ static uint32_t probe_alignment(const struct opening *opening)
 }
 
 /* A disk's reads need not change the time of the last access, which would only cost. Not
- * everybody may ask for that (EPERM). */
+ * every process may ask for that (EPERM). */
 static void leave_access_time(int fd)
 {
         int flags = fcntl(fd, F_GETFL);

@@ -28,7 +28,7 @@ static const struct kind {
         {"md",               ""          },
 };
 
-/* Names in by-id that stand for what is written on the disk, or for what somebody calls it. */
+/* Names in by-id that stand for what is written on the disk, or for a name that an administrator gave it. */
 static const char *const others_in_by_id[] = {"lvm-pv-uuid-", "dm-name-", "md-name-"};
 
 static bool begins_with(const char *text, const char *prefix)

@@ -7,7 +7,7 @@
 struct chan {
         int connection; /* or -1 */
         int listener;
-        uid_t owner; /* of the process when it was started, and of those who may call */
+        uid_t owner; /* of the process when it was started, and of callers */
 };
 
 /* Take over the descriptor that the worker is started with. Return 0; -ENOTSOCK: it is not a socket of that

@@ -260,7 +260,7 @@ def test_a_disk_in_use_stays(server):
     assert server.ask("PUT", "/devices/data", spec(id=5, labels={"a": "b"})).status == 200, "needs no new disk"
     server.tell("idle")
     assert server.ask("PUT", "/devices/data?wait=ready", spec(id=5, size="2MiB")).status == 200
-    server.tell("busy 5 someone")
+    server.tell("busy 5 process 7 (dd)")
     assert server.ask("DELETE", "/devices/data?force=true&wait").status == 204
 
 
@@ -284,7 +284,7 @@ def test_a_dry_run_of_a_removal_names_the_users_and_removes_nothing(server):
 
 def test_a_dry_run_of_the_removal_of_a_device_without_a_disk(server):
     server.ask("POST", "/devices?wait=ready", spec(id=5, enabled=False))
-    server.tell("busy 5 somebody else's disk")
+    server.tell("busy 5 the disk of another server")
     answer = server.ask("DELETE", "/devices/data?dryRun=true")
     assert answer.status == 200 and (answer.json["disk"], answer.json["use"]) == (None, "unused")
 

@@ -94,7 +94,7 @@ def test_few_searches_for_many_removals(server):
     count = 64
     for number in range(count):
         assert server.ask("POST", "/devices?wait=ready", spec(f"disk{number}", id=number)).status == 201
-    server.tell("busy 7 somebody")
+    server.tell("busy 7 process 7 (dd)")
     server.tell("stop on")
     first = begin_search(server, path="/devices/disk0")
     others = [begin(server, "DELETE", f"/devices/disk{number}") for number in range(1, count)]
@@ -110,7 +110,7 @@ def test_few_searches_for_many_removals(server):
 
 def test_an_answer_is_not_older_than_its_question(held):
     early = begin_search(held)
-    held.tell("busy 5 somebody who came later")
+    held.tell("busy 5 process 8 (later)")
     late = begin(held, "DELETE", "/devices/data", headers={"If-Match": '"1"'})
     held.until("connections", 2)
     held.tell("auto off")

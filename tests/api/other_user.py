@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 PRELUDE = """
 import json, os, socket, sys

@@ -127,7 +127,7 @@ def test_a_mount_behind_260_namespaces(api, disk, directory):  # pylint: disable
     ids=["open", "mapped"],
 )
 def test_a_name_hides_no_process(api, disk, name, body):  # pylint: disable=redefined-outer-name
-    """Anybody can call himself as he likes, root or not."""
+    """A process can have any name, root or not."""
     with _named(name, body, disk.path) as process:
         _check_refused(api, disk, f"process {process.pid} ({name})")
     wait_until(lambda: api.request("DELETE", "/devices/data?wait&timeout=60s").status_code == 204, "removed when free")

@@ -141,7 +141,7 @@ def _is_open(disk):
 
 def _give_up_soon(api, spec, disk):
     """Only now, when a request waits: this may take longer than the patience of ublkd."""
-    wait_until(lambda: _is_open(disk), "somebody who waits for the disk")
+    wait_until(lambda: _is_open(disk), "a process that waits for the disk")
     api.put({**spec, "recovery": {**spec["recovery"], "giveUpAfter": "3s"}}, wait=None)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a worker can do that somebody has taken over: serve its disk, and nothing else.
+"""What a worker can do that an attacker has taken over: serve its disk, and nothing else.
 
 The attacks (tests/kernel/hostile) run in the process of the real worker, on its
 main thread and on that of its queue, after READY. Most walls stand behind the

@@ -164,7 +164,7 @@ def who_logs(path, text):
 
 # Words of a dialect that strangers stumble over. In all C files, and in the other texts of PLAIN_TEXTS.
 DIALECT = re.compile(
-    r"\b(?:anew|hears?|heard|hearing|believe[sd]?|whoever|nobody|mourn\w*|lets? go of|(?<!fuse )(?<!fuse batch )forg[eo]t\w*|mend(?:s|ed)?|without memory|trials?|told|said"
+    r"\b(?:anew|hears?|heard|hearing|believe[sd]?|whoever|nobody|mourn\w*|lets? go of|(?<!fuse )(?<!fuse batch )forg[eo]t\w*|mend(?:s|ed)?|without memory|trials?|told|said|(?:some|any|every)body|someone"
     # not the method of the test server, and not an option of sfdisk
     r"|(?<![.-])tells?\b(?!\()"
     r"|(?<!there )(?:is|are) no (?!longer|more\b))",

@@ -123,6 +123,7 @@ BAD = [
     ("ublkd/driver/ublk_ctl.c", "/* The supervisor is told. */\n", "name the actor"),
     ("ublkd/driver/ublk_ctl.c", "/* It tells the supervisor what the worker has said. */\n", "tells"),
     ("ublkd/driver/ublk_ctl.c", "/* An error that was said. */\n", "said"),
+    ("ublkd/driver/ublk_ctl.c", "/* EBUSY while somebody has it open. */\n", "somebody"),
     ("tests/unit/a_test.c", "static void who_is_told(void)\n", "told"),
     ("ublkctl/client/call.c", "void say(const char *text);\n", "say("),
     ("ublkd/plan/attempt.h", "bool attempt_says_go(int result);\n", "attempt_says_go"),

@@ -338,7 +338,7 @@ void seam_question_answered(struct world *world, const struct event *event)
         if (!world_bad_luck(world))
                 answer.use = world->disks[question->number].openers > 0 ? DISK_USED : DISK_UNUSED;
         if (answer.use == DISK_USED)
-                answer.text = "somebody";
+                answer.text = "process 7 (dd)";
         question->answered(question->userdata, &answer);
 }
 

@@ -405,7 +405,7 @@ void helper_drop_ublkd(struct world *world, unsigned incarnation)
                 drop_if_over(command);
                 if (command->effective)
                         continue;
-                /* A disk that comes after the next ublkd has looked cannot be known to anybody,
+                /* A disk that comes after the next ublkd has looked cannot be known to it,
                  * nor a size. */
                 if (world_chance(world, 500)
                         || ((command->type == COMMAND_ADD || command->type == COMMAND_UPDATE_SIZE)

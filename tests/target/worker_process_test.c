@@ -324,7 +324,7 @@ static void test_locks(void)
         test_refused(spec, "/target", "BackingInUse");
 }
 
-/* Those that do not need the lock yet, or ever, do not wait for who has it. */
+/* Those that do not need the lock yet, or ever, do not wait for the process that has it. */
 static void test_patience(enum worker_lock lock)
 {
         _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};

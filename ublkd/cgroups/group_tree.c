@@ -162,7 +162,7 @@ static void move_to_rest(const struct group_tree *tree, long pid)
                 (void)write_at(tree->fd, REST "/" GROUP_PROCS, text);
 }
 
-/* The process of the unit, or one that somebody has put there: a group that has processes passes nothing on. */
+/* The process of the unit, or one that another program has put there: a group that has processes passes nothing on. */
 static void clear_tree(const struct group_tree *tree)
 {
         _cleanup_fclose_ FILE *stream = NULL;

@@ -88,7 +88,7 @@ static int publish_owner(const char *path, const struct disk_node *node)
         if (stat(path, &st) < 0)
                 return -errno;
         if (!S_ISBLK(st.st_mode))
-                return -ENOENT; /* someone's regular file in the place of a node that does not exist yet */
+                return -ENOENT; /* a regular file in the place of a node that does not exist yet */
         if ((st.st_uid != node->uid || st.st_gid != node->gid) && chown(path, node->uid, node->gid) < 0)
                 return -errno;
         if ((st.st_mode & 07777) != node->mode && chmod(path, node->mode) < 0)

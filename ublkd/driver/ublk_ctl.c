@@ -257,7 +257,7 @@ static bool is_unknown_command(int result)
         return result == -EOPNOTSUPP || result == -EINVAL || result == -KERNEL_ENOTSUPP;
 }
 
-/* A device that somebody made without privileges answers only clients that name its node. */
+/* A device that was made without privileges answers only clients that name its node. */
 static void ask_by_path(struct ctl_request *request)
 {
         request->command = UBLK_U_CMD_GET_DEV_INFO2;

@@ -139,7 +139,7 @@ static int begin_closing(struct helper *helper, struct errand *errand)
         return 0;
 }
 
-/* Read-only, so that no udev event follows its close; O_NONBLOCK as those who only want to look at a disk. */
+/* Read-only, so that no udev event follows its close; O_NONBLOCK as programs that only look at a disk. */
 static int begin_opening(struct helper *helper, struct errand *errand)
 {
         struct io_uring_sqe *sqe = get_entry(helper);
@@ -179,7 +179,7 @@ static bool is_being_opened(const struct helper *helper, uint32_t number)
         return false;
 }
 
-/* What the open has come to: the disk is held, somebody else holds it (-EBUSY), or that is not known
+/* What the open has come to: the disk is held, another program holds it (-EBUSY), or that is not known
  * (-ETIME). */
 static int opened(struct helper *helper, struct errand *errand, int result)
 {

@@ -8,7 +8,7 @@
 enum {
         CTL_HOLD_PATH_SIZE = 32,
         CTL_HOLD_MSEC = 3000, /* how long the open may take: it waits for no I/O unless the partition table is
-                                 being read, or somebody else is opening or closing the disk */
+                                 being read, or another program is opening or closing the disk */
 };
 
 /* Format the path of the node of a disk: "/dev/ublkb0". */

@@ -57,7 +57,7 @@
 #ifndef UBLK_U_CMD_QUIESCE_DEV /* 6.16; data[0]: milliseconds to wait */
 #define UBLK_U_CMD_QUIESCE_DEV _IOWR('u', 0x16, struct ublksrv_ctrl_cmd)
 #endif
-#ifndef UBLK_U_CMD_TRY_STOP_DEV /* 7.0; EBUSY while somebody has the disk open */
+#ifndef UBLK_U_CMD_TRY_STOP_DEV /* 7.0; EBUSY while a process has the disk open */
 #define UBLK_U_CMD_TRY_STOP_DEV _IOWR('u', 0x17, struct ublksrv_ctrl_cmd)
 #endif
 

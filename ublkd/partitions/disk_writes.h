@@ -15,7 +15,7 @@ typedef void (*disk_written)(void *owner);
 int disk_writes_new(sd_event *event, disk_written written, struct disk_writes **ret);
 struct disk_writes *disk_writes_free(struct disk_writes *writes);
 
-/* Watch a node for its owner, who has one watch at most. A watch ends with its node, and before it reports a write: watch
+/* Watch a node for its owner, which has one watch at most. A watch ends with its node, and before it reports a write: watch
  * again, and look at the disk after that. Return 0 or -errno. */
 int disk_writes_watch(struct disk_writes *writes, const char *path, void *owner);
 /* End the watch of the owner, if there is one. writes: NULL is fine. */

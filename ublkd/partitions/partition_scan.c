@@ -52,7 +52,7 @@ struct partition_scan {
         int number;
         bool shown;
         struct partition_header header;   /* of the disk that was read */
-        struct partition_verdict verdict; /* what shall be shown */
+        struct partition_verdict verdict; /* what is to be shown */
         TAILQ_ENTRY(partition_scan) entry;
 };
 

@@ -34,9 +34,9 @@ void partition_steps_find(const struct partition_list *present, const struct par
 {
         ret->count = 0;
         for (size_t i = 0; i < present->count; i++) {
-                const struct partition *is = &present->items[i], *shall = find(wanted, is->number);
+                const struct partition *is = &present->items[i], *goal = find(wanted, is->number);
 
-                if (!leave[is->number] && !(shall && (is_same(is, shall) || only_grows(is, shall))))
+                if (!leave[is->number] && !(goal && (is_same(is, goal) || only_grows(is, goal))))
                         add(ret, PARTITION_DELETE, is);
         }
         for (size_t i = 0; i < wanted->count; i++) {
@@ -46,9 +46,9 @@ void partition_steps_find(const struct partition_list *present, const struct par
                         add(ret, PARTITION_GROW, &wanted->items[i]);
         }
         for (size_t i = 0; i < wanted->count; i++) {
-                const struct partition *shall = &wanted->items[i], *is = find(present, shall->number);
+                const struct partition *goal = &wanted->items[i], *is = find(present, goal->number);
 
-                if (!is || !(is_same(is, shall) || only_grows(is, shall)))
-                        add(ret, PARTITION_ADD, shall);
+                if (!is || !(is_same(is, goal) || only_grows(is, goal)))
+                        add(ret, PARTITION_ADD, goal);
         }
 }

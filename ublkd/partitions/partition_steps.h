@@ -14,7 +14,7 @@ enum partition_action {
 
 struct partition_step {
         enum partition_action action;
-        struct partition partition; /* of DELETE: as it is shown; else: as it shall be */
+        struct partition partition; /* of DELETE: as it is shown; else: as it is wanted */
 };
 
 struct partition_steps {
@@ -22,7 +22,7 @@ struct partition_steps {
         struct partition_step items[2 * PARTITION_NUMBER_MAX];
 };
 
-/* Find the steps, in order: first what makes room. What is as it shall be is not touched. leave[NUMBER]: so is what
+/* Find the steps, in order: first what makes room. What is as wanted is not touched. leave[NUMBER]: so is what
  * is shown under this number. Numbers are 1 to PARTITION_NUMBER_MAX, each once in a list. */
 void partition_steps_find(const struct partition_list *present, const struct partition_list *wanted,
         const bool leave[static PARTITION_NUMBER_MAX + 1], struct partition_steps *ret);

@@ -8,7 +8,7 @@
 
 #define SECONDS UINT64_C(1000000)
 
-/* How long to wait for somebody before it counts as trouble. 0: for ever. */
+/* How long to wait for a worker before it counts as trouble. 0: for ever. */
 static const uint64_t worker_limit[_PLAN_WORKER_MAX] = {
         [PLAN_WORKER_STARTING] = 30 * SECONDS, /* opening a backend over a network */
         [PLAN_WORKER_FETCHING] = 30 * SECONDS, /* udev may hold /dev/ublkcN for a moment */
@@ -249,7 +249,7 @@ void attempt_done(struct attempt *attempt, enum plan_action action, int result, 
 {
         attempt->blocked = false;
         /* It was not refused: every queue had fetched, so that this disk can be recovered. It may even have
-         * been live, and down again before anybody looked. */
+         * been live, and down again before ublkd looked. */
         if (action == ACTION_END_RECOVERY && result != -EINVAL && result != -EALREADY)
                 drop_refusals(attempt);
         if (result < 0)

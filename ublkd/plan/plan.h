@@ -18,7 +18,7 @@ enum plan_want {
 
 enum plan_kernel {
         KERNEL_ABSENT, /* no device of ours under our number (a foreign disk counts as absent) */
-        KERNEL_ADDED, /* DEAD: added and not started, or stopped, or deleted and still held open by someone */
+        KERNEL_ADDED,  /* DEAD: added and not started, or stopped, or deleted and still held open */
         KERNEL_LIVE,
         KERNEL_DOWN, /* QUIESCED or FAIL_IO: lost its worker, can be recovered */
         _KERNEL_MAX
@@ -89,7 +89,7 @@ struct plan_wish {
                                none */
         bool worker_is_old; /* the worker was made for another epoch than the record; false while there is
                                none */
-        bool worker_is_outdated; /* somebody asked for a restart after the worker was started */
+        bool worker_is_outdated; /* a client asked for a restart after the worker was started */
         bool manual;             /* recovery.trigger */
         /* A manual device was Live in this boot, and a recover that came before that is dropped. To be kept
          * up by the caller, from facts, so that it survives a crash of the supervisor at any point: set (and

@@ -85,7 +85,7 @@ enum worker_stage {
 
 /* When a worker is to lock its backing store against other servers. */
 enum worker_lock {
-        WORKER_LOCK_TO_OPEN,  /* before PARAMS: what somebody else serves is not opened */
+        WORKER_LOCK_TO_OPEN,  /* before PARAMS: what another worker serves is not opened */
         WORKER_LOCK_TO_SERVE, /* after GO: until then the requests of a dead worker may hold the lock */
         WORKER_LOCK_NEVER,    /* it will not serve */
         _WORKER_LOCK_MAX
@@ -101,7 +101,7 @@ struct worker_backing {
         bool claimed;          /* the descriptor is an exclusive open of a block device */
 };
 
-/* The disk that the kernel shall show. Bytes, unless named otherwise; 0 means "cannot". */
+/* The disk that the kernel is to show. Bytes, unless named otherwise; 0 means "cannot". */
 struct disk_params {
         uint64_t size;
         uint32_t logical_block_size, physical_block_size, io_min, io_opt;
@@ -164,7 +164,7 @@ struct worker_msg {
                 struct {
                         int number;              /* serve /dev/ublkcN */
                         struct data_route route; /* an older program does not send it: AUTO, which is copy */
-                        char *queue_cpus;        /* where each queue shall run: "0-1;2-3"; NULL: anywhere */
+                        char *queue_cpus;        /* where each queue is to run: "0-1;2-3"; NULL: anywhere */
                         uint32_t user;           /* the uid and gid to serve with; 0: those that it has */
                 } go;
                 struct disk_params params;

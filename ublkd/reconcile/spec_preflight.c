@@ -25,7 +25,7 @@ struct spec_preflight {
         sd_event_source *timer;
         spec_tried then; /* NULL: called already, or the caller has ended the preflight */
         void *userdata;
-        bool has_size;                  /* the spec says how large the disk shall be */
+        bool has_size;                  /* the spec has the size of the disk */
         bool same_target;               /* the spec keeps the target */
         bool hangs;                     /* the store has not answered in time */
         struct spec_preflight *waiting; /* of the preflight under way: the first one that waits for its end */

@@ -249,7 +249,8 @@ int runtime_dir_open_marks(const struct runtime_dir *dir, enum runtime_marks whi
                 [RUNTIME_FAILED] = RUNTIME_FAILED_NAME,
         };
 
-        return open_dir_at(dir->fd, names[which], 0755, false); /* a chmod would wake those who watch it */
+        return open_dir_at(
+                dir->fd, names[which], 0755, false); /* a chmod would wake programs that watch it */
 }
 
 struct file_name {

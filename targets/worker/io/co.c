@@ -171,7 +171,7 @@ static int stack_protect(const struct co_pool *pool, char *bottom, size_t size)
         return r < 0 ? -ENOMEM : 0;
 }
 
-/* Makes the next untouched stack usable. Once for each: its locals shall not burden co_start(). */
+/* Makes the next untouched stack usable. Once for each: its locals must not burden co_start(). */
 __attribute__((cold, noinline)) static int stack_open(struct co_pool *pool, struct co **ret)
 {
         size_t page = page_size(), size = pool->stride - page;

@@ -18,7 +18,7 @@
  * was empty, and else in the pages that were moved, from where they are taken back. What the place has, a
  * page or one that was swapped out, is in /proc/self/pagemap (Documentation/admin-guide/mm/pagemap.rst). Only
  * the first page need be looked at: requests begin in front of it and have no gaps. Two bits of its entry are
- * enough (62: swapped, 63: present), which everybody may read of his own memory; the others are zero, for the
+ * enough (62: swapped, 63: present), which each process may read of its own memory; the others are zero, for the
  * file was opened without capabilities. */
 #include "targets/worker/io/idle_pages.h"
 

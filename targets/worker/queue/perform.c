@@ -30,7 +30,7 @@ static bool carries_data(enum io_op op)
         return op == IO_READ || op == IO_WRITE;
 }
 
-/* The kernel checks all this too. It is cheap, and a mistake would be paid in somebody's data. */
+/* The kernel checks all this too. It is cheap, and a mistake would cost data. */
 static int check(const struct target_device *device, const struct target_io *io)
 {
         uint64_t block_mask = device->logical_block_size - 1, size = target_size(device);

@@ -95,7 +95,7 @@ static inline bool data_is_ready(const struct ublk_queue *queue, const struct re
         return !queue->data.moves || request->registered;
 }
 
-/* What has to be moved or registered first, and what after it. Its locals shall not burden requests without
+/* What has to be moved or registered first, and what after it. Its locals must not burden requests without
  * such needs. */
 __attribute__((noinline)) static int perform_moving_co(struct ublk_queue *queue, struct request *request)
 {
@@ -188,7 +188,7 @@ void queue_requests_begin(struct ublk_queue *queue, struct request *request)
                 begin_on_coroutine(queue, request);
 }
 
-/* Not inlined: what most requests do without shall not burden them. */
+/* Not inlined: what most requests do without must not burden them. */
 __attribute__((noinline)) static void any_arrived(struct ublk_queue *queue, struct request *request)
 {
         describe(queue, request);
@@ -210,7 +210,7 @@ _profiled_ static void plain_taken(struct ublk_queue *queue, struct request *req
                 io_data_take_memory(&queue->data, request->io.tag, plain_length(descriptor));
 }
 
-/* A target that never waits has not done it. Not inlined: what most requests do without shall not burden
+/* A target that never waits has not done it. Not inlined: what most requests do without must not burden
  * them. */
 __attribute__((noinline)) static void plain_not_performed(
         struct ublk_queue *queue, struct request *request, int result)

@@ -20,7 +20,7 @@ void room_begin(const struct shared *shared)
         __atomic_store_n(&device_region_control(shared->region)->space.waiting, 0, __ATOMIC_RELAXED);
 }
 
-/* The episode begins or ends: the supervisor shall show it. */
+/* The episode begins or ends: the supervisor has to show it. */
 static void announce(const struct room *room)
 {
         __atomic_add_fetch(&room->space->changes, 1, __ATOMIC_RELEASE);

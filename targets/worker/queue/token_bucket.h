@@ -14,7 +14,7 @@
 struct token_rate {
         double cost;       /* time for one unit, in sixteenths of a nanosecond */
         uint64_t burst;    /* the time that a burst costs */
-        uint64_t debt_max; /* more unpaid time than the takers can have caused is somebody's mistake, and cut
+        uint64_t debt_max; /* more unpaid time than the takers can have caused is a mistake, and cut
                               off */
 };
 

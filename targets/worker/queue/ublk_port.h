@@ -29,7 +29,7 @@ struct ublk_batch {
         uint16_t *lists;
         unsigned buffer_count, list_length;
         int lent;     /* the buffer whose list is being read, or -1 */
-        bool refetch; /* the driver has no command to report arrivals with, and shall have one */
+        bool refetch; /* the driver has no command to report arrivals with, and needs one */
 };
 
 struct ublk_port {
@@ -90,7 +90,7 @@ void ublk_port_destroy(struct ublk_port *port);
 
 /* Offer every tag to the driver. Return 0; -errno: the driver refused. */
 int ublk_port_fetch(struct ublk_port *port);
-/* Return, for the classes, the index at which the driver shall register a tag's next pages (AUTO_BUF_REG). */
+/* Return, for the classes, the index at which the driver is to register a tag's next pages (AUTO_BUF_REG). */
 static inline uint16_t ublk_port_buffer_index(const struct ublk_port *port, uint16_t tag)
 {
 #ifdef UBLKD_TEST_WITHOUT_REGISTRATION

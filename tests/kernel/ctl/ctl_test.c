@@ -85,7 +85,7 @@ static const struct disk_params sample = {
         .fua = true,
 };
 
-/* DEL_DEV_ASYNC does not wait for those who still hold on to the device: the ring of a worker that has just
+/* DEL_DEV_ASYNC does not wait for processes that still have the device open: the ring of a worker that has just
  * ended, a command that was given up. Until then the number is taken. */
 static void await_absence(struct test *test)
 {

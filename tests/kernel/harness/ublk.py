@@ -77,7 +77,7 @@ class Stranger:
         self._identity = _identity(number)
 
     def close(self):
-        """Take it away. Somebody else may have its number at once."""
+        """Take it away. Another server may have its number at once."""
         run(programs.stranger(), "stop", self.number, check=False)
         self.process.kill()
         self.process.wait()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The worker as somebody has it who took it over: the real program, with attacks that run in its process. */
+/* A worker that an attacker took over: the real program, with attacks that run in its process. */
 #pragma once
 
 #include <liburing.h>

@@ -38,7 +38,7 @@ WALL(io_ring_start, (struct io_uring *ring, bool fixed_files), (ring, fixed_file
 int __real_call_filter_install(bool connects);
 int __wrap_call_filter_install(bool connects);
 
-/* What the filter refuses, the other walls shall refuse as well where they can: without it they are seen. */
+/* What the filter refuses, the other walls must refuse as well where they can: without it they are seen. */
 int __wrap_call_filter_install(bool connects)
 {
         if (is_missing("call_filter_install"))

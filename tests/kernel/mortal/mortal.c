@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a ublkd that dies at the n-th operation which somebody else can see: a commit to the database, a
+/* Makes a ublkd that dies at the n-th operation which another program can see: a commit to the database, a
  * copy of a record, a command to the driver, a process or a message for a worker, an answer to a caller. The
  * linker puts these in the place of the real ones (--wrap), so the program under test is the one that is
  * shipped, byte for byte in its own objects.

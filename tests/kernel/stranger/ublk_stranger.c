@@ -230,7 +230,7 @@ static int stop(int number)
         return control(UBLK_U_CMD_STOP_DEV, number, NULL, 0, 0);
 }
 
-/* DEL_DEV waits until the number is free: for ever, where somebody has it again before it looks. */
+/* DEL_DEV waits until the number is free: for ever, where another server takes it before it looks. */
 static int del(int number)
 {
         return control(UBLK_U_CMD_DEL_DEV_ASYNC, number, NULL, 0, 0);

@@ -28,7 +28,7 @@ void device_partitions_reset(struct managed_device *device);
 /* End a scan before the disk is stopped, and call `then` as soon as no process of the scan has it open: at once, or
  * from the loop; after two seconds in any case. */
 void device_partitions_leave(struct managed_device *device, void (*then)(struct managed_device *device));
-/* Write the condition of partitions that are not as they shall be. Return 0 or -ENOMEM. */
+/* Write the condition of partitions that are not as wanted. Return 0 or -ENOMEM. */
 int device_partitions_condition(const struct managed_device *device, const struct device_record *record,
         struct device_condition *ret);
 /* Free what it owns. */

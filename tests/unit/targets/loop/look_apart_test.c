@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A look in a process of its own: what it finds comes back, and it cannot hold anybody up. */
+/* A look in a process of its own: what it finds comes back, and it cannot hold its caller up. */
 #include "targets/loop/look_apart.h"
 #include "ublkd/base/clock.h"
 

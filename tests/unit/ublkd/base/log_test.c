@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log: records with fields for the journal, lines for everybody else. */
+/* log: records with fields for the journal, lines for any other reader. */
 #include "ublkd/base/log.h"
 
 #include "tests/unit/check.h"

@@ -70,7 +70,7 @@ static int find_odd(const struct disk_users_roots *roots _unused_, struct disk_u
         shared->pid = getpid();
         shared->asked = count;
         for (size_t i = 0; i < count; i++) {
-                snprintf(text, sizeof(text), "somebody on %d", disks[i].number);
+                snprintf(text, sizeof(text), "process 7 on %d", disks[i].number);
                 if (disks[i].number % 2)
                         report_user(&disks[i], text);
                 disks[i].kinds = (unsigned)disks[i].number % 4;
@@ -294,7 +294,7 @@ static void test_one_search_answers_all_earlier_questions(void)
         for (int i = 0; i < ASKERS; i++) {
                 bool used = i / 2 % 2;
 
-                snprintf(text, sizeof(text), "somebody on %d", i / 2);
+                snprintf(text, sizeof(text), "process 7 on %d", i / 2);
                 check_answer(&askers[i], used ? DISK_USED : DISK_UNUSED, used ? text : "");
                 CHECK_INT(askers[i].kinds, used ? i / 2 % 4 : 0);
         }
@@ -384,12 +384,12 @@ static void test_a_question_during_a_search_waits_for_the_next(void)
         ask(search, &late, 1);
         CHECK_INT(kill(first, SIGCONT), 0);
         run_until_answered(&early);
-        check_answer(&early, DISK_USED, "somebody on 1");
+        check_answer(&early, DISK_USED, "process 7 on 1");
         CHECK_INT(late.answers, 0);
         shared->pid = 0;
         CHECK_INT(kill(run_until_stopped(), SIGCONT), 0);
         run_until_answered(&late);
-        check_answer(&late, DISK_USED, "somebody on 1");
+        check_answer(&late, DISK_USED, "process 7 on 1");
         CHECK_INT(disk_search_count(search), 2);
         disk_search_free(search);
 }
@@ -494,7 +494,7 @@ static void test_no_room_for_a_process(void)
         no_room = false;
         ask(search, &next, 1);
         run_until_answered(&next);
-        check_answer(&next, DISK_USED, "somebody on 1");
+        check_answer(&next, DISK_USED, "process 7 on 1");
         disk_search_free(search);
 }
 

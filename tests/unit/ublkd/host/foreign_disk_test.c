@@ -10,7 +10,7 @@
 #include <linux/net.h>
 #include <sys/stat.h>
 
-enum { WORKER = 700, SOMEBODY = 800 };
+enum { WORKER = 700, OTHER = 800 };
 
 static char proc[] = "/tmp/foreign-disk-XXXXXX";
 
@@ -110,9 +110,9 @@ static void a_disk_that_has_lost_its_worker(void)
 {
         struct foreign_disk disk;
 
-        put_process(SOMEBODY, "sleep", 'S');
+        put_process(OTHER, "sleep", 'S');
         disk = describe(
-                device_cookie("0123abcd-0000-4000-8000-000000000000", 1), KERNEL_STATE_QUIESCED, SOMEBODY);
+                device_cookie("0123abcd-0000-4000-8000-000000000000", 1), KERNEL_STATE_QUIESCED, OTHER);
         CHECK_INT(disk.maker, FOREIGN_BY_UBLKD);
         CHECK_INT(disk.server.pid, 0);
         CHECK_STR(disk.server.process, "");
@@ -124,13 +124,13 @@ static void a_disk_of_another_server(void)
 {
         struct foreign_disk disk;
 
-        put_process(SOMEBODY, "kublk) x", 'S');
-        disk = describe(5, KERNEL_STATE_LIVE, SOMEBODY); /* flags of its own */
+        put_process(OTHER, "kublk) x", 'S');
+        disk = describe(5, KERNEL_STATE_LIVE, OTHER); /* flags of its own */
         CHECK_INT(disk.maker, FOREIGN_BY_OTHER);
         CHECK(!foreign_disk_is_problem(&disk));
         CHECK(strstr(disk.detail, "process 800 (kublk) x)"));
-        put_process(SOMEBODY, "kublk", 'Z');
-        CHECK_INT(describe(5, KERNEL_STATE_LIVE, SOMEBODY).server.pid, 0);
+        put_process(OTHER, "kublk", 'Z');
+        CHECK_INT(describe(5, KERNEL_STATE_LIVE, OTHER).server.pid, 0);
         CHECK_INT(describe(5, KERNEL_STATE_DEAD, -1).server.pid, 0);
 }
 

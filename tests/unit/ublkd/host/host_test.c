@@ -25,8 +25,8 @@ static void test_the_group_comes_from_the_first_file_that_has_it(const char *fol
 
         snprintf(first, sizeof(first), "%s/first", folder);
         snprintf(second, sizeof(second), "%s/second", folder);
-        write_file(first, "root:x:0:\n# no group\ndiskette:x:4:\nfloppy:x:25:someone,disk\n");
-        write_file(second, "disk:x:6:someone\ndisk:x:7:\n");
+        write_file(first, "root:x:0:\n# no group\ndiskette:x:4:\nfloppy:x:25:user,disk\n");
+        write_file(second, "disk:x:6:user\ndisk:x:7:\n");
         CHECK_INT(host_find_group(paths, 3, "disk"), 6);
         CHECK_INT(host_find_group(paths, 3, "floppy"), 25);
         CHECK_INT(host_find_group(paths, 2, "disk"), 0);

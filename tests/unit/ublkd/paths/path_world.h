@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 enum {
-        HASTY_USEC = 200 * 1000, /* between two pings, where a process shall be given up */
+        HASTY_USEC = 200 * 1000, /* between two pings, where a process is to be given up */
         PAUSE_USEC = 400 * 1000,
 };
 

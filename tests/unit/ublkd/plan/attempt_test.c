@@ -196,7 +196,7 @@ static void test_three_refused_workers_are_hopeless(void)
         refuse_once(&attempt, 3);
         refuse_once(&attempt, 4);
         CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 5), TROUBLE_HOPELESS);
-        /* it was recovered all the same, and the next death came before anybody saw it live */
+        /* it was recovered all the same, and the next death came before ublkd saw it live */
         attempt_done(&attempt, ACTION_END_RECOVERY, 0, 5);
         CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 5), TROUBLE_NONE);
         for (unsigned i = 0; i < ATTEMPT_REFUSALS; i++)

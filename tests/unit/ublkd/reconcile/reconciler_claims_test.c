@@ -236,7 +236,7 @@ static void a_store_that_a_worker_of_ours_has_locked_is_its_devices(void)
 {
         struct world world;
 
-        world_new_with_thief(&world, FAKE_PID, "/x is in use by somebody; end it.");
+        world_new_with_thief(&world, FAKE_PID, "/x is in use by another program; end it.");
         CHECK(is_reported(&world, "in use by the device \"data\" (/dev/ublkb0)"));
         CHECK(!is_reported(&world, "/x is in use"));
         world_free(&world);

@@ -21,7 +21,7 @@ void fake_kernel_begin(void)
 {
         for (int i = 0; i < FAKE_NUMBERS; i++)
                 fake_disks[i] = (struct kernel_disk){.holder = NO_PROCESS};
-        fake_kernel = (struct fake_kernel){.user = "somebody"};
+        fake_kernel = (struct fake_kernel){.user = "process 7 (dd)"};
 }
 
 void fake_disk_comes(int number)

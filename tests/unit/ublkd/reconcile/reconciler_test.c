@@ -278,7 +278,7 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                 fake_disks[0].openers = 1;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
                 world_wait_reason(&world, "data", REASON_IN_USE);
-                world_wait_value(&world, "data", "somebody");
+                world_wait_value(&world, "data", "process 7 (dd)");
                 CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
                 CHECK_INT(fake_kills, 0);
                 if (force)
@@ -287,7 +287,7 @@ static void a_disk_that_was_opened_since_stays_until_it_is_closed(void)
                         fake_disks[0].openers = 0;
                 if (force) {
                         world_wait_reason(&world, "data", REASON_STILL_HELD);
-                        world_wait_value(&world, "data", "somebody");
+                        world_wait_value(&world, "data", "process 7 (dd)");
                         fake_disks[0].exists = false;
                 }
                 world_wait_gone(&world, "data");
@@ -302,7 +302,7 @@ static void a_disk_that_may_be_mounted_is_stopped_by_force_only(void)
 {
         enum { ROUNDS = 2 * ATTEMPT_TRIES };
         static const int errors[] = {-EBUSY, -ETIME};
-        static const char *const values[] = {"somebody", "/dev/ublkb0"};
+        static const char *const values[] = {"process 7 (dd)", "/dev/ublkb0"};
         struct world world;
 
         for (unsigned i = 0; i < 2 * ARRAY_SIZE(errors); i++) {

@@ -146,10 +146,10 @@ static void a_refusal_of_an_adopted_worker_is_not_final(void)
         world_bring_up(&world, "data", "file:1");
         fake_disks[0].state = KERNEL_STATE_QUIESCED;
         world_restart_with_workers(&world);
-        fake_worker_refuse(fake_worker("data"), "BackingInUse", "Somebody has it.");
+        fake_worker_refuse(fake_worker("data"), "BackingInUse", "Another program has it.");
         world_settle(&world, 5);
         CHECK_INT(world_phase(&world, "data"), PHASE_RECOVERING);
-        CHECK(!strstr(world_record(&world, "data")->status.message, "Somebody"));
+        CHECK(!strstr(world_record(&world, "data")->status.message, "Another program"));
         world_bring_up(&world, "data", "file:1");
         world_free(&world);
 }

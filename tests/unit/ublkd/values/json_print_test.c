@@ -48,7 +48,7 @@ int main(void)
         check_kept("[{\"a\":[5000000000000000,-1000000000000000]},9007199254740992,4503599627370496]");
         check_kept("999999999999999");
         check_kept("[14.2,0,-1,null,true,\"1e+15\",{},[]]");
-        check_kept("1e+300"); /* no whole number that anybody counted */
+        check_kept("1e+300"); /* not the result of counting */
         check_integer(0, "{\"n\":0}");
         check_integer(UINT64_C(1000000000000000), "{\"n\":1000000000000000}");
         check_integer(UINT64_C(9007199254740992), "{\"n\":9007199254740992}");

@@ -5,7 +5,7 @@
 enum {
         WORKER_FAKE_EPOCH = 3,
         WORKER_FAKE_NUMBER = 42,
-        WORKER_FAKE_STARTED = 1700000000, /* says it to those who adopt it; microseconds */
+        WORKER_FAKE_STARTED = 1700000000, /* reports it when it is adopted; microseconds */
 };
 
 /* Of the device that all of them serve, or should. */

@@ -202,7 +202,7 @@ static void a_hidden_lock_holder_is_reported_as_hidden(void)
         _cleanup_close_ int ours = open_again(path, O_RDWR);
 
         check_sentence(&(struct backing_range){.fd = ours, .end = SIZE, .writes = true}, 0,
-                " is locked by somebody whom /proc does not show", "ublkctl");
+                " is locked by a process that /proc does not show", "ublkctl");
 }
 
 int main(void)

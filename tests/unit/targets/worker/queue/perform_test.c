@@ -6,7 +6,7 @@
 
 enum { SIZE = 1 << 20, BLOCK = 4096 };
 
-/* What the fake target was asked, and what it shall say. */
+/* What the fake target was asked, and what it is to answer. */
 struct fake {
         unsigned calls, flushes;
         int answer, flush_answer;
