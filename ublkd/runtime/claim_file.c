@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The claims of a disk on its backing store, kept in the runtime directory. Each claim has two lines: its
- * range, whether the disk writes, and " 1" if it is mapped; then its key. */
+ * range, whether the disk writes, and " 1" if it is mapped; then its key. A disk without a store has the line "none". */
 #include "ublkd/runtime/claim_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+static const char none[] = "none\n";
 
 enum {
         CLAIM_SIZE_MAX = BACKING_KEY_MAX + 64, /* as text */
@@ -33,7 +35,7 @@ int claim_file_write(struct runtime_dir *dir, const char *uid, const struct back
         char text[TEXT_SIZE] = "";
         int r = make_text(claims, text);
 
-        return r < 0 ? r : runtime_dir_write(dir, uid, RUNTIME_CLAIM, text);
+        return r < 0 ? r : runtime_dir_write(dir, uid, RUNTIME_CLAIM, claims->count > 0 ? text : none);
 }
 
 /* Cut the next line out of `*text`. Return NULL if no line is left that ends with a newline. */
@@ -72,6 +74,10 @@ static int parse(char *text, struct backing_claims *ret)
         _cleanup_claims_ struct backing_claims claims = {};
         int r;
 
+        if (strcmp(text, none) == 0) {
+                *ret = (struct backing_claims){};
+                return 0;
+        }
         do
                 r = take_claim(&text, &claims);
         while (r >= 0 && *text);

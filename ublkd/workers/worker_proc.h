@@ -96,3 +96,5 @@ void worker_proc_expect_exit(struct worker_proc *worker);
 bool worker_proc_left_channel(const struct worker_proc *worker);
 /* Kill it as worker_proc_kill(), for a reason that its death shows: a clause, "it …". */
 void worker_proc_refuse(struct worker_proc *worker, const char *fault);
+/* Return whether it was killed for what it sent. */
+bool worker_proc_is_refused(const struct worker_proc *worker);

@@ -43,6 +43,11 @@ void worker_proc_refuse(struct worker_proc *worker, const char *fault)
         worker_proc_kill_for(worker, WORKER_FAULT_PROTOCOL, "%s", fault);
 }
 
+bool worker_proc_is_refused(const struct worker_proc *worker)
+{
+        return worker->fault == WORKER_FAULT_PROTOCOL;
+}
+
 static int on_grace_over(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct worker_proc *worker = userdata;

@@ -174,6 +174,14 @@ static void hold(struct managed_device *device, int fd)
         fd_store_keep(fd_store_of(device), device->id.uid, backing->epoch, fd);
 }
 
+static void learn_store(struct managed_device *device, const struct worker_store *store)
+{
+        device->backing.at = *store;
+        device->backing.at.fd = -1;
+        device->backing.known = true;
+        device_keys_set_store(device, store);
+}
+
 /* Take the descriptor that a worker has opened, in place of one whose device was removed. From an adopted
  * worker, take only the store that an earlier ublkd has written down: the worker may be under an attacker's
  * control. */
@@ -181,12 +189,13 @@ static void take_from_worker(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
         const struct worker_store *store = worker_proc_store(device->process.worker);
+        bool is_written = worker_proc_adopted(device->process.worker) && backing->known;
         int fd;
 
         if (!store || store->fd < 0)
                 return;
         if (worker_proc_adopted(device->process.worker)
-                && (backing->held || (backing->known && !device_keys_same_store(store, &backing->at))))
+                && (backing->held || (is_written && !device_keys_same_store(store, &backing->at))))
                 return;
         fd = worker_proc_take_store(device->process.worker);
         if (!is_at(fd, store)) {
@@ -195,10 +204,8 @@ static void take_from_worker(struct managed_device *device)
         }
         if (backing->held)
                 backing->fd = close_away(backing->fd);
-        backing->at = *store;
-        backing->at.fd = -1;
-        backing->known = true;
-        device_keys_set_store(device, store);
+        if (!is_written) /* else what was written down stays: whether the open is exclusive, and the identity */
+                learn_store(device, store);
         hold(device, fd);
 }
 

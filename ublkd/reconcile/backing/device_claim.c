@@ -17,14 +17,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Return whether the worker writes: it does from GO on, even if it was adopted just now and sent nothing
- * yet. */
+/* Return the claims of a worker that writes: it does from GO on, even if it was adopted just now and sent nothing
+ * yet. NULL: it does not, or ublkd has killed it for what it sent. */
 static const struct backing_claims *writing_claims(const struct managed_device *device)
 {
-        const struct disk_params *params =
-                device->process.worker ? worker_proc_params(device->process.worker) : NULL;
+        const struct worker_proc *worker = device->process.worker;
+        const struct disk_params *params = worker ? worker_proc_params(worker) : NULL;
 
-        return params && worker_proc_number(device->process.worker) >= 0 ? &params->claims : NULL;
+        if (!params || worker_proc_number(worker) < 0 || worker_proc_is_refused(worker))
+                return NULL;
+        return &params->claims;
 }
 
 static struct runtime_dir *runtime_dir_of(const struct managed_device *device)
@@ -40,12 +42,19 @@ void claim_table_init(struct claim_table *table)
 
 const struct backing_claims *device_claim_written(const struct managed_device *device)
 {
-        return &device->claim.claims;
+        return device->claim.is_written ? &device->claim.claims : NULL;
+}
+
+bool device_claim_is_of_another(const struct managed_device *device, const struct backing_claims *claims)
+{
+        size_t looks;
+
+        return claim_index_collide(&device->reconciler->claims.index, claims, device, &looks);
 }
 
 void device_claim_note_worker(struct managed_device *device)
 {
-        const struct backing_claims *writing = device->claim.claims.count > 0 ? NULL : writing_claims(device);
+        const struct backing_claims *writing = device->claim.is_written ? NULL : writing_claims(device);
 
         if (!writing || writing->count == 0 || device->claim.is_unclaimed)
                 return;
@@ -79,7 +88,8 @@ static int claims_set(struct managed_device *device, const struct backing_claims
         _cleanup_(held_claims_free_pointer) struct held_claims *held = NULL;
         int r;
 
-        if (claims->count == 0 || backing_claims_equal(&device->claim.claims, claims))
+        if (device->claim.is_written
+                && (claims->count == 0 || backing_claims_equal(&device->claim.claims, claims)))
                 return 0;
         r = backing_claims_append(&copy, claims);
         if (r >= 0)
@@ -94,12 +104,13 @@ static int claims_set(struct managed_device *device, const struct backing_claims
         }
         replace_claims(device, &copy, TAKE_PTR(held));
         copy = (struct backing_claims){};
+        device->claim.is_written = true;
         return 0;
 }
 
 void device_claim_rewrite(const struct managed_device *device)
 {
-        if (device->claim.claims.count > 0)
+        if (device->claim.is_written)
                 (void)claim_file_write(runtime_dir_of(device), device->id.uid, &device->claim.claims);
 }
 
@@ -117,6 +128,7 @@ void device_claim_load(struct managed_device *device)
                 return;
         replace_claims(device, &claims, held);
         claims = (struct backing_claims){};
+        device->claim.is_written = true;
 }
 
 /* Note which device has the store that `device` needs. others: "", or words for devices that may have it
@@ -209,8 +221,7 @@ static struct managed_device *find_unclaimed_holder(
         struct managed_device *other = LIST_FIRST(&device->reconciler->claims.unclaimed), *next;
 
         for (; other; other = next) {
-                const struct backing_claims *writing =
-                        other->claim.claims.count > 0 ? NULL : writing_claims(other);
+                const struct backing_claims *writing = other->claim.is_written ? NULL : writing_claims(other);
 
                 next = LIST_NEXT(other, claim.of_unclaimed);
                 if (!writing)
@@ -312,7 +323,7 @@ void device_claim_follow(struct managed_device *device)
 
         if (is_gone && !device->backing.held) /* the next disk gets a store that is held */
                 device_claim_release(device);
-        else if (device->claim.claims.count == 0 && writing)
+        else if (!device->claim.is_written && writing)
                 (void)claims_set(device, writing); /* on ENOMEM: in the next turn */
 }
 
@@ -320,12 +331,13 @@ void device_claim_drop(struct managed_device *device)
 {
         problem_list_clear(&device->claim.sharing_reported);
         replace_claims(device, &(const struct backing_claims){}, NULL);
+        device->claim.is_written = false;
         leave_unclaimed(device);
 }
 
 void device_claim_release(struct managed_device *device)
 {
-        if (device->claim.claims.count == 0)
+        if (!device->claim.is_written)
                 return;
         (void)claim_file_remove(runtime_dir_of(device),
                 device->id.uid); /* a file that is left is released after the next start */

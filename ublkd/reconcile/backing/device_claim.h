@@ -14,6 +14,7 @@ struct managed_device;
 struct device_claim {
         struct backing_claims claims; /* of the disk, with or without a worker */
         struct held_claims *held;     /* the same in the reconciler's index */
+        bool is_written;              /* they are in the file, also that there are none */
         LIST_ENTRY(managed_device) of_unclaimed;
         bool is_unclaimed;                    /* in that list */
         struct problem_list sharing_reported; /* other users of the store, in events */
@@ -42,8 +43,10 @@ void device_claim_note_worker(struct managed_device *device);
 /* Update the claim from the facts of this turn. */
 void device_claim_follow(struct managed_device *device);
 void device_claim_release(struct managed_device *device);
-/* Return the claims that are written down for the disk; count is 0 if there are none. */
+/* Return the claims that are written down for the disk; count is 0 if it has no store. NULL: nothing is written down. */
 const struct backing_claims *device_claim_written(const struct managed_device *device);
+/* Return whether `claims` collide with what is written down for another device. */
+bool device_claim_is_of_another(const struct managed_device *device, const struct backing_claims *claims);
 /* Write the claim into the recreated runtime directory. If that fails, the worker reports it to the next
  * ublkd. */
 void device_claim_rewrite(const struct managed_device *device);

@@ -30,16 +30,21 @@ static bool are_written(const struct backing_claims *written, const struct backi
         return true;
 }
 
-void device_judge_found(struct managed_device *device)
+/* Nothing is written down of the disk of an older ublkd, and where the file was removed on the host. */
+static bool may_claim(const struct managed_device *device, const struct backing_claims *claims)
 {
         const struct backing_claims *written = device_claim_written(device);
-        const struct disk_params *params =
-                device->process.worker ? worker_proc_params(device->process.worker) : NULL;
 
-        if (!params || !worker_proc_adopted(device->process.worker)
-                || worker_proc_stage(device->process.worker) == WORKER_STAGE_LEAVING || written->count == 0)
+        return written ? are_written(written, claims) : !device_claim_is_of_another(device, claims);
+}
+
+void device_judge_found(struct managed_device *device)
+{
+        struct worker_proc *worker = device->process.worker;
+        const struct disk_params *params = worker ? worker_proc_params(worker) : NULL;
+
+        if (!params || !worker_proc_adopted(worker) || worker_proc_stage(worker) == WORKER_STAGE_LEAVING)
                 return;
-        if (!are_written(written, &params->claims))
-                worker_proc_refuse(
-                        device->process.worker, "it claims another backing store than its disk has");
+        if (!may_claim(device, &params->claims))
+                worker_proc_refuse(worker, "it claims another backing store than its disk has");
 }

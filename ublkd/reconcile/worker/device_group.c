@@ -29,7 +29,7 @@ static dev_t find_disk(const struct managed_device *device)
         unsigned device_major, device_minor;
         dev_t disk;
 
-        for (size_t i = 0; places && i < claims->count; i++)
+        for (size_t i = 0; places && claims && i < claims->count; i++)
                 if (backing_key_device(claims->items[i].key, &device_major, &device_minor)
                         && disk_whole(places->sys, makedev(device_major, device_minor), &disk) >= 0)
                         return disk;

@@ -231,8 +231,9 @@ static void send_params(struct fake_worker *worker)
 
 void fake_worker_open(struct fake_worker *worker, const char *key)
 {
-        (void)backing_claims_add(&worker->params.claims,
-                &(struct backing_claim){(char *)(uintptr_t)key, worker->start, 0, true, false});
+        if (key)
+                (void)backing_claims_add(&worker->params.claims,
+                        &(struct backing_claim){(char *)(uintptr_t)key, worker->start, 0, true, false});
         backing_claims_resize(&worker->params.claims, worker->params.size);
         introduce(worker, WORKER_STAGE_OPENING);
         send_params(worker);

@@ -48,7 +48,7 @@ void fake_workers_begin(struct device_store *store);
 struct fake_worker *fake_worker(const char *name);
 /* Return its stage, as ublkd knows it. */
 enum worker_stage fake_worker_stage(const struct fake_worker *worker);
-/* Let it send PARAMS, with `key` for its backing store. */
+/* Let it send PARAMS, with `key` for its backing store; NULL: it has none. */
 void fake_worker_open(struct fake_worker *worker, const char *key);
 /* Let it send BACKING before its next message: a store with this identity, open as `fd`, which it takes over;
  * -1: it refuses the store. */

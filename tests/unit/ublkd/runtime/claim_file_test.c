@@ -33,6 +33,17 @@ static void test_round_trip(void)
         CHECK_INT(claim_file_read(dir, uid, &got), -ENOENT);
 }
 
+/* A disk without a store, which is not the same as a disk of which nothing is known. */
+static void test_none(void)
+{
+        _cleanup_claims_ struct backing_claims got = {};
+
+        CHECK_INT(claim_file_write(dir, uid, &(struct backing_claims){}), 0);
+        CHECK_INT(claim_file_read(dir, uid, &got), 0);
+        CHECK_INT(got.count, 0);
+        CHECK_INT(claim_file_remove(dir, uid), 0);
+}
+
 static void put_text(const char *directory, const char *text)
 {
         char path[256];
@@ -73,9 +84,9 @@ static void test_older_file(const char *directory)
 
 static void test_nonsense(const char *directory)
 {
-        static const char *const texts[] = {"", "\n", "1 2 1", "1 2 1\n", "1 2 1\n\n", "1 2\nkey\n",
-                "1 2 1\nkey", "1 2 1\nkey\nmore\n", "1 2 1 key\n", "a b c\nkey\n", "1 2 1 1 1\nkey\n",
-                "1 2 1\nkey\n1 2 1\n", "1 2 1\nkey\n\n", "1 2 1 x\nkey\n"};
+        static const char *const texts[] = {"", "\n", "none", "none\n1 2 1\nkey\n", "1 2 1", "1 2 1\n",
+                "1 2 1\n\n", "1 2\nkey\n", "1 2 1\nkey", "1 2 1\nkey\nmore\n", "1 2 1 key\n", "a b c\nkey\n",
+                "1 2 1 1 1\nkey\n", "1 2 1\nkey\n1 2 1\n", "1 2 1\nkey\n\n", "1 2 1 x\nkey\n"};
         _cleanup_claims_ struct backing_claims got = {};
 
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -95,6 +106,7 @@ int main(void)
         if (!CHECK_INT(runtime_dir_open(directory, &dir, &problems), 0))
                 return check_report();
         test_round_trip();
+        test_none();
         test_longest();
         test_older_file(directory);
         test_nonsense(directory);
