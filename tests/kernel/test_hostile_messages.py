@@ -6,6 +6,7 @@ The measure is the same guest, slow as it may be, where the worker of the device
 
 import contextlib
 import os
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import time
 import pytest
 
 from harness import programs
-from harness.api import condition_of, null_spec
+from harness.api import condition_of, loop_spec, null_spec
 from harness.bystander import HEALTH_LIMIT, ROUNDS, measure, summary
 from harness.disk import Disk, block
 from harness.hostile import Hostile, deed_number
@@ -196,3 +197,37 @@ def test_a_worker_whose_socket_was_removed_on_the_host_serves_on(make_daemon):
     holds_for(lambda: os.path.exists(f"/proc/{pid}"), 3, "the worker lives")
     disk.write(0, block("a"))
     assert "WorkerBrokeProtocol" not in _reasons(daemon, "disk")
+
+
+def test_a_worker_without_a_store_does_not_take_that_of_another_disk(lair, file_of, make_daemon):
+    """It names it to the next supervisor. Before, the other disk was refused its own store at its next recovery."""
+    daemon, disk, worker, hostile, _ = _start_beside_an_honest_one(lair, make_daemon)
+    daemon.api.create(loop_spec("victim", file_of("victim")))
+    (claim,) = (path for path in (daemon.runtime / "workers").glob("*.claim") if path.read_text() != "none\n")
+    span, key = claim.read_text().splitlines()
+    start, end = span.split()[:2]
+    worker.claim(f'"claims":[{{"key":"{key}","start":"{start}","end":"{end}","writes":true,"mapped":false}}]')
+    victim = daemon.worker_pid("victim")
+    daemon.kill()
+    daemon.start()
+    daemon.api.wait_other_worker("hostile", hostile)
+    assert "WorkerBrokeProtocol" in _reasons(daemon, "hostile")
+    assert daemon.worker_pid("victim") == victim
+    daemon.kill_worker("victim")
+    daemon.api.wait_other_worker("victim", victim)
+    disk.write(0, block("b"))
+
+
+def test_a_worker_whose_main_thread_ended_is_replaced_by_the_next_supervisor(lair, make_daemon):
+    """Its queues serve and its descriptors are open, so the kernel takes the call of the supervisor, and no thread
+    answers."""
+    daemon, disk, worker, hostile, honest = _start_beside_an_honest_one(lair, make_daemon)
+    worker.do("end-main")
+    wait_until(lambda: pathlib.Path(f"/proc/{hostile}/stat").read_text().split(") ")[1][0] == "Z", "it is a zombie")
+    disk.write(0, block("a"))
+    daemon.kill()
+    daemon.start()
+    daemon.api.wait_other_worker("hostile", hostile, timeout=120)
+    assert not os.path.exists(f"/proc/{hostile}") and daemon.worker_pid("honest") == honest
+    disk.write(0, block("b"))
+    daemon.api.delete("hostile")

@@ -16,8 +16,11 @@ from .wait import wait_until
 _VICTIMS = struct.Struct("=iiii")  # struct page of tests/kernel/hostile/hostile.c
 _STATE = struct.Struct("=IIII")
 _DEED = struct.Struct("=I")
-_DEEDS = ("none", "ready", "news", "largest", "grown", "close", "close-channel", "notice", "spin")  # enum deed of hostile.h
-_SIZE = _VICTIMS.size + _STATE.size + _DEED.size + 32 * 1024
+# enum deed of hostile.h
+_DEEDS = "none ready news largest grown close close-channel notice spin end-main call-32".split()
+_CLAIMS = struct.Struct("=256s")
+_REPORT = _VICTIMS.size + _STATE.size + _DEED.size + _CLAIMS.size
+_SIZE = _REPORT + 32 * 1024
 _SHM_KEY = 0x75626C6B
 _IPC_CREAT, _IPC_RMID = 0o1000, 0
 
@@ -34,9 +37,20 @@ def _shared_memory():
 
 
 @contextlib.contextmanager
+def _message_queue():
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = libc.msgget(_SHM_KEY, _IPC_CREAT | 0o600)
+    assert number >= 0, os.strerror(ctypes.get_errno())
+    try:
+        yield
+    finally:
+        libc.msgctl(number, _IPC_RMID, None)
+
+
+@contextlib.contextmanager
 def victims():
     """What root has on a machine beside ublkd; return the port of a service."""
-    with _shared_memory(), socket.socket(socket.AF_UNIX) as abstract, socket.socket() as service:
+    with _shared_memory(), _message_queue(), socket.socket(socket.AF_UNIX) as abstract, socket.socket() as service:
         abstract.bind("\0ublkd-victim")
         abstract.listen()
         service.bind(("127.0.0.1", 0))
@@ -71,8 +85,7 @@ class Hostile:
                 return main == ordered and ring == ordered
 
             wait_until(done, lambda: f"the attacks are over; {state()}")
-            begin, used = _VICTIMS.size + _STATE.size + _DEED.size, state()[3]
-            text = page[begin : begin + used].decode()
+            text = page[_REPORT : _REPORT + state()[3]].decode()
         results = [line.rpartition(": ") for line in text.splitlines()]
         return {
             name: None if result == "0" else errno.errorcode.get(-int(result), result) for name, _, result in results
@@ -82,6 +95,11 @@ class Hostile:
         """Have its main thread do that; return at once. A flood ends with the worker."""
         with open(self._path, "r+b") as file, mmap.mmap(file.fileno(), _SIZE) as page:
             _DEED.pack_into(page, _VICTIMS.size + _STATE.size, _DEEDS.index(deed))
+
+    def claim(self, claims):
+        """Have it send these claims (JSON, without the braces around it) to the next supervisor."""
+        with open(self._path, "r+b") as file, mmap.mmap(file.fileno(), _SIZE) as page:
+            _CLAIMS.pack_into(page, _VICTIMS.size + _STATE.size + _DEED.size, claims.encode())
 
     def has_done(self):
         """Whether the deed is done."""

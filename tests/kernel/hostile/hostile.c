@@ -24,6 +24,7 @@ struct page {
         struct victims victims;
         _Atomic uint32_t ordered, main_done, ring_done, report_used;
         _Atomic uint32_t deed; /* enum deed; DEED_NONE once it is done */
+        char claims[HOSTILE_CLAIM_SIZE];
         char report[REPORT_SIZE];
 };
 
@@ -71,7 +72,7 @@ static void report(const char *name, int result)
 static void attack_from_main(void)
 {
         static const struct named_attack *const tables[] = {
-                process_attacks, machine_attacks, descriptor_attacks};
+                process_attacks, machine_attacks, descriptor_attacks, rare_attacks};
 
         for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
                 for (const struct named_attack *attack = tables[i]; attack->name; attack++)
@@ -127,7 +128,13 @@ static void attack_from_queue(struct io_uring *ring)
 {
         for (const struct ring_attack *attack = ring_attacks; attack->name; attack++)
                 report(attack->name, ring_attack_try(ring, attack));
+        report("ring: any other operation", ring_attack_all(ring));
         atomic_store(&page->ring_done, atomic_load(&page->ordered));
+}
+
+const char *hostile_claims(void)
+{
+        return page ? page->claims : "";
 }
 
 void hostile_spin_one(void)

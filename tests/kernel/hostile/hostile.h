@@ -13,6 +13,8 @@ struct victims {
         int32_t tcp_port;           /* where root listens on 127.0.0.1 */
 };
 
+enum { HOSTILE_CLAIM_SIZE = 256 };
+
 /* Tries one thing. 0: it was done; -errno: it was refused. What it did, it undoes. */
 typedef int attack_function(const struct victims *victims);
 
@@ -22,7 +24,7 @@ struct named_attack {
 };
 
 /* From the main thread. Each table ends with an entry without a name. */
-extern const struct named_attack process_attacks[], machine_attacks[], descriptor_attacks[];
+extern const struct named_attack process_attacks[], machine_attacks[], descriptor_attacks[], rare_attacks[];
 
 /* From the thread of a queue: with its ring, which no other thread may use. */
 struct ring_attack {
@@ -35,6 +37,8 @@ struct ring_attack {
 extern const struct ring_attack ring_attacks[];
 /* Sends one entry. 0: the ring allows it, whatever became of it; -EACCES: it does not; other -errno. */
 int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack);
+/* Sends an entry of each other operation, with nothing in it. -EACCES: the ring allows none; 0: it allows one. */
+int ring_attack_all(struct io_uring *ring);
 
 enum { HOSTILE_FDS = 128 }; /* that are looked at */
 
@@ -49,11 +53,16 @@ enum deed {
         DEED_CLOSE_CHANNEL,
         DEED_NOTICE,
         DEED_SPIN,
+        DEED_END_MAIN,
+        DEED_CALL_32,
         _DEED_MAX
 };
 /* Does it; does not return if it is a flood. */
 void hostile_deed_do(uint32_t deed);
 /* The next thread of a queue that takes completions spins from then on; the others serve on. */
 void hostile_spin_one(void);
+
+/* Claims, as JSON, that the worker sends in place of its own; "": it sends its own. */
+const char *hostile_claims(void);
 
 int __real_poll(struct pollfd *fds, nfds_t count, int timeout);

@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { LARGEST = 128 * 1024, PATIENCE = 100 /* milliseconds */ };
@@ -100,6 +102,45 @@ static void close_channel(void)
         (void)close(channel);
 }
 
+/* Its queues serve on, and no one answers the supervisor, although all descriptors stay open. */
+static void end_main(void)
+{
+        (void)syscall(SYS_exit, 0);
+}
+
+/* open("/") by the numbers that calls have in programs of 32 bits: 5 is a harmless call in those of 64. */
+static void call_as_32_bits(void)
+{
+#ifdef __x86_64__
+        long result = 5;
+        static const char root[] __attribute__((aligned(16))) = "/";
+
+        __asm__ volatile("int $0x80" : "+a"(result) : "b"(root), "c"(0L), "d"(0L) : "memory");
+#endif
+}
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *header, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *header, int flags);
+
+/* PARAMS of a disk without a store, with claims that the test gives. */
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *header, int flags)
+{
+        static const char begin[] = "{\"type\":\"params\"";
+        const struct iovec *bytes = header->msg_iov;
+        const char *claims = hostile_claims();
+        char forged[4096];
+        struct iovec forgery = {.iov_base = forged};
+        int size;
+
+        if (!*claims || bytes->iov_len < sizeof(begin)
+                || memcmp(bytes->iov_base, begin, sizeof(begin) - 1) != 0)
+                return __real_sendmsg(fd, header, flags);
+        size = snprintf(forged, sizeof(forged), "%s,%s%.*s", begin, claims,
+                (int)(bytes->iov_len - sizeof(begin) + 1), (const char *)bytes->iov_base + sizeof(begin) - 1);
+        forgery.iov_len = (size_t)size;
+        return __real_sendmsg(fd, &(const struct msghdr){.msg_iov = &forgery, .msg_iovlen = 1}, flags);
+}
+
 void hostile_deed_do(uint32_t deed)
 {
         static void (*const deeds[])(void) = {
@@ -111,6 +152,8 @@ void hostile_deed_do(uint32_t deed)
                 [DEED_CLOSE_CHANNEL] = close_channel,
                 [DEED_NOTICE] = flood_with_notices,
                 [DEED_SPIN] = hostile_spin_one,
+                [DEED_END_MAIN] = end_main,
+                [DEED_CALL_32] = call_as_32_bits,
         };
 
         if (deed < _DEED_MAX && deeds[deed])

@@ -5,13 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/stat.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 /* What the queue's loop takes for a tick, and so for nothing: USER_DATA_TICK with bits of ours. */
 #define MARK UINT64_C(0x486f7374696c6507)
 
-enum { COMMAND_FILE = 0, GETS_MAX = 1000 };
+/* OPERATIONS: of Linux 6.12. One that a kernel does not know is an invalid argument before it is forbidden. */
+enum { COMMAND_FILE = 0, GETS_MAX = 1000, OPERATIONS = 58 };
 
 static char text[512];
 #define ADDRESS(of) ((uint64_t)(uintptr_t)(of))
@@ -61,6 +63,25 @@ int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack)
         return -ETIME;
 }
 
+/* By number, because the headers of a distribution do not know them all. */
+int ring_attack_all(struct io_uring *ring)
+{
+        static const uint8_t allowed[] = {IORING_OP_URING_CMD, IORING_OP_READ, IORING_OP_WRITE,
+                IORING_OP_READ_FIXED, IORING_OP_WRITE_FIXED, IORING_OP_FSYNC, IORING_OP_FALLOCATE,
+                IORING_OP_TIMEOUT, IORING_OP_NOP};
+
+        for (unsigned opcode = 0; opcode < OPERATIONS; opcode++) {
+                const struct ring_attack attack = {
+                        .opcode = (uint8_t)opcode, .flags = IOSQE_FIXED_FILE, .fd = COMMAND_FILE};
+
+                if (memchr(allowed, (int)opcode, sizeof(allowed)))
+                        continue;
+                if (ring_attack_try(ring, &attack) != -EACCES)
+                        return 0;
+        }
+        return -EACCES;
+}
+
 const struct ring_attack ring_attacks[] = {
         {"ring: open a file", IORING_OP_OPENAT, .fd = AT_FDCWD, .address = ADDRESS("/"), .more = O_PATH},
         {"ring: read of a descriptor that was not registered", IORING_OP_READ, .fd = 0,
@@ -79,5 +100,8 @@ const struct ring_attack ring_attacks[] = {
         {"ring: message to another ring", IORING_OP_MSG_RING, .fd = 0},
         {"ring: advise memory", IORING_OP_MADVISE, .address = 0, .length = 0, .more = 0},
         {"ring: nothing", IORING_OP_NOP, .fd = -1},
+        {"ring: a link", IORING_OP_NOP, .flags = IOSQE_FIXED_FILE | IOSQE_IO_LINK, .fd = COMMAND_FILE},
+        {"ring: no completion", IORING_OP_NOP, .flags = IOSQE_FIXED_FILE | IOSQE_CQE_SKIP_SUCCESS,
+         .fd = COMMAND_FILE},
         {},
 };
