@@ -36,6 +36,7 @@ def _answered(api, queue, operation):
 
 
 @pytest.mark.long
+@pytest.mark.timed  # while a busy host has no CPU for the reads, the writes wait longer than the kernel's 45 s for a hang
 def test_a_queue_whose_store_does_not_answer(store, daemon):
     """All tags of one are taken, and more requests wait for them; the other is served all the while.
 
