@@ -56,11 +56,13 @@ class Workspace:
         version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
         return {"ublkd": program}, {}, [f"{version.stdout.strip()} ({_revision()})"]
 
-    def programs(self, build, wanted_peers=peers.NAMES):
-        """Return (programs, missing, versions) of ublkd and the peers; the
-        peers stay in the cache as long as this workspace."""
+    def programs(self, build, rows=None):
+        """Return (programs, missing, versions) of ublkd and the peers that these
+        rows need (None: all); they stay in the cache as long as this workspace."""
         programs, missing, versions = self.own_programs(build)
-        for name in wanted_peers:
+        for name in peers.NAMES:
+            if rows is not None and not any(row.split("/")[0] == name for row in rows):
+                continue
             try:
                 peer = peers.peer(name)
             except peers.PeerError as problem:
