@@ -6,11 +6,15 @@
  * the way to all I/O; the ring itself limits what is submitted to it (targets/worker/io/io_ring.h), because no filter
  * sees that.
  *
+ * A few calls are allowed with some values of one argument only. Where mmap() takes its arguments in memory (s390x), a
+ * filter cannot see them: there is none.
+ *
  * The kernel keeps a bitmap of the calls that are allowed whatever their arguments are, so that none of these
  * runs the program (seccomp_cache_prepare(), kernel/seccomp.c). For that it walks through the program once for every
- * call there is, while a recovery waits: so the calls are sorted, in blocks that it can skip. A few calls are allowed
- * with some values of one argument only. Where mmap() takes its arguments in memory (s390x), a filter cannot see
- * them: there is none. */
+ * call that all earlier filters allow in this way, while a recovery waits; and it compiles the program. So the program
+ * is small: it searches by halves, for runs of calls. And call_filter_prepare() installs a filter that allows all calls,
+ * but those of the table alone in this way: after it the kernel walks for these few only. It trusts that filter with
+ * nothing else, since this one refuses by itself whatever is not in the table. */
 #include "targets/worker/os/call_filter.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/kernel/call_arch.h"
@@ -111,47 +115,69 @@ static const struct value_limit {
 /* What a worker that connects has as well. */
 static const uint16_t connecting_calls[] = {SYS_connect};
 
-enum {
-        CALLS_MAX = ARRAY_SIZE(calls) + ARRAY_SIZE(connecting_calls) + ARRAY_SIZE(value_limits),
-        BLOCK_CALLS = 7, /* about the square root of CALLS_MAX: the fewest steps for a call that is refused */
-        PROLOGUE = 4,
-        EACH_CALL = 2,
-        EACH_LIMIT = 3,
-        EACH_BLOCK = 2,
-        PROGRAM_SIZE = PROLOGUE + EACH_CALL * CALLS_MAX
-                       + EACH_LIMIT * (ARRAY_SIZE(bits_limits) + ARRAY_SIZE(value_limits))
-                       + EACH_BLOCK * (CALLS_MAX / BLOCK_CALLS + 1) + 1,
+/* What the program decides about a call: one of these, or by its arguments, as the tables of limits say for the call of
+ * this number. Without being cached: the kernel asks the program each time. */
+enum verdict { REFUSED = -1, ALLOWED = -2, ALLOWED_NOT_CACHED = -3 };
+
+/* All calls from `first` on, up to the next segment. */
+struct segment {
+        unsigned first;
+        int verdict;
 };
 
-_Static_assert(
-        (EACH_CALL * BLOCK_CALLS) + EACH_LIMIT * (ARRAY_SIZE(bits_limits) + ARRAY_SIZE(value_limits)) + 1
-                <= UINT8_MAX,
-        "a block can be skipped");
+enum {
+        CALLS_MAX = ARRAY_SIZE(calls) + ARRAY_SIZE(connecting_calls) + ARRAY_SIZE(value_limits),
+        SEGMENTS_MAX = 2 * CALLS_MAX + 1,
+        PROLOGUE = 3,
+        EACH_LIMIT = 2,
+        ENDS = 4,
+        PROGRAM_SIZE = PROLOGUE + SEGMENTS_MAX
+                       + EACH_LIMIT * (ARRAY_SIZE(bits_limits) + ARRAY_SIZE(value_limits)) + ENDS,
+};
 
-static uint32_t place_of_argument(unsigned argument)
+_Static_assert(PROGRAM_SIZE <= UINT8_MAX, "a jump reaches every place");
+
+/* A program that is written from its end: a jump only goes forward, to a place that is known then. */
+struct program {
+        struct sock_filter code[PROGRAM_SIZE];
+        size_t begin; /* of what is written */
+        size_t refused, allowed, not_cached;
+        bool connects;
+};
+
+static size_t put(struct program *program, struct sock_filter instruction)
+{
+        program->code[--program->begin] = instruction;
+        return program->begin;
+}
+
+static size_t put_end(struct program *program, uint32_t result)
+{
+        return put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, result));
+}
+
+static size_t put_load(struct program *program, size_t place)
+{
+        return put(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)place));
+}
+
+/* comparison: BPF_JEQ, … with `value`. */
+static size_t put_test(struct program *program, unsigned comparison, uint32_t value, size_t yes, size_t no)
+{
+        size_t next = program->begin;
+
+        return put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | comparison | BPF_K, value,
+                                    (uint8_t)(yes - next), (uint8_t)(no - next)));
+}
+
+static size_t place_of_argument(unsigned argument)
 {
         size_t at = offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t);
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
         at += sizeof(uint32_t);
 #endif
-        return (uint32_t)at; /* of its lower half: the kernel takes no more of these */
-}
-
-static struct sock_filter load(uint32_t place)
-{
-        return (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, place);
-}
-
-static struct sock_filter end(uint32_t verdict)
-{
-        return (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict);
-}
-
-/* Return `what` (BPF_JEQ, …) with a value: go on if it is so, else skip `skip` instructions. */
-static struct sock_filter unless(unsigned what, uint32_t value, size_t skip)
-{
-        return (struct sock_filter)BPF_JUMP(BPF_JMP | what | BPF_K, value, 0, (uint8_t)skip);
+        return at; /* of its lower half: the kernel takes no more of these */
 }
 
 static bool is_in(uint16_t call, const uint16_t *numbers, size_t count)
@@ -162,54 +188,76 @@ static bool is_in(uint16_t call, const uint16_t *numbers, size_t count)
         return false;
 }
 
-/* Return `verdict` if the argument decides so, and go on else. */
-static struct sock_filter *add_limit(
-        struct sock_filter *at, unsigned argument, struct sock_filter decision, uint32_t verdict)
+static bool has_limits(uint16_t call)
 {
-        *at++ = load(place_of_argument(argument));
-        *at++ = decision;
-        *at++ = end(verdict);
-        return at;
-}
-
-/* Add what decides about one call, and ends the program. */
-static struct sock_filter *add_verdict(struct sock_filter *at, uint16_t call, bool connects)
-{
-        bool allowed = is_in(call, calls, ARRAY_SIZE(calls))
-                       || is_in(call, connecting_calls, ARRAY_SIZE(connecting_calls));
-
         for (size_t i = 0; i < ARRAY_SIZE(bits_limits); i++)
                 if (bits_limits[i].call == call)
-                        at = add_limit(at, bits_limits[i].argument, unless(BPF_JSET, bits_limits[i].bits, 1),
-                                SECCOMP_RET_ERRNO | EPERM);
+                        return true;
         for (size_t i = 0; i < ARRAY_SIZE(value_limits); i++)
-                if (value_limits[i].call == call && (connects || !value_limits[i].connects))
-                        at = add_limit(at, value_limits[i].argument,
-                                unless(BPF_JEQ, value_limits[i].value, 1), SECCOMP_RET_ALLOW);
-        *at++ = end(allowed ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM);
-        return at;
+                if (value_limits[i].call == call)
+                        return true;
+        return false;
 }
 
-static struct sock_filter *add_call(struct sock_filter *at, uint16_t call, bool connects)
+/* What no value decides is allowed if the call is in a table of those without limits. The bits are looked at first. */
+static size_t put_limits(struct program *program, uint16_t call)
 {
-        struct sock_filter *test = at, *after = add_verdict(at + 1, call, connects);
+        size_t next = is_in(call, calls, ARRAY_SIZE(calls)) ? program->allowed : program->refused;
 
-        *test = unless(BPF_JEQ, call, (size_t)(after - at) - 1);
-        return after;
+        for (size_t i = 0; i < ARRAY_SIZE(value_limits); i++)
+                if (value_limits[i].call == call && (program->connects || !value_limits[i].connects)) {
+                        (void)put_test(program, BPF_JEQ, value_limits[i].value, program->allowed, next);
+                        next = put_load(program, place_of_argument(value_limits[i].argument));
+                }
+        for (size_t i = 0; next != program->refused && i < ARRAY_SIZE(bits_limits); i++)
+                if (bits_limits[i].call == call) {
+                        (void)put_test(program, BPF_JSET, bits_limits[i].bits, program->refused, next);
+                        next = put_load(program, place_of_argument(bits_limits[i].argument));
+                }
+        return next;
 }
 
-/* Skip the block if the call comes after those of it. */
-static struct sock_filter *add_block(
-        struct sock_filter *at, const uint16_t *numbers, size_t count, bool connects)
+static size_t put_verdict(struct program *program, int verdict)
 {
-        struct sock_filter *test = at++, *after = at;
+        switch (verdict) {
+        case REFUSED:
+                return program->refused;
+        case ALLOWED:
+                return program->allowed;
+        case ALLOWED_NOT_CACHED:
+                return program->not_cached;
+        default:
+                return put_limits(program, (uint16_t)verdict);
+        }
+}
 
-        for (size_t i = 0; i < count; i++)
-                after = add_call(after, numbers[i], connects);
-        *after++ = end(SECCOMP_RET_ERRNO | EPERM);
-        *test = (struct sock_filter)BPF_JUMP(
-                BPF_JMP | BPF_JGT | BPF_K, numbers[count - 1], (uint8_t)(after - at), 0);
-        return after;
+/* Put what finds the segment of a call, by halves. Return where that begins. */
+static size_t put_search(struct program *program, const struct segment *segments, size_t count)
+{
+        size_t half = count / 2, low, high;
+
+        if (count == 1)
+                return put_verdict(program, segments[0].verdict);
+        high = put_search(program, segments + half, count - half);
+        low = put_search(program, segments, half);
+        return put_test(program, BPF_JGE, segments[half].first, high, low);
+}
+
+static unsigned make_program(
+        const struct segment *segments, size_t count, bool connects, struct program *program)
+{
+        size_t killed;
+
+        *program = (struct program){.begin = PROGRAM_SIZE, .connects = connects};
+        killed = put_end(program, SECCOMP_RET_KILL_PROCESS);
+        program->refused = put_end(program, SECCOMP_RET_ERRNO | EPERM);
+        program->allowed = put_end(program, SECCOMP_RET_ALLOW);
+        program->not_cached = put_load(program, place_of_argument(0)); /* what has seen one is not cached */
+        (void)put_search(program, segments, count);
+        (void)put_load(program, offsetof(struct seccomp_data, nr));
+        (void)put_test(program, BPF_JEQ, CALLS_ARCH, program->begin, killed);
+        (void)put_load(program, offsetof(struct seccomp_data, arch));
+        return (unsigned)(PROGRAM_SIZE - program->begin);
 }
 
 static int compare_numbers(const void *one, const void *other)
@@ -233,35 +281,64 @@ static size_t list_calls(bool connects, uint16_t numbers[static CALLS_MAX])
         return count;
 }
 
-static unsigned make_program(bool connects, struct sock_filter program[static PROGRAM_SIZE])
+/* A segment that begins where the last one does takes its place: there is no call in that one. */
+static void add_segment(struct segment *segments, size_t *count, unsigned first, int verdict)
 {
-        uint16_t numbers[CALLS_MAX];
-        size_t count = list_calls(connects, numbers);
-        struct sock_filter *at = program;
-
-        *at++ = load(offsetof(struct seccomp_data, arch));
-        *at++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CALLS_ARCH, 1, 0);
-        *at++ = end(SECCOMP_RET_KILL_PROCESS);
-        *at++ = load(offsetof(struct seccomp_data, nr));
-        for (size_t i = 0; i < count; i += BLOCK_CALLS)
-                at = add_block(at, numbers + i, count - i < BLOCK_CALLS ? count - i : BLOCK_CALLS, connects);
-        *at++ = end(SECCOMP_RET_ERRNO | EPERM);
-        return (unsigned)(at - program);
+        if (*count > 0 && segments[*count - 1].first == first)
+                (*count)--;
+        if (*count == 0 || segments[*count - 1].verdict != verdict)
+                segments[(*count)++] = (struct segment){.first = first, .verdict = verdict};
 }
 
-int call_filter_install(bool connects)
+/* others: the verdict about a call that no table has. limits: those with limits are decided by them; else like the
+ * others. Return how many segments there are. */
+static size_t list_segments(
+        bool connects, int others, bool limits, struct segment segments[static SEGMENTS_MAX])
 {
-        struct sock_filter program[PROGRAM_SIZE];
+        uint16_t numbers[CALLS_MAX];
+        size_t calls_count = list_calls(connects, numbers), count = 0;
+
+        add_segment(segments, &count, 0, others);
+        for (size_t i = 0; i < calls_count; i++) {
+                bool limited = has_limits(numbers[i]);
+
+                add_segment(segments, &count, numbers[i], !limited ? ALLOWED : limits ? numbers[i] : others);
+                add_segment(segments, &count, numbers[i] + 1U, others);
+        }
+        return count;
+}
+
+static int install(bool connects, int others, bool limits, unsigned flags)
+{
+        struct segment segments[SEGMENTS_MAX];
+        size_t count = list_segments(connects, others, limits, segments);
+        struct program program;
+        unsigned size = make_program(segments, count, connects, &program);
         const struct sock_fprog filter = {
-                .len = (unsigned short)make_program(connects, program), .filter = program};
-        long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
+                .len = (unsigned short)size, .filter = program.code + program.begin};
+        long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
 
         if (r > 0) /* the thread that could not be taken along */
                 return -ESRCH;
         return r < 0 ? -errno : 0;
 }
 
+int call_filter_prepare(void)
+{
+        return install(true, ALLOWED_NOT_CACHED, false, 0);
+}
+
+int call_filter_install(bool connects)
+{
+        return install(connects, REFUSED, true, SECCOMP_FILTER_FLAG_TSYNC);
+}
+
 #else
+
+int call_filter_prepare(void)
+{
+        return -ENOSYS;
+}
 
 int call_filter_install(bool connects _unused_)
 {

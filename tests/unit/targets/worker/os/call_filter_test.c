@@ -188,19 +188,36 @@ static void check_all_others(bool connects)
         }
 }
 
-static int behind_the_filter(bool connects)
+/* What comes before the filter refuses nothing, whether the filter lets it pass later or not. */
+static void check_prepared(void)
+{
+        void *memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        _cleanup_close_ int file = open("/", O_RDONLY | O_CLOEXEC), plug = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+        CHECK(file >= 0);
+        CHECK(plug >= 0);
+        CHECK(memory != MAP_FAILED);
+        CHECK_INT(munmap(memory, 4096), 0);
+        CHECK(syscall(999) < 0 && errno == ENOSYS);
+}
+
+static int behind_the_filter(bool connects, bool prepared)
 {
         _cleanup_close_ int event = eventfd(0, EFD_CLOEXEC);
         FILE *file = tmpfile();
         pthread_t thread;
 
+        CHECK_INT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        if (prepared) {
+                CHECK_INT(call_filter_prepare(), 0);
+                check_prepared();
+        }
         (void)pthread_barrier_init(&started, NULL, 2);
         if (!CHECK(file) || !CHECK(event >= 0)
                 || !CHECK_INT(pthread_create(&thread, NULL, wait_and_try, &event), 0))
                 return check_report();
         made_before = fileno(file);
         (void)pthread_barrier_wait(&started);
-        CHECK_INT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         CHECK_INT(call_filter_install(connects), 0);
         check_allowed(event);
         (void)pthread_join(thread, NULL);
@@ -213,12 +230,12 @@ static int behind_the_filter(bool connects)
 
 int main(void)
 {
-        for (int connects = 0; connects < 2; connects++) {
+        for (int kind = 0; kind < 4; kind++) {
                 pid_t child = fork();
                 int status = 0;
 
                 if (child == 0)
-                        _exit(behind_the_filter(connects));
+                        _exit(behind_the_filter(kind & 1, kind & 2));
                 CHECK_INT(waitpid(child, &status, 0), child);
                 CHECK_INT(status, 0);
         }
