@@ -265,8 +265,6 @@ static enum exit_status start_queues(struct worker *worker)
         const cpu_set_t *cpus = worker->config.cpus_given ? &worker->config.cpus : NULL;
         int r;
 
-        worker->shared.best_effort = worker->walls.best_effort;
-        worker->shared.user = worker->walls.user;
         r = queue_threads_start(&worker->disk, &worker->shared, &worker->route, worker->node, cpus,
                 worker->queue_cpus, &worker->threads);
         return r < 0 ? fail_with(worker, r, "OutOfResources", "The queues' threads cannot be started") : STAY;

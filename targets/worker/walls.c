@@ -51,6 +51,7 @@ void walls_close_access(struct walls *walls)
 {
         if (!SANITIZED)
                 note(walls, "Landlock", landlock_close(walls->connects));
+        note(walls, "a user of its own", sandbox_leave_user(walls->user));
 }
 
 void walls_note_privileges(struct walls *walls, int result)
@@ -64,7 +65,6 @@ void walls_note_privileges(struct walls *walls, int result)
 
 void walls_close(struct walls *walls)
 {
-        note(walls, "a user of its own", sandbox_leave_user(walls->user));
         walls_note_privileges(walls, sandbox_drop_capabilities());
         if (SANITIZED)
                 return;

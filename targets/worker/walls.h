@@ -2,8 +2,8 @@
 /* When a worker gives up what: os/sandbox.h, os/landlock.h and os/call_filter.h say how.
  *
  * The walls go up in this order, each as soon as nothing needs what it takes away: at the start of the process,
- * which is before its device is known; when its target is known; when its store is open; when /dev/ublkcN is; for each queue, when
- * its ring is ready and before it fetches; when all queues have fetched.
+ * which is before its device is known; when its target is known; when its store is open; when /dev/ublkcN is, and no
+ * other thread is there; for each queue, when its ring is ready and before it fetches; when all queues have fetched.
  * The first that cannot be built is remembered, and the worker refuses to serve. */
 #pragma once
 
@@ -26,12 +26,13 @@ void walls_begin(struct walls *walls);
 void walls_fit_target(struct walls *walls, unsigned needs);
 /* Leave all paths behind. Call when the store is open. */
 void walls_leave_files(struct walls *walls);
-/* Close every way to open something. Call before the first thread, which inherits it. */
+/* Close every way to open something, and become `user`. Call before the first thread, which inherits both; each thread
+ * keeps its capabilities until it drops them. */
 void walls_close_access(struct walls *walls);
 /* Note what became of a thread that dropped its capabilities: 0, or -errno. Best effort or not, none serves with
  * them. */
 void walls_note_privileges(struct walls *walls, int result);
-/* Drop what is left, after all queues have fetched and their threads have dropped theirs. The process writes
+/* Drop what is left, after all queues have fetched and their threads have dropped their capabilities. The process writes
  * to no log but its own after this. */
 void walls_close(struct walls *walls);
 /* Build all walls at once, in a process that will not serve: what is missing for it is missing for the worker

@@ -30,7 +30,8 @@ int sandbox_make_empty_namespace(void);
 int sandbox_leave_files(int empty);
 
 /* Drop the supplementary groups of the calling thread, for good, and become `user` and the group of the same number
- * (0: keep both). Its capabilities stay. Try both, also after one has failed. Return 0 or the first -errno. */
+ * (0: keep both). Its capabilities stay. Threads that it starts inherit it: so call it once, before the first.
+ * Try both, also after one has failed. Return 0 or the first -errno. */
 int sandbox_leave_user(uint32_t user);
 
 /* Drop all capabilities of the calling thread, for good. Every thread must; a queue's before it FETCHes, so that the
@@ -38,7 +39,7 @@ int sandbox_leave_user(uint32_t user);
 int sandbox_drop_capabilities(void);
 
 /* Keep the memory of the process out of core dumps and of the sight of its own user, and let it lock none. Call
- * after the last thread has left its user: that lets the kernel show it again. Return 0 or -errno. */
+ * after sandbox_leave_user(): that lets the kernel show it again. Return 0 or -errno. */
 int sandbox_hide_memory(void);
 
 /* Open an existing file as a process without capabilities would: what the kernel shows through a descriptor

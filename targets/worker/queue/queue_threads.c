@@ -70,13 +70,6 @@ static void name_thread(unsigned index)
         (void)pthread_setname_np(pthread_self(), name); /* only for people */
 }
 
-static int drop_privileges(const struct shared *shared)
-{
-        int r = sandbox_leave_user(shared->user);
-
-        return r < 0 && !shared->best_effort ? r : sandbox_drop_capabilities();
-}
-
 static int serve(struct queue_thread *self)
 {
         struct queue_threads *all = self->all;
@@ -99,7 +92,7 @@ static int serve(struct queue_thread *self)
         if (r < 0)
                 return r;
         self->phase = PHASE_DROP;
-        r = drop_privileges(&all->shared);
+        r = sandbox_drop_capabilities();
         if (r >= 0) {
                 self->phase = PHASE_FETCH;
                 r = ublk_queue_fetch(queue);

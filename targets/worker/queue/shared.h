@@ -4,14 +4,10 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct shared {
         void *region; /* from device_region_map() */
         bool ticks;   /* from round_clock_has_ticks() */
         int news;     /* an eventfd that wakes the main thread, or -1 */
         int pagemap;  /* /proc/self/pagemap, opened without capabilities; or -1 */
-        /* For sandbox_leave_user(): */
-        bool best_effort;
-        uint32_t user;
 };
