@@ -308,13 +308,24 @@ static void device_take_request(struct managed_device *device, const struct devi
         device->handled.recover = record->recover_requested;
 }
 
-/* Once in a turn: every recovery does it, and files of /sys are slow to open. */
+/* Return whether this turn needs the size of the disk: its worker is compared with it, or may grow it. */
+static bool size_matters(enum plan_worker worker)
+{
+        return worker != PLAN_WORKER_NONE && worker != PLAN_WORKER_STARTING && worker != PLAN_WORKER_FETCHING
+               && worker != PLAN_WORKER_READY;
+}
+
+/* Once in a turn at most: every recovery does it, and files of /sys are slow to open. */
 static void measure_disk(struct managed_device *device, const struct device_record *record)
 {
-        struct device_geometry disk = {.error = -ENODEV};
+        struct device_geometry disk = {.error = -ENODEV}, before = device->view.geometry;
         int number = turn_view_disk(&device->view);
+        bool is_known = before.error == 0 && before.size > 0 && before.number == number;
 
-        if (number >= 0)
+        disk.number = number;
+        if (is_known && !size_matters(device->view.facts.worker))
+                disk = before;
+        else if (number >= 0)
                 disk.error = disk_size_read("/sys", number, &disk.size, &disk.block_size);
         turn_view_measure(&device->view, record, params_of(device), &disk);
 }

@@ -10,6 +10,7 @@ struct device_geometry {
         uint64_t size;       /* bytes, from /sys; 0: no disk, or unknown */
         uint64_t wanted;     /* bytes; 0: any */
         uint32_t block_size; /* bytes, with size */
+        int number;          /* of the disk, or -1 */
         int error;           /* 0, or -errno: why size and block size are unknown */
 };
 
