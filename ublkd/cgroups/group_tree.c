@@ -26,7 +26,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-enum { NAME_SIZE = 64, CONTROLLERS_SIZE = 512, LINE_SIZE = 256 };
+enum { NAME_SIZE = 64, CONTROLLERS_SIZE = 512, LINE_SIZE = 256, EVENTS_SIZE = 512 };
 
 #define PREFIX "worker-"
 #define REST "rest"
@@ -439,20 +439,30 @@ int group_tree_has(const struct group_place *place, pid_t pid)
         return r < 0 ? r : members.worker;
 }
 
-int group_tree_oom_kills(const struct group_place *place, pid_t pid, uint64_t *ret)
+int group_tree_open_events(const struct group_place *place, pid_t pid)
 {
         _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
-        _cleanup_fclose_ FILE *stream = NULL;
-        char line[LINE_SIZE];
-        int r = open_tree(place, O_PATH, &tree);
+        char name[NAME_SIZE];
+        int r = open_tree(place, O_PATH, &tree), fd;
 
+        if (r >= 0)
+                r = print_name(&tree, name, pid, "memory.events");
         if (r < 0)
                 return r;
-        stream = open_lines(&tree, pid, "memory.events");
-        if (!stream)
+        fd = openat(tree.fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+int group_tree_oom_kills(int events, uint64_t *ret)
+{
+        static const char key[] = "\noom_kill "; /* not the first line, in any version of the kernel */
+        char text[EVENTS_SIZE];
+        ssize_t n = pread(events, text, sizeof(text) - 1, 0);
+        const char *line;
+
+        if (n < 0)
                 return -errno;
-        while (fgets(line, sizeof(line), stream))
-                if (sscanf(line, "oom_kill %" SCNu64, ret) == 1)
-                        return 0;
-        return -EBADMSG;
+        text[n] = '\0';
+        line = strstr(text, key);
+        return line && sscanf(line + strlen(key), "%" SCNu64, ret) == 1 ? 0 : -EBADMSG;
 }

@@ -54,6 +54,8 @@ int group_tree_sweep(const struct group_tree *tree);
 int group_tree_open_rest(const struct group_place *place);
 /* Return whether the process is in its group: 1; 0; -errno: unknown. Never waits for the lock. */
 int group_tree_has(const struct group_place *place, pid_t pid);
-/* Read how many processes of the group the kernel's OOM killer has killed. Never waits for the lock. Return 0 or -errno.
- */
-int group_tree_oom_kills(const struct group_place *place, pid_t pid, uint64_t *ret);
+/* Open the file in which the kernel counts what its OOM killer did in the group, for group_tree_oom_kills(). Never waits
+ * for the lock. Return a descriptor, which the caller closes; -errno. */
+int group_tree_open_events(const struct group_place *place, pid_t pid);
+/* Read how many processes of the group the kernel's OOM killer has killed. Return 0 or -errno. */
+int group_tree_oom_kills(int events, uint64_t *ret);

@@ -3,7 +3,7 @@
  *
  * A process is moved, and groups are removed, only while no worker starts or dies: no recovery waits for it, or shares
  * its CPU with it. On a machine where workers never stop to die, both wait for ten seconds at most. What a dead worker
- * has left in its group is killed at once, since it may keep the disk from being recovered.
+ * has left in its group is killed after a tenth of a second, since it may keep the disk from being recovered.
  *
  * A job opens the directory of all groups, and does one thing. It keeps nothing for the next one: the unit may be
  * started or stopped in between. What could not be ended (a process that waits for a disk dies when the disk answers)
@@ -24,6 +24,7 @@ enum {
         PRIORITY_LATE = 10, /* whatever else there is to do comes first */
         CALM_USEC = 1000 * 1000,
         WAIT_MAX_USEC = 10 * 1000 * 1000,
+        END_USEC = 100 * 1000, /* a recovery takes less */
         SOON_USEC = 1000 * 1000,
         SWEEP_USEC = 60 * 1000 * 1000,
         PREPARED_MAX = 64, /* moves that wait, beyond which none is added that no caller needs */
@@ -31,10 +32,12 @@ enum {
 
 struct worker_groups {
         struct job_thread *thread;
-        sd_event_source *sweep, *calm;
+        sd_event_source *sweep, *calm, *ending;
         uint64_t sweep_at;             /* CLOCK_MONOTONIC; 0: none is planned */
         TAILQ_HEAD(, group_job) holds; /* that wait for a calm moment */
         unsigned waiting;              /* how many those are */
+        TAILQ_HEAD(, group_job) ends;  /* that wait for `ending` */
+        bool ends_planned;             /* it will come */
         bool holding;                  /* the thread has one */
         uint64_t calm_at;              /* CLOCK_MONOTONIC */
         struct group_sources sources;
@@ -63,7 +66,7 @@ struct group_job {
         int left;           /* groups that could not be ended yet */
         uint64_t queued_at; /* of HOLD, CLOCK_MONOTONIC */
         bool waits;         /* it is in `holds` */
-        TAILQ_ENTRY(group_job) of_holds;
+        TAILQ_ENTRY(group_job) in_list;
 };
 
 DEFINE_CLEANUP(struct worker_groups, worker_groups_free);
@@ -186,7 +189,7 @@ static uint64_t calm_time(const struct worker_groups *groups, uint64_t at)
 
 static void leave_holds(struct worker_groups *groups, struct group_job *job)
 {
-        TAILQ_REMOVE(&groups->holds, job, of_holds);
+        TAILQ_REMOVE(&groups->holds, job, in_list);
         job->waits = false;
         groups->waiting--;
 }
@@ -216,7 +219,7 @@ static int on_calm(sd_event_source *source _unused_, uint64_t usec _unused_, voi
 static void queue_hold(struct worker_groups *groups, struct group_job *job)
 {
         job->queued_at = monotonic_now();
-        TAILQ_INSERT_TAIL(&groups->holds, job, of_holds);
+        TAILQ_INSERT_TAIL(&groups->holds, job, in_list);
         job->waits = true;
         groups->waiting++;
         hold_next(groups);
@@ -249,6 +252,29 @@ static void on_held(struct thread_job *base)
                 return;
         request->job = NULL;
         request->done(request->userdata, &result); /* frees the request */
+}
+
+static int on_ends(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct worker_groups *groups = userdata;
+        struct group_job *job;
+
+        groups->ends_planned = false;
+        while ((job = TAILQ_FIRST(&groups->ends))) {
+                TAILQ_REMOVE(&groups->ends, job, in_list);
+                job_thread_add(groups->thread, &job->job);
+        }
+        return 0;
+}
+
+static void queue_end(struct worker_groups *groups, struct group_job *job)
+{
+        TAILQ_INSERT_TAIL(&groups->ends, job, in_list);
+        if (groups->ends_planned)
+                return;
+        groups->ends_planned = set_timer(groups->ending, monotonic_now() + END_USEC);
+        if (!groups->ends_planned)
+                (void)on_ends(NULL, 0, groups);
 }
 
 static struct group_job *new_job(struct worker_groups *groups, void (*run)(struct thread_job *job), pid_t pid)
@@ -350,11 +376,15 @@ bool worker_groups_has(const struct worker_groups *groups, pid_t pid)
         return groups->place_error >= 0 && group_tree_has(&groups->place, pid) > 0;
 }
 
-int worker_groups_oom_killed(const struct worker_groups *groups, pid_t pid)
+int worker_groups_open_events(const struct worker_groups *groups, pid_t pid)
+{
+        return groups->place_error < 0 ? groups->place_error : group_tree_open_events(&groups->place, pid);
+}
+
+int worker_groups_oom_killed(int events)
 {
         uint64_t kills;
-        int r = groups->place_error < 0 ? groups->place_error
-                                        : group_tree_oom_kills(&groups->place, pid, &kills);
+        int r = events < 0 ? events : group_tree_oom_kills(events, &kills);
 
         return r < 0 ? r : kills > 0;
 }
@@ -366,7 +396,7 @@ void worker_groups_end(struct worker_groups *groups, pid_t pid)
 
         worker_groups_postpone(groups);
         if (job)
-                job_thread_add(groups->thread, &job->job);
+                queue_end(groups, job);
         else
                 plan_sweep(groups, SWEEP_USEC);
 }
@@ -401,7 +431,11 @@ static int add_timers(struct worker_groups *groups, sd_event *event)
                 r = sd_event_source_set_priority(groups->sweep, PRIORITY_LATE);
         if (r >= 0)
                 r = sd_event_add_time(event, &groups->calm, CLOCK_MONOTONIC, UINT64_MAX, 0, on_calm, groups);
-        return r < 0 ? r : sd_event_source_set_priority(groups->calm, PRIORITY_LATE);
+        if (r >= 0)
+                r = sd_event_source_set_priority(groups->calm, PRIORITY_LATE);
+        return r < 0 ? r
+                     : sd_event_add_time(
+                               event, &groups->ending, CLOCK_MONOTONIC, UINT64_MAX, 0, on_ends, groups);
 }
 
 int worker_groups_new(sd_event *event, const struct group_sources *sources, struct worker_groups **ret)
@@ -412,6 +446,7 @@ int worker_groups_new(sd_event *event, const struct group_sources *sources, stru
         if (!groups)
                 return -ENOMEM;
         TAILQ_INIT(&groups->holds);
+        TAILQ_INIT(&groups->ends);
         groups->sources = *sources;
         groups->place_error = group_place_find(sources, &groups->place);
         r = job_thread_new(event, &groups->thread);
@@ -435,6 +470,11 @@ struct worker_groups *worker_groups_free(struct worker_groups *groups)
                 leave_holds(groups, job);
                 drop(&job->job);
         }
+        while ((job = TAILQ_FIRST(&groups->ends))) { /* the sweep of the next ublkd ends them */
+                TAILQ_REMOVE(&groups->ends, job, in_list);
+                drop(&job->job);
+        }
+        sd_event_source_disable_unref(groups->ending);
         sd_event_source_disable_unref(groups->sweep);
         sd_event_source_disable_unref(groups->calm);
         free(groups);

@@ -6,6 +6,7 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/resources_condition.h"
+#include "ublkd/base/cleanup.h"
 #include "ublkd/disks/disk_whole.h"
 
 #include <string.h>
@@ -91,12 +92,22 @@ static void plan_next(struct managed_device *device)
                         device, in_force ? RENEW_USEC : RETRY_USEC); /* else a change of the spec does it */
 }
 
+static void drop_answer(struct device_group *group)
+{
+        if (group->answered && group->events >= 0)
+                close_fd(group->events);
+        group->answered = false;
+}
+
 static void on_answer(void *userdata, const struct group_result *result)
 {
         struct managed_device *device = userdata;
 
         device->group.request = group_request_free(device->group.request);
+        drop_answer(&device->group);
         device->group.result = *result;
+        device->group.events =
+                worker_groups_open_events(device->env->config.worker_groups, device->group.pid);
         device->group.answered = true;
         plan_next(device);
         report(device);
@@ -146,14 +157,22 @@ void device_group_follow(struct managed_device *device, const struct device_reco
         group->request = group_request_free(group->request);
         group->pid = pid;
         group->asked = wanted;
-        group->answered = false;
+        drop_answer(group);
 }
 
 bool device_group_oom_killed(const struct managed_device *device)
 {
         const struct worker_groups *groups = device->env->config.worker_groups;
+        const struct device_group *group = &device->group;
+        pid_t pid = worker_proc_pid(device->process.worker);
+        _cleanup_close_ int opened = -1;
 
-        return groups && worker_groups_oom_killed(groups, worker_proc_pid(device->process.worker)) > 0;
+        if (!groups)
+                return false;
+        if (group->answered && group->pid == pid && group->events >= 0)
+                return worker_groups_oom_killed(group->events) > 0;
+        opened = worker_groups_open_events(groups, pid);
+        return worker_groups_oom_killed(opened) > 0;
 }
 
 void device_group_end(struct managed_device *device)
@@ -166,13 +185,14 @@ void device_group_end(struct managed_device *device)
                 (void)sd_event_source_set_enabled(group->timer, SD_EVENT_OFF);
         group->request = group_request_free(group->request);
         group->pid = 0;
-        group->answered = false;
+        drop_answer(group);
         worker_groups_end(device->env->config.worker_groups, worker_proc_pid(device->process.worker));
 }
 
 void device_group_drop(struct managed_device *device)
 {
         group_request_free(device->group.request);
+        drop_answer(&device->group);
         sd_event_source_disable_unref(device->group.timer);
 }
 

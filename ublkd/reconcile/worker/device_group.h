@@ -17,6 +17,7 @@ struct device_group {
         struct group_limits asked;
         bool answered;
         struct group_result result;  /* valid if `answered` */
+        int events;                  /* the same: worker_groups_open_events(), owned */
         enum condition_reason shown; /* by the last event; REASON_NONE: none, or no limits */
 };
 

@@ -229,17 +229,18 @@ static void test_without_controllers(const struct group_tree *groups)
 
 static void test_oom_kills(void)
 {
+        _cleanup_close_ int events = group_tree_open_events(&place, PID);
         uint64_t kills = 77;
 
-        CHECK_INT(group_tree_oom_kills(&place, PID, &kills), 0);
+        CHECK_INT(group_tree_oom_kills(events, &kills), 0);
         CHECK_INT(kills, 0);
         put("worker-4711/memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\noom_group_kill 1\n");
-        CHECK_INT(group_tree_oom_kills(&place, PID, &kills), 0);
+        CHECK_INT(group_tree_oom_kills(events, &kills), 0);
         CHECK_INT(kills, 2);
         put("worker-4711/memory.events", "low 0\n");
-        CHECK_INT(group_tree_oom_kills(&place, PID, &kills), -EBADMSG);
-        CHECK_INT(group_tree_oom_kills(&place, PID + 1, &kills), -ENOENT);
-        CHECK_INT(group_tree_oom_kills(&nowhere, PID, &kills), -ENOENT);
+        CHECK_INT(group_tree_oom_kills(events, &kills), -EBADMSG);
+        CHECK_INT(group_tree_open_events(&place, PID + 1), -ENOENT);
+        CHECK_INT(group_tree_open_events(&nowhere, PID), -ENOENT);
 }
 
 static void test_end(const struct group_tree *groups)

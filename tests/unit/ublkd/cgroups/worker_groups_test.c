@@ -234,7 +234,7 @@ static void test_a_dead_process_gets_no_group(struct test *test)
         CHECK_INT(test->result.trouble, GROUP_FAILED);
         CHECK_INT(test->result.error, -ESRCH);
         CHECK(!has_group(process.pid));
-        CHECK_INT(worker_groups_oom_killed(test->groups, process.pid), -ENOENT);
+        CHECK_INT(worker_groups_open_events(test->groups, process.pid), -ENOENT);
         wait_for_end(test, &process);
         end(test);
 }
@@ -428,7 +428,7 @@ static void test_troubles(struct test *test)
                 hold(test, &process, &(const struct group_limits){.cpu_weight = 5});
                 CHECK_INT(test->result.trouble, cases[i].trouble);
                 CHECK(test->result.error < 0);
-                CHECK(worker_groups_oom_killed(test->groups, process.pid) < 0);
+                CHECK(worker_groups_open_events(test->groups, process.pid) < 0);
                 end(test);
         }
         sources = before;

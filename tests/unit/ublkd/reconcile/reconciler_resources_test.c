@@ -4,6 +4,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/sysmacros.h>
 
@@ -22,7 +23,7 @@ static int nothing; /* its address is a worker_groups, or a group_request */
 /* ---- the groups ---- */
 
 static struct {
-        unsigned holds, ends;
+        unsigned holds, ends, opened;
         struct group_limits limits; /* of the last hold */
         void (*done)(void *userdata, const struct group_result *result);
         void *userdata; /* NULL: no request is open */
@@ -61,10 +62,18 @@ void __wrap_worker_groups_end(struct worker_groups *all, pid_t pid)
         groups.ends++;
 }
 
-int __wrap_worker_groups_oom_killed(const struct worker_groups *all, pid_t pid);
-int __wrap_worker_groups_oom_killed(const struct worker_groups *all, pid_t pid)
+int __wrap_worker_groups_open_events(const struct worker_groups *all, pid_t pid);
+int __wrap_worker_groups_open_events(const struct worker_groups *all, pid_t pid)
 {
         CHECK((const void *)all == &nothing && pid == FAKE_PID);
+        groups.opened++;
+        return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+int __wrap_worker_groups_oom_killed(int events);
+int __wrap_worker_groups_oom_killed(int events)
+{
+        CHECK(fcntl(events, F_GETFD) >= 0);
         return groups.oom;
 }
 
@@ -80,7 +89,7 @@ static void answer(struct world *world, const struct group_result *result)
 
 static void bring_up(struct world *world, const char *more)
 {
-        groups.holds = groups.ends = 0;
+        groups.holds = groups.ends = groups.opened = 0;
         groups.oom = 0;
         world_new(world);
         world_stop_reconciler(world);
@@ -270,6 +279,22 @@ static void a_death_by_the_oom_killer_is_reported_as_that(void)
         world_free(&world);
 }
 
+/* memory.events takes a while to open: that is done before the worker dies. */
+static void the_question_for_the_oom_killer_is_prepared(void)
+{
+        struct world world;
+
+        bring_up(&world, LIMITS);
+        wait_for_hold(&world, 1);
+        answer(&world, &(const struct group_result){});
+        CHECK_INT(groups.opened, 1);
+        groups.oom = 1;
+        kill_worker(&world);
+        CHECK_INT(world_count_events(&world, REASON_WORKER_OUT_OF_MEMORY), 1);
+        CHECK_INT(groups.opened, 1);
+        world_free(&world);
+}
+
 /* The OOM killer has taken a process that the worker had forked; the worker itself has failed. */
 static void an_exit_is_not_reported_as_an_oom_kill(void)
 {
@@ -301,6 +326,7 @@ int main(void)
         without_groups_limits_are_not_in_force();
         the_next_worker_is_limited_too();
         a_death_by_the_oom_killer_is_reported_as_that();
+        the_question_for_the_oom_killer_is_prepared();
         an_exit_is_not_reported_as_an_oom_kill();
         snprintf(command, sizeof(command), "rm -r %s", tree);
         CHECK_INT(system(command), 0);
