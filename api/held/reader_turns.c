@@ -14,22 +14,11 @@ enum {
         UNSENT_OF_ALL = 16 * 1024 * 1024,   /* the same for all readers */
 };
 
-/* A request that waits. Users take turns: each has one request in a round, so a user with many waits for its own. */
-struct reader_turn {
-        struct hold hold;
-        uint64_t round; /* the lowest is next */
-};
-
-static uint64_t round_of(const struct hold *hold)
-{
-        return ((const struct reader_turn *)(const void *)hold)->round;
-}
-
 static struct hold *reader_turn_free(struct hold *hold)
 {
         if (hold)
                 hold_release(hold);
-        free(hold); /* the struct begins with it */
+        free(hold);
         return NULL;
 }
 
@@ -62,41 +51,27 @@ static bool can_run(const struct hold *hold)
         return connection_unsent(request->api, &request->peer.uid) < UNSENT_OF_A_USER;
 }
 
-/* Return the request of the earliest round among those that can run, and of these the one that has waited for longest;
- * NULL: there is none. New ones are first in the list. */
-static struct hold *next_in_turn(const struct api *api)
+/* Return the request that has waited for longest among those that can run; NULL: there is none. New ones are first in
+ * the list. */
+static struct hold *oldest(const struct api *api)
 {
-        struct hold *next = NULL;
+        struct hold *last = NULL;
 
         for (struct hold *hold = hold_first(api, &reader_turn_kind); hold; hold = hold_next(hold))
-                if (can_run(hold) && (!next || round_of(hold) <= round_of(next)))
-                        next = hold;
-        return next;
-}
-
-/* Return the round of the next request of a user: that after the last one of its requests that wait, or the present
- * one. */
-static uint64_t free_round(const struct api *api, uid_t uid)
-{
-        uint64_t round = api->readers_round;
-
-        for (struct hold *hold = hold_first(api, &reader_turn_kind); hold; hold = hold_next(hold))
-                if (hold->request->peer.uid == uid && round_of(hold) >= round)
-                        round = round_of(hold) + 1;
-        return round;
+                if (can_run(hold))
+                        last = hold;
+        return last;
 }
 
 static void give_turn(struct api *api)
 {
         bool full = connection_unsent(api, NULL) >= UNSENT_OF_ALL;
-        struct hold *hold = full || rest_of_pause(api) > 0 ? NULL : next_in_turn(api);
+        struct hold *hold = full || rest_of_pause(api) > 0 ? NULL : oldest(api);
 
         if (full)
                 connection_close_unread(api);
-        if (hold) {
-                api->readers_round = round_of(hold);
+        if (hold)
                 hold_end(hold);
-        }
         plan_turn(api, hold != NULL);
 }
 
@@ -128,18 +103,16 @@ static int wait_for_turn(struct request *request)
 {
         struct api *api = request->api;
         bool first = !hold_first(api, &reader_turn_kind);
-        struct reader_turn *turn = calloc(1, sizeof(*turn));
-        int r = turn ? prepare(api) : -ENOMEM;
+        struct hold *hold = calloc(1, sizeof(*hold));
+        int r = hold ? prepare(api) : -ENOMEM;
 
-        if (r >= 0) {
-                turn->round = free_round(api, request->peer.uid);
-                r = hold_attach(&turn->hold, &reader_turn_kind, request);
-        }
+        if (r >= 0)
+                r = hold_attach(hold, &reader_turn_kind, request);
         if (r < 0) {
-                free(turn);
+                free(hold);
                 return r;
         }
-        hold_suspend(&turn->hold);
+        hold_suspend(hold);
         (void)sd_event_source_set_enabled(api->reader_turn, SD_EVENT_ONESHOT);
         if (first)
                 plan_turn(api, true);

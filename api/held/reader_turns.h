@@ -3,9 +3,9 @@
  *
  * The HTTP library serves all connections that have something to read in one go. Without this, users that send many
  * requests would keep the loop from the deaths of workers, from the control plane and from root for as long as all of
- * these take together. So each such request is suspended when it is complete, and they run one by one: one of each user,
- * the oldest first, then the next one of each. After one that took long, the next one waits for four times as long: they
- * have a fifth of the time of the loop at most.
+ * these take together. So each such request is suspended when it is complete, and they run one by one, the oldest
+ * first. After one that took long, the next one waits for four times as long: they have a fifth of the time of the loop
+ * at most.
  *
  * A user that does not read its answers has no turn while they are too large together, so that they do not fill the
  * memory. If those of all users are, the user with the one that was not read for longest loses its connections. */

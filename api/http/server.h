@@ -29,7 +29,6 @@ struct api {
         struct shared_answer *shared;               /* sharing.h: the newest first */
         sd_event_source *shared_old;                /* NULL until the first one */
         sd_event_source *reader_turn, *reader_late; /* of reader_turns.h; NULL until the first one */
-        uint64_t readers_round;                     /* of reader_turns.c: of the last one that ran */
         uint64_t readers_rest; /* until then requests of readers wait; CLOCK_MONOTONIC, microseconds */
         sd_event_source *gather, *keep_alive; /* of the event streams (watch.h); NULL until the first one */
         bool subscribed;                      /* to the store */

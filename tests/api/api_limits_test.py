@@ -228,33 +228,6 @@ def test_root_does_not_wait_for_readers(open_server):
 
 
 @NEEDS_ROOT
-def test_a_reader_with_one_request_does_not_wait_for_all_of_another(open_server):
-    """Both come while the loop stands still. Before, the oldest of all was answered first."""
-    server = open_server
-    fill(server, 10)  # what is not read stays below the bound of a user
-    before = lists_answered(server.ask("GET", "/metrics").body)
-    server.process.stdin.write("hold\n")
-    server.process.stdin.flush()
-    many = []
-    for number in range(15):
-        with be(FIRST_UID):
-            many.append(server.socket())
-        many[-1].sendall(b"GET /devices?limit=%d HTTP/1.1\r\nHost: x\r\n\r\n" % (1000 - number))
-    with be(FIRST_UID + 1):
-        one = server.connect()
-        one.connect()
-    one.request("GET", "/metrics")
-    assert server.process.stdout.readline() == "0\n"
-    server.tell("go on")
-    assert lists_answered(one.getresponse().read()) - before <= 3
-    for raw in many:
-        raw.settimeout(DEADLINE)
-        while b"revision" not in raw.recv(1 << 20):
-            pass
-        raw.close()
-
-
-@NEEDS_ROOT
 def test_readers_are_answered_while_root_keeps_the_loop_busy(open_server):
     pipes, going = [open_server.socket() for _ in range(4)], True
 
