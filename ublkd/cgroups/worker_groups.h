@@ -58,8 +58,8 @@ struct group_request *group_request_free(struct group_request *request);
 
 /* Return whether the process is in a group of its own: it is a worker of some ublkd. False if unknown. */
 bool worker_groups_has(const struct worker_groups *groups, pid_t pid);
-/* Open memory.events, which shows whether the OOM killer was in the group of the process. Takes nearly a millisecond: so call it before
- * the process dies, and a recovery waits. Return a descriptor, which the caller closes; -errno. */
+/* Open memory.events, which shows whether the OOM killer was in the group of the process. It takes nearly a millisecond,
+ * so call it before the process dies and a recovery waits. Return a descriptor, which the caller closes; -errno. */
 int worker_groups_open_events(const struct worker_groups *groups, pid_t pid);
 /* Return whether the kernel's OOM killer has killed a process of the group: 1; 0; -errno: unknown. events: from
  * worker_groups_open_events(), or -errno of it. Before worker_groups_end(). */

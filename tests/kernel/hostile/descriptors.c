@@ -9,11 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int outcome(long r)
-{
-        return r < 0 ? -errno : 0;
-}
-
 /* With CAP_SYS_ADMIN at its opening, the page map shows where in the machine's memory a page lies. */
 static int page_frames(const struct victims *victims)
 {

@@ -2,9 +2,11 @@
 /* A worker that an attacker took over: the real program, with attacks that run in its process. */
 #pragma once
 
+#include <errno.h>
 #include <liburing.h>
 #include <poll.h>
 #include <stdint.h>
+#include <unistd.h>
 
 /* What an attack knows of the machine; the test has written it. */
 struct victims {
@@ -17,6 +19,22 @@ enum { HOSTILE_CLAIM_SIZE = 256 };
 
 /* Tries one thing. 0: it was done; -errno: it was refused. What it did, it undoes. */
 typedef int attack_function(const struct victims *victims);
+
+/* Return what a call returned as an attack does. */
+static inline int outcome(long r)
+{
+        return r < 0 ? -errno : 0;
+}
+
+/* The same of a call that opens something; close it. */
+static inline int opened(long fd)
+{
+        int r = outcome(fd);
+
+        if (fd >= 0)
+                close((int)fd);
+        return r;
+}
 
 struct named_attack {
         const char *name;

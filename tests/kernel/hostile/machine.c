@@ -19,20 +19,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static int outcome(long r)
-{
-        return r < 0 ? -errno : 0;
-}
-
-static int opened(long fd)
-{
-        int r = outcome(fd);
-
-        if (fd >= 0)
-                close((int)fd);
-        return r;
-}
-
 static int open_root(const struct victims *victims)
 {
         (void)victims;

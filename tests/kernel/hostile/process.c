@@ -16,11 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int outcome(long r)
-{
-        return r < 0 ? -errno : 0;
-}
-
 static int pidfd_of_worker(const struct victims *victims)
 {
         return outcome(syscall(SYS_pidfd_open, victims->worker, 0));

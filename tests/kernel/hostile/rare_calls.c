@@ -27,20 +27,6 @@
 
 enum { CHANNEL = 3, X32_BIT = 0x40000000, INODE_OF_A_ROOT_DIRECTORY = 2 };
 
-static int outcome(long r)
-{
-        return r < 0 ? -errno : 0;
-}
-
-static int opened(long fd)
-{
-        int r = outcome(fd);
-
-        if (fd >= 0)
-                close((int)fd);
-        return r;
-}
-
 /* The longest of its files: the backing file, if its disk has one. -1: none. */
 static int backing_file(void)
 {
