@@ -308,10 +308,11 @@ static void device_take_request(struct managed_device *device, const struct devi
         device->handled.recover = record->recover_requested;
 }
 
-/* Return whether this turn needs the size of the disk: its worker is compared with it, or may grow it. */
+/* Return whether this turn needs the size of the disk: the next worker is started with it, or the worker is compared
+ * with it, or may grow it. */
 static bool size_matters(enum plan_worker worker)
 {
-        return worker != PLAN_WORKER_NONE && worker != PLAN_WORKER_STARTING && worker != PLAN_WORKER_FETCHING
+        return worker != PLAN_WORKER_STARTING && worker != PLAN_WORKER_FETCHING
                && worker != PLAN_WORKER_READY;
 }
 
