@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What recovery.onCrash, trigger and giveUpAfter promise, each with I/O in flight and new I/O."""
 
-import contextlib
 import os
-import pathlib
 import signal
 
 import pytest
@@ -130,18 +128,9 @@ def test_manual_survives_a_restart_of_the_supervisor(api, daemon):
     api.wait_phase("data", "Live")
 
 
-def _is_open(disk):
-    """Whether this process has the disk open."""
-    found = []
-    for link in pathlib.Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            found.append(os.readlink(link))
-    return disk.path in found
-
-
-def _give_up_soon(api, spec, disk):
+def _give_up_soon(api, spec, request):
     """Only now, when a request waits: this may take longer than the patience of ublkd."""
-    wait_until(lambda: _is_open(disk), "a process that waits for the disk")
+    request.wait_held()
     api.put({**spec, "recovery": {**spec["recovery"], "giveUpAfter": "3s"}}, wait=None)
 
 
@@ -152,7 +141,7 @@ def test_give_up_after_fails_what_waits(api, daemon, on_crash):
     daemon.kill_worker("data")
     wait_until(lambda: ublk.info(disk.number)["state"] == ublk.QUIESCED, "the kernel without a server")
     write = disk.write_later(0, block("w"))
-    _give_up_soon(api, spec, disk)
+    _give_up_soon(api, spec, write)
     assert write.result() in ("EIO", "ENODEV", "ENXIO")
     given_up = api.wait_phase("data", "Failed", "Live")
     if given_up["status"]["phase"] == "Failed":
@@ -181,7 +170,7 @@ def test_give_up_after_also_counts_when_the_backing_store_is_away(api, daemon, f
     daemon.start()
     read = disk.read_later(0, 4096)
     api.wait_phase("data", "Backoff")
-    _give_up_soon(api, spec, disk)
+    _give_up_soon(api, spec, read)
     assert read.result() in ("EIO", "ENODEV", "ENXIO")
     given_up = api.wait_for("data", lambda d: d["status"]["phase"] == "Backoff" and not disk.exists(), "without a disk")
     assert condition_of(given_up)["reason"] == "BackingFileMissing" and str(path) in condition_of(given_up)["message"]

@@ -65,7 +65,8 @@ class Background:
     def __init__(self, function, *arguments):
         self._error = None
         self._done = threading.Event()
-        threading.Thread(target=self._run, args=(function, *arguments), daemon=True).start()
+        self._thread = threading.Thread(target=self._run, args=(function, *arguments), daemon=True)
+        self._thread.start()
 
     def _run(self, function, *arguments):
         try:
@@ -81,6 +82,23 @@ class Background:
     def done(self):
         """Whether it has returned."""
         return self._done.is_set()
+
+    def wait_held(self):
+        """Wait until the kernel holds the thread, in open() or in the request itself, because the disk has no server.
+
+        open() is held where another process that has read the disk ends: it closes the disk under a lock and waits
+        for its own request.
+        """
+        wait_until(lambda: self.done or self._state() == "D", "an I/O call that waits for the disk")
+        assert not self.done, f"the I/O call has returned: {self.result()}"
+
+    def _state(self):
+        """The kernel's letter for the state of the thread; None: it has ended."""
+        try:
+            stat = pathlib.Path(f"/proc/self/task/{self._thread.native_id}/stat").read_text(encoding="ascii")
+        except FileNotFoundError:
+            return None
+        return stat.rpartition(")")[2].split()[0]
 
     def result(self, timeout=TIMEOUT):
         """Wait for it: None, or the name of the error ("EIO")."""
