@@ -3,8 +3,12 @@
 
 import json
 
+import pytest
+
 from harness import ublk
 from harness.api import null_spec
+
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _JSON = {"Content-Type": "application/json"}
 

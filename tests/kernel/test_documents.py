@@ -10,6 +10,8 @@ import pytest
 from harness.programs import build, source
 from harness.shell import run
 
+pytestmark = pytest.mark.long  # and one kernel runs each test
+
 _DIRECTORIES = [pathlib.Path("/var/lib/ublkd"), pathlib.Path("/run/ublkd")]
 
 

@@ -6,10 +6,13 @@ import shutil
 import sqlite3
 import tempfile
 
+import pytest
 import requests
 
 from harness.api import null_spec
 from harness.wait import wait_until
+
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 WRITTEN_WITHIN = 10  # seconds: ublkd promises one, and an emulated machine may be busy
 

@@ -10,6 +10,8 @@ from harness.api import null_spec
 from harness.disk import Disk, block
 from harness.shell import run
 
+pytestmark = pytest.mark.long  # and one kernel runs each test
+
 
 @pytest.fixture(name="small")
 def small_file_system(directory):
