@@ -18,6 +18,12 @@ def test_rooms_are_layered():
     assert rules.check_rooms(ROOT) == []
 
 
+def test_unit_tests_mirror_the_rooms():
+    paths = rules.tracked_c_files(ROOT)
+    assert rules.unit_tests_elsewhere(paths) == []
+    assert sum(path.startswith(rules.UNIT_TESTS) for path in paths) > 100
+
+
 def test_words():
     assert rules.check_words(ROOT) == []
 

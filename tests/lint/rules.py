@@ -502,6 +502,9 @@ RULES = [
 ]
 
 
+UNIT_TESTS = "tests/unit/"
+
+
 def tracked_files(root, patterns):
     """Paths of all such files that git knows, relative to the root; without git all that are there."""
     git = subprocess.run(
@@ -529,6 +532,13 @@ def check_tree(root, rules=None):
     for path in tracked_c_files(root):
         faults += check_text(path, (Path(root) / path).read_text(encoding="utf-8"), rules)
     return faults
+
+
+def unit_tests_elsewhere(paths):
+    """The tests in C below tests/unit that are not in the folder of what they test, which has the same path."""
+    rooms = {folder_of(path) for path in paths}
+    tests = [path for path in paths if path.startswith(UNIT_TESTS) and path.endswith("_test.c")]
+    return [path for path in tests if folder_of(path[len(UNIT_TESTS) :]) not in rooms]
 
 
 def check_words(root):

@@ -229,3 +229,9 @@ def test_folders_in_a_circle():
     assert not list(rules.folders_have_no_circle(below))
     faults = list(rules.folders_have_no_circle(below | {"r/in/b.h": '#include "r/a.h"\n'}))
     assert len(faults) == 1 and faults[0].startswith("r/in/b.h:1: includes") and "r → r/in → r" in faults[0]
+
+
+def test_a_unit_test_in_a_folder_of_its_own():
+    paths = ["ublkd/plan/plan.c", "tests/unit/ublkd/plan/plan_test.c", "tests/unit/ublkd/helper.c"]
+    stray = ["tests/unit/ublkd/planning/plan_test.c", "tests/unit/plan_test.c"]
+    assert rules.unit_tests_elsewhere(paths + stray) == stray
