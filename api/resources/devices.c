@@ -11,8 +11,8 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "api/held/wait.h"
-#include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/store/device_change.h"
+#include "ublkd/store/restart_harm.h"
 #include "ublkd/base/utf8.h"
 
 #include <stdio.h>
@@ -461,25 +461,6 @@ void handle_device_start(struct request *request)
                 return;
         reply_stored(
                 request, record, device_store_request_start(store_of(request), request->name), WAIT_READY);
-}
-
-/* Return why openers of the disk would notice a restart; NULL: they would not. */
-static const char *restart_harm(const struct device_record *record, uint64_t features)
-{
-        switch (device_spec_on_crash(record->spec)) {
-        case ON_CRASH_NONE:
-                return "A restart recreates the disk (recovery.onCrash is \"none\")";
-        case ON_CRASH_FAIL:
-                return "A restart fails all I/O meanwhile (recovery.onCrash is \"fail\")";
-        case ON_CRASH_QUEUE:
-                return kernel_quiesces(record->status.kernel_flags, features)
-                               ? NULL
-                               : "A restart fails the I/O in flight (recovery.onCrash is \"queue\", and "
-                                 "this kernel has no QUIESCE_DEV, or one that can crash it; Linux 7.3 has a "
-                                 "safe one)";
-        default:
-                return NULL;
-        }
 }
 
 void handle_device_restart(struct request *request)

@@ -20,6 +20,7 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/store/device_change.h",
     "ublkd/store/device_store.h",
     "ublkd/store/event_log.h",
+    "ublkd/store/restart_harm.h",
 ]
 BELOW_RECONCILE = (
     COMMON + PROTO
