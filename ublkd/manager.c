@@ -13,6 +13,7 @@
 #include "api/api.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
+#include "ublkd/base/version.h"
 #include "ublkd/config_reload.h"
 #include "ublkd/declared_devices.h"
 #include "ublkd/disk_users/disk_search.h"
@@ -334,6 +335,7 @@ static int open_reconciler(struct manager *manager)
                         .record_keeper = manager->record_keeper,
                         .host = &manager->host,
                         .worker_start = manager->worker_start,
+                        .version = ublkd_version,
                         .disk_search = manager->disk_search,
                         .disk_timeout = manager->disk_timeout,
                         .disk_watch = manager->disk_watch,

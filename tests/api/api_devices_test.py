@@ -331,6 +331,15 @@ def test_restart(server):
     check_problem(server.ask("POST", "/devices/data/restart"), 409, "not-possible-now")
 
 
+def test_a_worker_of_another_version_needs_a_restart(server):
+    status = server.ask("POST", "/devices?wait=ready", spec()).json["status"]
+    assert status["needsRestart"] is False
+    server.tell("condition data NeedsRestart True OtherVersion The worker has version 1.")
+    status = server.ask("GET", "/devices/data").json["status"]
+    assert status["needsRestart"] is True and status["phase"] == "Live"
+    assert status["conditions"][-1]["type"] == "NeedsRestart"
+
+
 def test_restart_waits_for_another_worker(server):
     server.ask("POST", "/devices?wait=ready", spec())
     server.tell("auto off")

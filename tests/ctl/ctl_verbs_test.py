@@ -169,6 +169,21 @@ def test_list_shows_all_faults_of_a_disk(ctl, server):
     assert ctl("list").rows[0][-1] == "FlushFailed,BackingTruncated,StoreFull,BackingSlow,ResourcesNotInForce"
 
 
+def test_a_worker_of_another_version_is_shown(ctl, server):
+    ctl("create", "data", *NULL)
+    ctl("create", "other", *NULL)
+    server.tell("condition data NeedsRestart True OtherVersion The worker has version 1.")
+    data, other = ctl("list").rows
+    assert data[-1] == "NeedsRestart" and other[-1] == "Live"
+    assert ctl("list", "-o", "wide").rows[0][-1] == "NeedsRestart"
+    assert field(ctl("describe", "data"), "Worker").endswith(", needs a restart")
+    assert not field(ctl("describe", "other"), "Worker").endswith(", needs a restart")
+    server.tell("condition data Durable False FlushFailed A flush failed.")
+    assert ctl("list").rows[0][-1] == "FlushFailed,NeedsRestart"
+    needs = {item["name"]: item["status"]["needsRestart"] for item in ctl("list", "-o", "json").json["items"]}
+    assert needs == {"data": True, "other": False}
+
+
 def test_list_shows_why_a_device_is_not_live(ctl, server):
     ctl("create", "data", *NULL)
     server.tell("status data Backoff BackingInUse Another process writes to it.")

@@ -22,6 +22,7 @@ static const char *const type_names[] = {
         [CONDITION_STABLE_PATH] = "StablePath",
         [CONDITION_PARTITIONS] = "Partitions",
         [CONDITION_SOURCE] = "Source",
+        [CONDITION_NEEDS_RESTART] = "NeedsRestart",
 };
 static_assert(ARRAY_SIZE(type_names) == _CONDITION_MAX, "every condition has a name");
 

@@ -22,6 +22,7 @@ enum condition_type {
         CONDITION_STABLE_PATH,         /* stable_path.c */
         CONDITION_PARTITIONS,          /* device_partitions.c */
         CONDITION_SOURCE,              /* source_condition.c */
+        CONDITION_NEEDS_RESTART,       /* device_program.c */
         _CONDITION_MAX
 };
 

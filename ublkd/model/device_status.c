@@ -210,6 +210,11 @@ static bool add_backing(cJSON *object, const struct device_status *status)
         return found && add_identity(found, &status->backing.found);
 }
 
+bool device_status_needs_restart(const struct device_status *status)
+{
+        return status->conditions.of[CONDITION_NEEDS_RESTART].status == CONDITION_TRUE;
+}
+
 const char *device_status_reason(const struct device_status *status)
 {
         return status->reason == REASON_NONE ? device_phase_to_string(status->phase)
@@ -254,6 +259,7 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
                         status->phase == PHASE_UNKNOWN ? NULL : device_phase_to_string(status->phase))
                 && json_add_integer(object, "observedGeneration", status->observed_generation)
                 && add_disk(object, status, name) && add_worker(object, status)
+                && cJSON_AddBoolToObject(object, "needsRestart", device_status_needs_restart(status))
                 && add_data_path(object, status) && add_features(object, status)
                 && add_recoveries(object, status) && add_backing(object, status)
                 && add_write_errors(object, status) && json_add_time(object, "nextTryAt", status->next_try_at)

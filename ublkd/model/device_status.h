@@ -79,6 +79,9 @@ int device_status_set_cause(struct device_status *status, const char *format, ..
 /* Return the name of the reason, or of the phase if there is no reason. Valid for the life of the process. */
 const char *device_status_reason(const struct device_status *status);
 
+/* Return whether the worker runs another version of its program than ublkd starts now. */
+bool device_status_needs_restart(const struct device_status *status);
+
 /* Copy deeply into `ret` (overwritten, not freed first). Return 0 or -ENOMEM. */
 int device_status_copy(const struct device_status *from, struct device_status *ret);
 bool device_status_equal(const struct device_status *one, const struct device_status *other);

@@ -134,6 +134,20 @@ const struct reason_info reason_table[] = {
         [REASON_WORKER_RETIRED] = { "WorkerRetired", .handover = true,
                 .meaning = "The worker exited because another one replaces it.",
                 .advice = "Nothing." },
+        [REASON_OTHER_VERSION] = { "OtherVersion",
+                .meaning = "The worker runs another version of its program than ublkd starts now: ublkd was "
+                           "upgraded or downgraded meanwhile.",
+                .advice = "Replace the worker with 'ublkctl restart NAME' when it suits, or set "
+                          "UpgradeWorkers=replace." },
+        [REASON_WORKER_UPGRADE] = { "WorkerUpgrade",
+                .meaning = "Another worker takes over the disk, because the old one runs another version of "
+                           "its program and UpgradeWorkers is \"replace\".",
+                .advice = "Nothing." },
+        [REASON_UPGRADE_STOPPED] = { "UpgradeStopped",
+                .meaning = "ublkd was replacing workers of another version, and stopped, because the "
+                           "replacement of this one failed. The other workers serve on.",
+                .advice = "Correct what the message names, then reload ublkd: it continues. Or replace each "
+                          "worker with 'ublkctl restart NAME'." },
         [REASON_WORKER_NOT_STARTED] = { "WorkerNotStarted", .transient = true,
                 .meaning = "The program of the worker cannot be started.",
                 .advice = "Check that ublkd-worker is installed, that memory for a process is free, and that "

@@ -13,6 +13,7 @@
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/worker/device_group.h"
+#include "ublkd/reconcile/worker/device_program.h"
 #include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/view/device_report.h"
 #include "ublkd/base/clock.h"
@@ -58,6 +59,7 @@ static int (*const writers[_CONDITION_MAX])(const struct managed_device *device,
         [CONDITION_STABLE_PATH] = stable_path,
         [CONDITION_PARTITIONS] = device_partitions_condition,
         [CONDITION_SOURCE] = source,
+        [CONDITION_NEEDS_RESTART] = device_program_condition,
 };
 
 static int fill_conditions(const struct managed_device *device, const struct device_record *record,

@@ -13,6 +13,7 @@
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
+#include "ublkd/reconcile/worker/device_program.h"
 #include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/worker/device_worker.h"
@@ -227,6 +228,7 @@ int reconciler_new(const struct reconciler_config *config, struct reconciler **r
         reconciler->env.config = *config;
         TAILQ_INIT(&reconciler->queue.devices);
         reconciler_devices_init(reconciler);
+        device_program_init(reconciler, config->version);
         device_keys_init(reconciler);
         claim_table_init(&reconciler->claims);
         r = sd_id128_get_boot(&boot);

@@ -86,7 +86,7 @@ static void print_worker(const cJSON *device)
                 fputs(", version ", stdout);
                 print_safely(stdout, version);
         }
-        putchar('\n');
+        puts(json_true(device, "status.needsRestart") ? ", needs a restart" : "");
 }
 
 /* Print the identity of a store. */

@@ -252,6 +252,8 @@ static char *reasons_of(const cJSON *device)
         cJSON_ArrayForEach (condition, json_find(device, "status.conditions"))
                 if (is_trouble(condition) && json_text(condition, "reason"))
                         (void)join_reason(&text, json_text(condition, "reason"), "");
+        if (json_true(device, "status.needsRestart"))
+                (void)join_reason(&text, "NeedsRestart", "");
         return text;
 }
 

@@ -22,6 +22,7 @@
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/worker/device_group.h"
+#include "ublkd/reconcile/worker/device_program.h"
 #include "ublkd/reconcile/worker/device_progress.h"
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
@@ -68,6 +69,7 @@ struct reconciler {
         struct turn_queue queue;
         struct claim_table claims;
         struct lost_claims lost;
+        struct worker_program program;
         size_t boot_pass_left;           /* devices in the store at the start without their first pass */
         bool boot_pass_done;             /* the first pass has ended, and config.boot_pass_done was called */
         struct daemon_counters counters; /* steps by enum plan_action */

@@ -28,6 +28,7 @@ struct reconciler_config {
         struct record_keeper *record_keeper; /* NULL: no copies of records beside the database */
         const struct host *host;
         struct worker_start *worker_start;
+        const char *version; /* of this ublkd, to which its workers belong; NULL: not known, as in tests */
         struct disk_search *disk_search;             /* openers of disks; NULL: they cannot be searched */
         struct disk_timeout *disk_timeout;           /* NULL: the kernel's default stays */
         struct disk_watch *disk_watch;               /* what udev does; NULL: it is not known */

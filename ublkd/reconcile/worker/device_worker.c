@@ -11,6 +11,7 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/worker/device_price.h"
+#include "ublkd/reconcile/worker/device_program.h"
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
@@ -333,6 +334,7 @@ static void on_worker_changed(void *userdata, struct worker_proc *worker)
                 device_preflight_give_up(userdata);
         if (worker_proc_left_channel(worker))
                 end_without_channel(userdata, worker);
+        device_program_note(userdata, worker);
         device_judge_found(userdata);
         device_claim_note_worker(userdata);
         report_notices(userdata, worker);

@@ -55,7 +55,7 @@ static void test_json_of_a_live_device(void)
                 "ublkb0\",\"id\":0,\"size\":4096,"
                 "\"links\":[\"/dev/ublk/by-name/data\"],"
                 "\"worker\":{\"pid\":4211,\"restarts\":2,\"startedAt\":\"2023-11-14T22:13:20.123Z\","
-                "\"version\":\"0.1.0\"},"
+                "\"version\":\"0.1.0\"},\"needsRestart\":false,"
                 "\"dataPath\":\"zero-copy\",\"dataPathReason\":\"The spec asks for it.\",\"batch\":true,"
                 "\"kernelFeatures\":[\"USER_RECOVERY\",\"CMD_IOCTL_ENCODE\"],"
                 "\"recoveries\":{\"count\":2,\"lastMs\":14.2},"
@@ -77,7 +77,7 @@ static void test_json_without_disk_and_worker(void)
         check_json(&status,
                 "{\"phase\":\"Pending\",\"observedGeneration\":0,\"device\":null,\"id\":null,\"size\":null,"
                 "\"links\":[],"
-                "\"worker\":null,"
+                "\"worker\":null,\"needsRestart\":false,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
                 "\"backing\":null,\"writeErrors\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,"
@@ -89,7 +89,7 @@ static void test_json_without_disk_and_worker(void)
         check_json(&unknown,
                 "{\"phase\":null,\"observedGeneration\":0,\"device\":null,\"id\":null,\"size\":null,"
                 "\"links\":[],"
-                "\"worker\":null,"
+                "\"worker\":null,\"needsRestart\":false,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
                 "\"backing\":null,\"writeErrors\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,"
@@ -102,7 +102,7 @@ static void test_json_without_disk_and_worker(void)
         check_json(&numbered,
                 "{\"phase\":\"Disabled\",\"observedGeneration\":0,\"device\":null,\"id\":7,\"size\":null,"
                 "\"links\":[],"
-                "\"worker\":null,"
+                "\"worker\":null,\"needsRestart\":false,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
                 "\"backing\":null,\"writeErrors\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,"

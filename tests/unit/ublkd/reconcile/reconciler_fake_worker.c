@@ -18,6 +18,7 @@ struct fake_workers fake_workers = TAILQ_HEAD_INITIALIZER(fake_workers);
 unsigned fake_kills;
 int fake_adopt_error = -ENOENT;
 bool fake_mark;
+const char *fake_version = "1";
 
 static struct fake_worker *by_index[WORKERS];
 static unsigned last_index;
@@ -201,7 +202,7 @@ static void send_hello(struct fake_worker *worker, enum worker_stage stage)
                         .type = WORKER_MSG_HELLO,
                         .hello = {.protocol = WORKER_PROTOCOL,
                                   .uid = worker->uid,
-                                  .version = (char *)"1",
+                                  .version = (char *)fake_version,
                                   .epoch = worker->epoch,
                                   .started_at = 1,
                                   .pid = FAKE_PID,

@@ -36,10 +36,11 @@ struct fake_worker {
 TAILQ_HEAD(fake_workers, fake_worker);
 extern struct fake_workers fake_workers;
 
-extern unsigned fake_kills;  /* of workers */
-extern int fake_adopt_error; /* -errno of every attempt to adopt a worker; -ENOENT: none lives; 0: a
+extern unsigned fake_kills;      /* of workers */
+extern int fake_adopt_error;     /* -errno of every attempt to adopt a worker; -ENOENT: none lives; 0: a
                                 worker lives, and has not sent HELLO yet */
-extern bool fake_mark;       /* with -ECONNREFUSED: the worker lives nevertheless */
+extern const char *fake_version; /* that they send with their next HELLO */
+extern bool fake_mark;           /* with -ECONNREFUSED: the worker lives nevertheless */
 
 /* Begin a test: the workers are those of the devices in `store`. */
 void fake_workers_begin(struct device_store *store);

@@ -26,6 +26,7 @@ void world_start_reconciler(struct world *world)
                 .store = world->store,
                 .runtime_dir = world->dir,
                 .host = &world->host,
+                .version = world->version,
                 .disk_search = world->disk_search,
                 .fd_store = world->fd_store,
                 .progress_places = world->progress_places,
