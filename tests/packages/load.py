@@ -6,7 +6,7 @@ import pathlib
 
 import machine
 from harness.disk import Disk
-from harness.fio import FileOnDisk, Fio
+from harness.fio import Disks, FileOnDisk, Fio
 from harness.shell import run
 from harness.wait import wait_until
 
@@ -47,24 +47,12 @@ def mounted_under_load(directory, kernel_log):
     assert "I/O error" not in kernel_log.text()
 
 
-class _Many:
-    """Disks that one fio writes to in turn."""
-
-    def __init__(self, disks):
-        self.path = ":".join(disk.path for disk in disks)
-        self._disks = disks
-
-    def completed(self):
-        """How many reads and writes of all of them were answered so far."""
-        return sum(disk.completed() for disk in self._disks)
-
-
 @contextlib.contextmanager
 def all_under_load(directory, disks):
     """fio writes and verifies on each of the disks until the end of the block: without any error."""
     in_turn = ("--file_service_type=roundrobin", "--thinktime=160ms", f"--thinktime_blocks={len(disks)}")
     size = f"{4 * len(disks)}M"
-    with _fio(directory, _Many(disks), depth=len(disks), size=size, name="many", more=in_turn):
+    with _fio(directory, Disks(disks), depth=len(disks), size=size, name="many", more=in_turn):
         yield
         wait_all_progress(disks)
 

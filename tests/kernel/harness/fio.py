@@ -46,6 +46,18 @@ class FileOnDisk:
         return self.disk.completed()
 
 
+class Disks:
+    """Disks that one fio writes to in turn."""
+
+    def __init__(self, disks):
+        self.path = ":".join(disk.path for disk in disks)
+        self._disks = disks
+
+    def completed(self):
+        """How many reads and writes of all of them were answered so far."""
+        return sum(disk.completed() for disk in self._disks)
+
+
 class Fio:
     """Random writes that are read back with crc32c, until stop() ends them."""
 
