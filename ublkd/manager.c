@@ -34,6 +34,7 @@
 #include "ublkd/service_line.h"
 #include "ublkd/service_state.h"
 #include "ublkd/store/event_writer.h"
+#include "ublkd/worker_upgrade.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -157,6 +158,7 @@ static void on_boot_pass_done(void *userdata)
                 api_boot_pass_done(manager->api);
         service_state_ready();
         declared_devices_boot_pass_done(manager->declared);
+        worker_upgrade_set(manager->worker_upgrade, manager->replace_workers);
         (void)manager_look_for_disks(manager); /* now the disks of this ublkd are known */
         manager_look_at_state(manager);
 }
@@ -182,6 +184,9 @@ static void on_config_applied(
         log_set_level(values->log_level);
         api_set_policy(manager->api, readers, values->refuse_unstable_paths);
         declared_devices_set_policy(manager->declared, values->refuse_unstable_paths);
+        manager->replace_workers = values->replace_workers;
+        if (manager->boot_pass_done)
+                worker_upgrade_set(manager->worker_upgrade, manager->replace_workers);
 }
 
 static void on_config_done(void *userdata)
@@ -385,6 +390,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = host_read(&manager->host);
         manager->state_dir = options->state_dir;
+        manager->replace_workers = options->replace_workers;
         if (r >= 0)
                 r = make_dirs(options->runtime_dir, 0755); /* runtime_dir_open() says what is wrong with it */
         if (r >= 0 || r == -EACCES || r == -EROFS || r == -ENOTDIR)
@@ -393,6 +399,9 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = device_store_open(options->state_dir, &manager->store, problems);
         if (r >= 0)
                 r = service_line_new(manager->event, manager->store, &manager->host, &manager->service_line);
+        if (r >= 0)
+                r = worker_upgrade_new(manager->event, manager->store, &manager->host, manager->service_line,
+                        &manager->worker_upgrade);
         if (r >= 0)
                 r = record_keeper_new(manager->store, manager->runtime_dir, &manager->record_keeper);
         if (r >= 0)
@@ -452,6 +461,7 @@ struct manager *manager_free(struct manager *manager)
         event_writer_free(manager->event_writer);
         record_keeper_free(manager->record_keeper);
         disk_marks_free(manager->disk_marks);
+        worker_upgrade_free(manager->worker_upgrade);
         service_line_free(manager->service_line);
         device_store_free(manager->store);
         fd_store_free(manager->fd_store);

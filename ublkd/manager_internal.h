@@ -38,6 +38,8 @@ struct manager {
         struct state_look *state_look;
         struct service_line *service_line;
         struct disk_marks *disk_marks;
+        struct worker_upgrade *worker_upgrade;
+        bool replace_workers;   /* as the configuration says now */
         bool scanning, looking; /* foreign_scan or state_look works for a client */
         struct api *api;        /* NULL until it is open */
         bool boot_pass_done;    /* the first pass over every device is done */

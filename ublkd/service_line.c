@@ -24,7 +24,8 @@ DEFINE_CLEANUP(struct service_line, service_line_free);
 
 static size_t count_problems(const struct host *host)
 {
-        return host->problems.count + host->state.count + host->settings.count + host->files.count;
+        return host->problems.count + host->state.count + host->settings.count + host->workers.count
+               + host->files.count;
 }
 
 /* Ignore an error: nothing depends on the line. */

@@ -121,7 +121,7 @@ static bool add_problems(cJSON *object, const struct host *host, const struct de
 
         if (!problems || !add_problem_list(problems, &host->problems)
                 || !add_problem_list(problems, &host->state) || !add_problem_list(problems, &host->settings)
-                || !add_problem_list(problems, &host->files))
+                || !add_problem_list(problems, &host->workers) || !add_problem_list(problems, &host->files))
                 return false;
         for (size_t i = 0; problems && i < host->foreign.count; i++)
                 if (foreign_disk_is_problem(&host->foreign.items[i])

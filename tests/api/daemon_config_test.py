@@ -133,10 +133,10 @@ def reload(daemon, *lines, logged=RELOADED):
     return path
 
 
-def test_three_keys_take_effect_at_once(daemon):
+def test_four_keys_take_effect_at_once(daemon):
     policy = {"unstablePaths": "warn", "readers": "group"}
     assert daemon.ask("GET", "/host").json["policy"] == policy
-    reload(daemon, "UnstablePaths=refuse", "Readers=everyone")
+    reload(daemon, "UnstablePaths=refuse", "Readers=everyone", "UpgradeWorkers=replace", "LogLevel=debug")
     assert daemon.ask("GET", "/host").json["policy"] == {"unstablePaths": "refuse", "readers": "everyone"}
     assert problems_of(daemon) == []
     refused = daemon.ask("POST", "/devices", spec("one", target={"type": "loop", "path": "/dev/sdb"}))

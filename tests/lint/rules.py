@@ -57,6 +57,7 @@ LOGGERS = [
     "ublkd/reader_group.c",
     "ublkd/runtime_guard.c",
     "ublkd/worker_choice.c",
+    "ublkd/worker_upgrade.c",
     "ublkd/reconcile/reconciler.c",
     "ublkd/reconcile/device_turn.c",
     "ublkd/reconcile/event_journal.c",

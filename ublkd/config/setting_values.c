@@ -152,6 +152,11 @@ int setting_parse_sandbox(const char *text, bool in_file _unused_, struct settin
                 (const char *const[]){"required", "best-effort", NULL}, text, &values->best_effort);
 }
 
+int setting_parse_upgrade_workers(const char *text, bool in_file _unused_, struct setting_values *values)
+{
+        return parse_choice((const char *const[]){"keep", "replace", NULL}, text, &values->replace_workers);
+}
+
 int setting_parse_log_level(const char *text, bool in_file _unused_, struct setting_values *values)
 {
         static const char *const names[] = {"error", "warning", "info", "debug", NULL};

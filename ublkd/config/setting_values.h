@@ -22,6 +22,7 @@ struct setting_values {
         const char *readers_group; /* its name */
         uint32_t first_uid, uids;  /* of workers */
         bool best_effort;          /* a worker serves with the walls that it can have */
+        bool replace_workers;      /* that run another version of their program */
         int log_level;             /* for log_set_level() */
 };
 
@@ -32,4 +33,4 @@ typedef int setting_parse(const char *text, bool in_file, struct setting_values 
 setting_parse setting_parse_listen, setting_parse_state_directory, setting_parse_runtime_directory,
         setting_parse_devices_directory, setting_parse_worker, setting_parse_ignored_feature,
         setting_parse_unstable_paths, setting_parse_readers, setting_parse_worker_uids, setting_parse_sandbox,
-        setting_parse_log_level;
+        setting_parse_upgrade_workers, setting_parse_log_level;

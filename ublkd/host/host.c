@@ -160,6 +160,7 @@ void host_clear(struct host *host)
         problem_list_clear(&host->problems);
         problem_list_clear(&host->state);
         problem_list_clear(&host->settings);
+        problem_list_clear(&host->workers);
         problem_list_clear(&host->files);
         foreign_disks_clear(&host->foreign);
         adoptables_clear(&host->adoptable);

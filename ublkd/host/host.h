@@ -33,6 +33,7 @@ struct host {
         struct problem_list problems;                  /* of its driver; reason = title */
         struct problem_list state;                     /* of the state directory, the same */
         struct problem_list settings;                  /* of the configuration, the same */
+        struct problem_list workers;                   /* of the upgrade of workers, the same */
         struct problem_list files;                     /* of the files that describe devices, the same */
         struct file_size database[_DATABASE_FILE_MAX]; /* at the last look at the state directory */
         struct foreign_disks foreign;                  /* at the last scan */

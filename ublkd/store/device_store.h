@@ -143,6 +143,9 @@ int device_store_request_recover(struct device_store *store, const char *name);
  * shows now. Return 0, -ENOENT, or -errno of the backend. */
 int device_store_request_restart(struct device_store *store, const char *name, bool accept);
 
+/* Request another worker, because the one that serves runs another version of its program. Return as above. */
+int device_store_request_upgrade(struct device_store *store, const char *name);
+
 /* Take the disk away until the next boot, or until device_store_request_start(); the spec stays. A start of a
  * device that is not stopped ends its back-off. Both return 0, also if nothing changes; -ENOENT; or -errno of the
  * backend. */

@@ -107,6 +107,20 @@ int device_store_request_restart(struct device_store *store, const char *name, b
                 "takes over the disk next, without these faults.");
 }
 
+int device_store_request_upgrade(struct device_store *store, const char *name)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        changed = entry->record;
+        device_record_restart(&changed);
+        return device_store_update(store, entry, &changed, REASON_WORKER_UPGRADE,
+                "The worker has another version than ublkd starts now; another worker takes over the disk "
+                "next.");
+}
+
 int device_store_request_stop(struct device_store *store, const char *name)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);

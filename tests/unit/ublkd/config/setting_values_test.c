@@ -81,6 +81,12 @@ static void test_words(void)
 {
         struct setting_values values = {};
 
+        CHECK_INT(setting_parse_upgrade_workers("replace", true, &values), 0);
+        CHECK(values.replace_workers);
+        CHECK_INT(setting_parse_upgrade_workers("yes", true, &values), -EINVAL);
+        CHECK(values.replace_workers);
+        CHECK_INT(setting_parse_upgrade_workers("keep", true, &values), 0);
+        CHECK(!values.replace_workers);
         CHECK_INT(setting_parse_unstable_paths("refuse", true, &values), 0);
         CHECK(values.refuse_unstable_paths);
         CHECK_INT(setting_parse_unstable_paths("Warn", true, &values), -EINVAL);

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* Replaces the workers that run another version of their program than ublkd starts now.
+ *
+ * It decides by what the store shows, and does nothing that a client could not do: the reconciler tries each restart
+ * before it (device_preflight.h). Only one device is replaced at a time. Its next worker must serve for a moment before
+ * the next device follows, so that a program that cannot serve is seen by one disk and not by all. At the first failure
+ * it stops, until ublkd reloads or starts again. A device that has refused a restart comes last then. */
+#include "ublkd/worker_upgrade.h"
+
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/log.h"
+#include "ublkd/base/sentence.h"
+#include "ublkd/store/restart_harm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+        REPLACE_USEC = 60 * 1000 * 1000, /* until the next worker serves; a preflight may take 30 s */
+        WATCH_USEC = 1000 * 1000,        /* how long it must serve */
+};
+
+enum upgrade_state {
+        UPGRADE_IDLE,      /* no device is being replaced */
+        UPGRADE_REPLACING, /* the restart was requested */
+        UPGRADE_WATCHING,  /* the next worker serves */
+        UPGRADE_STOPPED,   /* a replacement failed */
+};
+
+struct worker_upgrade {
+        struct device_store *store;
+        struct host *host;
+        struct service_line *line;
+        bool wanted;
+        enum upgrade_state state;
+        char uid[UID_TEXT_SIZE]; /* of the device that is being replaced, or whose replacement failed */
+        uint32_t restart;        /* the restart of it that is watched */
+        pid_t pid;               /* of its next worker, the same */
+        sd_event_source *look;   /* armed: something has changed */
+        sd_event_source *limit;
+};
+
+DEFINE_CLEANUP(struct worker_upgrade, worker_upgrade_free);
+
+/* ---- what may be replaced ---- */
+
+/* A disk with one of these in trouble keeps its worker: the next one could fail to take over, or would lose what this
+ * one knows. The others do not concern a restart. */
+static const bool holds[_CONDITION_MAX] = {
+        [CONDITION_PATH_LEADS_TO_STORE] = true, /* the next worker may open the path */
+        [CONDITION_DURABLE] = true,
+        [CONDITION_BACKING_WHOLE] = true,
+        [CONDITION_SPACE] = true, /* writes that wait would fail, or be refused */
+        [CONDITION_PROGRESS] = true,
+};
+
+static bool is_in_trouble(const struct device_status *status)
+{
+        for (size_t i = 0; i < _CONDITION_MAX; i++) {
+                enum condition_status condition = status->conditions.of[i].status;
+
+                if (holds[i] && (condition == CONDITION_FALSE || condition == CONDITION_UNKNOWN))
+                        return true;
+        }
+        return false;
+}
+
+static bool is_wanted(const struct device_record *record)
+{
+        return record->age == RECORD_CURRENT && !record->deleting && device_record_enabled(record);
+}
+
+/* Return whether the disk is served, and whether the reconciler has done or refused each restart that was requested. */
+static bool is_settled(const struct device_record *record)
+{
+        return record->status.phase == PHASE_LIVE && record->status.converged
+               && record->status.observed_restart == record->restart;
+}
+
+bool worker_upgrade_may_replace(const struct device_record *record, uint64_t features)
+{
+        return is_wanted(record) && is_settled(record) && !is_in_trouble(&record->status)
+               && !restart_harm(record, features);
+}
+
+static bool was_refused(const struct device_record *record)
+{
+        return record->restart > 0 && record->restart_refused == record->restart;
+}
+
+/* Return the next device, or NULL: none, or a restart is under way, of a client or of an earlier ublkd. */
+static const struct device_record *find_due(const struct worker_upgrade *upgrade)
+{
+        const struct device_record *due = NULL, *refused = NULL;
+
+        DEVICE_STORE_FOREACH (record, upgrade->store) {
+                const struct device_record **place = was_refused(record) ? &refused : &due;
+
+                if (is_wanted(record) && record->status.reason == REASON_RESTARTING)
+                        return NULL;
+                if (!*place && device_status_needs_restart(&record->status)
+                        && worker_upgrade_may_replace(record, upgrade->host->features))
+                        *place = record;
+        }
+        return due ? due : refused;
+}
+
+/* Return whether the failure is over: the device at which it stopped is served or gone, and no worker has another version. */
+static bool is_nothing_left(const struct worker_upgrade *upgrade)
+{
+        const struct device_record *failed = device_store_find_uid(upgrade->store, upgrade->uid);
+
+        DEVICE_STORE_FOREACH (record, upgrade->store)
+                if (device_status_needs_restart(&record->status))
+                        return false;
+        return !failed || !is_wanted(failed) || is_settled(failed);
+}
+
+/* ---- one device ---- */
+
+static void set_limit(struct worker_upgrade *upgrade, uint64_t usec)
+{
+        int r = sd_event_source_set_time_relative(upgrade->limit, usec);
+
+        if (r >= 0)
+                r = sd_event_source_set_enabled(upgrade->limit, SD_EVENT_ONESHOT);
+        if (r < 0)
+                log_errno(LOG_WARNING, NULL, r,
+                        "No time limit can be set for the replacement of a worker: %s; it goes on "
+                        "without",
+                        strerror(-r));
+}
+
+static void look_again(struct worker_upgrade *upgrade)
+{
+        (void)sd_event_source_set_enabled(upgrade->look, SD_EVENT_ONESHOT);
+}
+
+static void rest(struct worker_upgrade *upgrade, enum upgrade_state state)
+{
+        upgrade->state = state;
+        (void)sd_event_source_set_enabled(upgrade->limit, SD_EVENT_OFF);
+}
+
+/* Stop at the first failure; `why` is a sentence. */
+static void stop(struct worker_upgrade *upgrade, const struct device_record *record, const char *why)
+{
+        rest(upgrade, UPGRADE_STOPPED);
+        memcpy(upgrade->uid, record->uid, sizeof(upgrade->uid));
+        log_record(LOG_WARNING,
+                &(const struct log_fields){
+                        .device = record->name, .reason = reason_to_string(REASON_UPGRADE_STOPPED)},
+                "Replacing workers of another version stopped: the worker of %s was not replaced: %s%s The "
+                "other workers serve "
+                "on; correct this, and reload ublkd",
+                record->name, why, full_stop(why));
+        (void)device_store_note(upgrade->store, record->name, EVENT_WARNING, REASON_UPGRADE_STOPPED,
+                "Replacing workers of another version stopped here: %s%s ublkd continues when it is "
+                "reloaded.",
+                why, full_stop(why));
+        problem_list_clear(&upgrade->host->workers);
+        (void)problem_add(&upgrade->host->workers, 0, "", reason_to_string(REASON_UPGRADE_STOPPED),
+                "ublkd was replacing the workers of another version one by one, and stopped at %s: %s%s The "
+                "other workers "
+                "serve on. Correct this, then reload ublkd ('systemctl reload ublkd'): it continues",
+                record->name, why, full_stop(why));
+        service_line_changed(upgrade->line);
+}
+
+static void start_again(struct worker_upgrade *upgrade)
+{
+        upgrade->state = UPGRADE_IDLE;
+        problem_list_clear(&upgrade->host->workers);
+        service_line_changed(upgrade->line);
+}
+
+static void begin(struct worker_upgrade *upgrade, const struct device_record *record)
+{
+        int r = device_store_request_upgrade(upgrade->store, record->name);
+
+        if (r < 0) {
+                stop(upgrade, record, strerror(-r));
+                return;
+        }
+        memcpy(upgrade->uid, record->uid, sizeof(upgrade->uid));
+        upgrade->state = UPGRADE_REPLACING;
+        set_limit(upgrade, REPLACE_USEC);
+}
+
+static const char *cause_of(const struct device_record *record)
+{
+        const struct device_status *status = &record->status;
+
+        return status->cause     ? status->cause
+               : status->message ? status->message
+                                 : "The events of the device say why.";
+}
+
+/* The restart was requested: of this device, or meanwhile by a client as well. */
+static void follow_replacement(struct worker_upgrade *upgrade, const struct device_record *record)
+{
+        const struct device_status *status = &record->status;
+
+        if (record->restart_refused == record->restart) {
+                if (status->reason
+                        == REASON_CANNOT_RESTART) /* the status follows the refusal, and has its cause */
+                        stop(upgrade, record, cause_of(record));
+        } else if (status->phase == PHASE_FAILED || status->phase == PHASE_BACKOFF)
+                stop(upgrade, record, cause_of(record));
+        else if (status->observed_restart != record->restart || status->phase != PHASE_LIVE
+                 || !status->converged)
+                return;
+        else if (device_status_needs_restart(status))
+                stop(upgrade, record, "Its next worker also has another version than ublkd starts now.");
+        else {
+                upgrade->state = UPGRADE_WATCHING;
+                upgrade->restart = record->restart;
+                upgrade->pid = status->worker.pid;
+                set_limit(upgrade, WATCH_USEC);
+        }
+}
+
+static void watch(struct worker_upgrade *upgrade, const struct device_record *record)
+{
+        if (record->restart != upgrade->restart) { /* a client has asked for another one */
+                upgrade->state = UPGRADE_REPLACING;
+                set_limit(upgrade, REPLACE_USEC);
+        } else if (record->status.worker.pid != upgrade->pid)
+                stop(upgrade, record, "Its next worker ended within a second.");
+}
+
+static void follow(struct worker_upgrade *upgrade)
+{
+        const struct device_record *record = device_store_find_uid(upgrade->store, upgrade->uid);
+
+        if (!record || !is_wanted(record)) /* a client has ended the disk */
+                rest(upgrade, UPGRADE_IDLE);
+        else if (upgrade->state == UPGRADE_REPLACING)
+                follow_replacement(upgrade, record);
+        else
+                watch(upgrade, record);
+}
+
+/* ---- events ---- */
+
+static int on_look(sd_event_source *source _unused_, void *userdata)
+{
+        struct worker_upgrade *upgrade = userdata;
+        const struct device_record *due;
+
+        if (upgrade->state == UPGRADE_REPLACING || upgrade->state == UPGRADE_WATCHING)
+                follow(upgrade);
+        if (upgrade->state == UPGRADE_STOPPED && is_nothing_left(upgrade))
+                start_again(upgrade);
+        if (!upgrade->wanted || upgrade->state != UPGRADE_IDLE)
+                return 0;
+        due = find_due(upgrade);
+        if (due)
+                begin(upgrade, due);
+        return 0;
+}
+
+static int on_limit(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        struct worker_upgrade *upgrade = userdata;
+        const struct device_record *record = device_store_find_uid(upgrade->store, upgrade->uid);
+
+        if (record && upgrade->state == UPGRADE_REPLACING)
+                stop(upgrade, record, "No other worker has served it for 60 seconds.");
+        else
+                rest(upgrade, UPGRADE_IDLE);
+        look_again(upgrade);
+        return 0;
+}
+
+static void on_store_event(void *userdata, const struct store_event *event)
+{
+        if (event->kind != STORE_NOTED)
+                look_again(userdata);
+}
+
+void worker_upgrade_set(struct worker_upgrade *upgrade, bool replace)
+{
+        upgrade->wanted = replace;
+        if (upgrade->state == UPGRADE_STOPPED)
+                start_again(upgrade);
+        look_again(upgrade);
+}
+
+int worker_upgrade_new(sd_event *event, struct device_store *store, struct host *host,
+        struct service_line *line, struct worker_upgrade **ret)
+{
+        _cleanup_(worker_upgrade_free_pointer) struct worker_upgrade *upgrade = calloc(1, sizeof(*upgrade));
+        int r;
+
+        if (!upgrade)
+                return -ENOMEM;
+        upgrade->host = host;
+        upgrade->line = line;
+        r = sd_event_add_defer(event, &upgrade->look, on_look, upgrade);
+        if (r >= 0)
+                r = sd_event_source_set_priority(upgrade->look, SD_EVENT_PRIORITY_IDLE);
+        if (r >= 0)
+                r = sd_event_add_time_relative(
+                        event, &upgrade->limit, CLOCK_MONOTONIC, 0, 0, on_limit, upgrade);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(upgrade->limit, SD_EVENT_OFF);
+        if (r >= 0)
+                r = device_store_subscribe(store, on_store_event, upgrade);
+        if (r < 0)
+                return r;
+        upgrade->store = store;
+        *ret = TAKE_PTR(upgrade);
+        return 0;
+}
+
+struct worker_upgrade *worker_upgrade_free(struct worker_upgrade *upgrade)
+{
+        if (!upgrade)
+                return NULL;
+        if (upgrade->store)
+                device_store_unsubscribe(upgrade->store, on_store_event, upgrade);
+        sd_event_source_disable_unref(upgrade->look);
+        sd_event_source_disable_unref(upgrade->limit);
+        free(upgrade);
+        return NULL;
+}
