@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* For a process without rights: its share of the time that is left, within these. */
-enum { SHARE_LEAST_USEC = 10 * 1000, SHARE_MOST_USEC = 500 * 1000 };
+/* For a process without rights: its share of the time that is left, from this to look->share_most_usec. */
+enum { SHARE_LEAST_USEC = 10 * 1000 };
 
 int late_add(struct look *look, struct late_list *list, const struct process *process)
 {
@@ -38,12 +38,12 @@ int late_add(struct look *look, struct late_list *list, const struct process *pr
 }
 
 /* Return until when one of `left` processes may be read. */
-static uint64_t end_of_share(uint64_t until, size_t left)
+static uint64_t end_of_share(const struct look *look, uint64_t until, size_t left)
 {
         uint64_t now = monotonic_now(), share = now < until ? (until - now) / left : 0;
 
-        if (share > SHARE_MOST_USEC)
-                share = SHARE_MOST_USEC;
+        if (share > look->share_most_usec)
+                share = look->share_most_usec;
         return now + (share > SHARE_LEAST_USEC ? share : SHARE_LEAST_USEC);
 }
 
@@ -110,7 +110,7 @@ static int read_all(struct look *look, int proc, const struct late_list *list, u
 
                 if (rights || monotonic_now() < until)
                         r = read_one(look, proc, &list->items[i],
-                                rights ? until : end_of_share(until, list->count - i), read, what);
+                                rights ? until : end_of_share(look, until, list->count - i), read, what);
                 else
                         r = 1;
                 left_out = left_out || r > 0;

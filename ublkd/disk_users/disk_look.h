@@ -60,6 +60,7 @@ struct look {
         uint64_t brief_from; /* in a pass over all processes, as monotonic_now(); look_first_share() */
         uint64_t mounts_until, openers_until, mappers_until; /* for processes that are read late, likewise */
         uint64_t reserve_usec;                               /* they get at least that much */
+        uint64_t share_most_usec;                            /* one without rights gets at most that much */
         struct aside *aside;                                 /* for calls that may hang; NULL: none so far */
         unsigned hanging;                                    /* calls that hang */
 };

@@ -347,7 +347,8 @@ int disk_users_find(const struct disk_users_roots *roots, struct disk_users *dis
                 .mounts_until = now + time / 4,
                 .openers_until = now + time / 2,
                 .mappers_until = now + time,
-                .reserve_usec = time / 8};
+                .reserve_usec = time / 8,
+                .share_most_usec = time / 14};
         int r;
 
         qsort(disks, count, sizeof(*disks), disk_users_compare);

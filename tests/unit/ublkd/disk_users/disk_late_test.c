@@ -14,6 +14,7 @@
 enum {
         STRANGER = 54321,
         TIME_USEC = 300 * 1000,
+        PLENTY_USEC = 200 * 1000 * 1000, /* enough on any machine; the share of a process is a part of it */
         LARGE_COUNT = 20000,
         DESCRIPTORS = 5000,
         CROWD = 8,
@@ -177,7 +178,7 @@ static void test_users_take_turns(void)
                 snprintf(pid, sizeof(pid), "%zu", 510 + i);
                 make_large(pid, uids[i]);
         }
-        fake_time = 20 * 1000 * 1000;
+        fake_time = PLENTY_USEC;
         CHECK_INT(fake_look(&users, 1, gap), 0);
         if (CHECK_INT(users.count, ARRAY_SIZE(uids))) {
                 CHECK_STR(users.items[0], "process 515 (large)");
@@ -202,7 +203,7 @@ static void test_many_mappings(void)
         char gap[192];
 
         make_large("500", STRANGER);
-        fake_time = 20 * 1000 * 1000;
+        fake_time = PLENTY_USEC;
         fake_check_users(9, "process 500 (large)", NULL);
         fake_time = 1;
         fake_check_users(9, NULL); /* there was none */
@@ -231,7 +232,7 @@ static void test_many_descriptors(void)
         CHECK_INT(fake_look(&users, 1, gap), -ETIME);
         CHECK(strstr(gap, "the descriptors of process 600 (many)"));
         disk_users_clear(&users);
-        fake_time = 20 * 1000 * 1000;
+        fake_time = PLENTY_USEC;
         fake_change_link("proc/600/fd/4999", "/dev/ublkb9");
         fake_check_users(9, "process 600 (many)", NULL);
         set_status("600", STRANGER, STRANGER, "", INCAPABLE);
@@ -299,7 +300,7 @@ static void test_many_mounts(void)
                 fprintf(mounts, "%d 35 0:40 / /tmp/%d rw - tmpfs none rw\n", 100 + i, i);
         fputs("99 35 259:9 / /late rw - xfs /dev/ublkb9 rw\n", mounts);
         fclose(mounts);
-        fake_time = 40 * 1000 * 1000;
+        fake_time = PLENTY_USEC;
         fake_check_users(9, "mounted at /late", NULL);
         fake_time = 1;
         CHECK_INT(fake_look(&users, 1, gap), 0);
