@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -170,14 +171,15 @@ static inline bool plain_is_inline(const struct plain_rules *rules, const struct
         return descriptor->nr_sectors <= rules->inline_sectors;
 }
 
-/* Move a linear disk's request to or from `address` now. Return bytes or -errno. */
+/* Move a linear disk's request to or from `address` now. Return bytes or -errno. By syscall(): pread() and pwrite()
+ * are cancellation points, and with threads in the process glibc pays for that in each call. */
 static inline int plain_transfer_inline(
         const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor, void *address)
 {
         size_t length = plain_length(descriptor);
         off_t offset = (off_t)(rules->file_offset + (descriptor->start_sector << SECTOR_SHIFT));
-        ssize_t n = plain_op(descriptor) == IO_READ ? pread(rules->descriptor, address, length, offset)
-                                                    : pwrite(rules->descriptor, address, length, offset);
+        long number = plain_op(descriptor) == IO_READ ? SYS_pread64 : SYS_pwrite64;
+        long n = syscall(number, rules->descriptor, address, length, offset);
 
         return n < 0 ? -errno : (int)n;
 }
