@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ublkd, the supervisor: reads its configuration, builds the manager, runs the loop. */
 #include "ublkd/base/log.h"
+#include "ublkd/base/ram.h"
 #include "ublkd/cgroups/group_wait.h"
 #include "ublkd/config/command_line.h"
 #include "ublkd/config/config_print.h"
@@ -18,13 +19,22 @@
 
 enum { EXIT_USAGE = 2 }; /* a wrong command line, or a configuration that ublkd must not start with */
 
+/* A disk has no recovery while this process waits for it. Return 0 or -errno. */
+static int keep_in_ram(void)
+{
+        (void)ram_wait_for_no_io(); /* without that privilege no disk can be made */
+        return ram_keep_all();
+}
+
 static int run_control_helper(void)
 {
+        (void)keep_in_ram(); /* the supervisor logs that it cannot */
         return ublk_ctl_helper_main(PROC_SPAWN_FIRST_FD);
 }
 
 static int run_path_watcher(void)
 {
+        (void)keep_in_ram();
         return path_watcher_main(PROC_SPAWN_FIRST_FD, NULL);
 }
 
@@ -56,16 +66,27 @@ static void log_problems(const struct problem_list *problems, int error)
                 log_error(NULL, "ublkd cannot start: %s", strerror(-error));
 }
 
+static void log_memory(int locked)
+{
+        if (locked < 0)
+                log_warning(NULL,
+                        "The memory of ublkd cannot be locked: %s; with swap on one of its disks the machine "
+                        "may hang, lift the limit on locked memory.",
+                        strerror(-locked));
+}
+
 static int run(const struct manager_options *manager_options)
 {
         _cleanup_problems_ struct problem_list problems = {};
         struct manager *manager = NULL;
+        int locked = keep_in_ram();
         int r = manager_new(manager_options, &manager, &problems);
 
         if (r < 0) {
                 log_problems(&problems, r);
                 return r;
         }
+        log_memory(locked);
         reader_group_log(&manager_options->readers);
         r = manager_run(manager);
         if (r < 0)

@@ -12,6 +12,7 @@
 #include "targets/worker/worker.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
+#include "ublkd/base/ram.h"
 #include "ublkd/base/version.h"
 #include "ublkd/proto/device_region.h"
 #include "ublkd/proto/region_faults.h"
@@ -322,6 +323,7 @@ static enum exit_status become_ready(struct worker *worker)
 {
         if (!ublk_queue_needs_node(&worker->disk.device, &worker->route))
                 worker->node = close_fd(worker->node);
+        (void)ram_keep_mapped(); /* all that a request needs is mapped, and later none can be locked */
         walls_close(&worker->walls);
         if (!walls_hold(&worker->walls))
                 return fail_unconfined(worker);
@@ -537,6 +539,7 @@ static enum exit_status run(struct worker *worker)
                 return EXIT_USAGE;
         }
         walls_begin(&worker->walls);
+        (void)ram_keep_mapped(); /* of a spare: its disk may have swap on it. ublkd logs why it fails. */
         if (!worker->name && !walls_hold(&worker->walls))
                 return EXIT_FAILED; /* the next worker tries again, and reports it */
         report_all(worker);

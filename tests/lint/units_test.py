@@ -61,7 +61,7 @@ def test_a_reload_sends_the_signal_that_ublkd_reloads_on():
     assert _setting("ublkd.service.in", "ExecReload") == "ExecReload=/bin/kill -HUP $MAINPID"
 
 
-@pytest.mark.parametrize("setting", ["TasksMax=infinity", "LimitMEMLOCK=infinity", "KillMode=process"])
+@pytest.mark.parametrize("setting", ["TasksMax=infinity", "LimitMEMLOCK=infinity", "MemorySwapMax=0", "KillMode=process"])
 def test_a_dead_worker_can_be_replaced(setting):
     assert _setting("ublkd.service.in", setting.partition("=")[0]) == setting
 
@@ -74,10 +74,12 @@ def test_a_dead_worker_can_be_replaced(setting):
         ("ublkd-workers.service", "KillMode=process"),
         ("ublkd-workers.service", "OOMPolicy=continue"),
         ("ublkd-workers.service", "TasksMax=infinity"),
+        ("ublkd-workers.service", "MemorySwapMax=0"),
     ],
 )
 def test_systemd_ends_no_worker(unit, setting):
-    """Neither at shutdown, nor when the unit of their control groups stops, nor when one of them runs out of memory."""
+    """Neither at shutdown, nor when the unit of their control groups stops, nor when one of them runs out of memory; and
+    none waits for a page that was swapped out to its own disk."""
     assert _setting(unit, setting.partition("=")[0]) == setting
 
 

@@ -54,6 +54,9 @@ static inline void __asan_unpoison_memory_region(const volatile void *address, s
 #define MADV_GUARD_INSTALL 102
 #endif
 
+/* Of so few stacks each can be a mapping of its own: 64 queues have a quarter of what a process may have. */
+enum { MAPPINGS_MAX = 128 };
+
 /* All stacks end at the same place within a page. Beginning each a little lower than the one before spreads
  * their busiest lines over the sets of the first-level cache. */
 enum { COLOUR_STEP = 128, COLOURS = 16 };
@@ -66,17 +69,12 @@ static size_t page_size(void)
 /* A machine that does not overcommit may refuse to promise all stacks at once: then they are asked for one by
  * one.
  */
-static char *map_guarded(size_t size)
+static char *map_writable(size_t size)
 {
         char *area = mmap(NULL, size, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 
-        if (area == MAP_FAILED)
-                return NULL;
-        if (madvise(area, page_size(), MADV_GUARD_INSTALL) == 0)
-                return area;
-        (void)munmap(area, size);
-        return NULL;
+        return area == MAP_FAILED ? NULL : area;
 }
 
 static char *map_inaccessible(size_t size)
@@ -87,10 +85,20 @@ static char *map_inaccessible(size_t size)
         return area == MAP_FAILED ? NULL : area;
 }
 
+/* Markers cost no mapping each, but memory that is locked takes none (ublkd/base/ram.h). So many stacks get theirs here,
+ * before that, if the kernel has markers. */
+static bool install_markers(char *area, size_t stride, unsigned count)
+{
+        for (unsigned i = 0; i < count; i++)
+                if (madvise(area + i * stride, page_size(), MADV_GUARD_INSTALL) < 0)
+                        return false;
+        return true;
+}
+
 int co_pool_init(struct co_pool *pool, size_t stack_size, unsigned count)
 {
         size_t page = page_size(), size;
-        bool guarded = true;
+        bool writable = true;
         char *area;
 
         if (stack_size < 4 * page || stack_size % page != 0 || stack_size > SIZE_MAX / 2 / CO_COUNT_MAX)
@@ -98,9 +106,9 @@ int co_pool_init(struct co_pool *pool, size_t stack_size, unsigned count)
         if (count == 0 || count > CO_COUNT_MAX)
                 return -EINVAL;
         size = (stack_size + page) * count;
-        area = map_guarded(size);
+        area = map_writable(size);
         if (!area) {
-                guarded = false;
+                writable = false;
                 area = map_inaccessible(size);
         }
         if (!area)
@@ -112,7 +120,9 @@ int co_pool_init(struct co_pool *pool, size_t stack_size, unsigned count)
                 .area = area,
                 .area_size = size,
                 .stride = stack_size + page,
-                .guarded = guarded,
+                .writable = writable,
+                .guarded =
+                        writable && count > MAPPINGS_MAX && install_markers(area, stack_size + page, count),
                 .count = count,
         };
         return 0;
@@ -165,9 +175,12 @@ static void body(void *argument)
 static int stack_protect(const struct co_pool *pool, char *bottom, size_t size)
 {
         size_t page = page_size();
-        int r = pool->guarded ? madvise(bottom - page, page, MADV_GUARD_INSTALL)
-                              : mprotect(bottom, size, PROT_READ | PROT_WRITE);
+        int r;
 
+        if (pool->guarded)
+                return 0;
+        r = pool->writable ? mprotect(bottom - page, page, PROT_NONE)
+                           : mprotect(bottom, size, PROT_READ | PROT_WRITE);
         return r < 0 ? -ENOMEM : 0;
 }
 

@@ -30,7 +30,8 @@ struct co {
 struct co_pool {
         char *area; /* all stacks, each with its guard page */
         size_t area_size, stride;
-        bool guarded;    /* writable but for guard markers; else inaccessible but for the opened stacks */
+        bool writable; /* but for guard pages; else inaccessible but for the opened stacks */
+        bool guarded; /* there are markers in front of all stacks; else a page is guarded as its stack is opened */
         unsigned count;  /* stacks there are */
         unsigned opened; /* stacks that were used at least once: the first ones */
         unsigned busy;   /* coroutines that have begun and not ended */

@@ -159,7 +159,7 @@ static int drop(struct io_data *data, uint16_t index, uint32_t from, uint32_t to
 
         if (data->races)
                 return idle_pages_drop(address, to - from, &watch);
-        return madvise(address, to - from, MADV_DONTNEED) < 0 ? -errno : 0;
+        return madvise(address, to - from, MADV_DONTNEED_LOCKED) < 0 ? -errno : 0;
 }
 
 static int trim(struct io_data *data, uint16_t index, uint32_t page)
@@ -171,7 +171,7 @@ static int trim(struct io_data *data, uint16_t index, uint32_t page)
         if (r == -ENOTRECOVERABLE)
                 return r;
         if (r != 0)
-                return 0; /* has a request; locked memory, or none to spare for the split: another tick */
+                return 0; /* has a request, or there is no memory to spare for the split: another tick */
         tag->resident = keep;
         if (!tag->busy)
                 tag->recent = 0;

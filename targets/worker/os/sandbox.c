@@ -202,8 +202,3 @@ int sandbox_open_unprivileged(const char *path, int flags)
                 r = -errno;
         return r < 0 ? r : TAKE_FD(fd);
 }
-
-void sandbox_mark_io_thread(void)
-{
-        (void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
-}

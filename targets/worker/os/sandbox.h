@@ -46,7 +46,3 @@ int sandbox_hide_memory(void);
  * may depend on its opener (/proc/self/pagemap: where in the machine's memory a page lies). The calling
  * thread keeps its capabilities. Return the descriptor or -errno. */
 int sandbox_open_unprivileged(const char *path, int flags);
-
-/* Keep memory allocations of this thread from waiting for I/O, which may be its own. Needs CAP_SYS_RESOURCE;
- * without it the process was started by hand, and must not be under memory pressure. */
-void sandbox_mark_io_thread(void);

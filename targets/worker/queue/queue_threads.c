@@ -6,6 +6,7 @@
 #include "targets/worker/queue/room.h"
 #include "targets/worker/os/sandbox.h"
 #include "targets/worker/queue/ublk_queue.h"
+#include "ublkd/base/ram.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -116,7 +117,7 @@ static void *thread_main(void *argument)
 
         name_thread(self->index);
         queue_place_take(all->queue_cpus, self->index);
-        sandbox_mark_io_thread();
+        (void)ram_wait_for_no_io(); /* without the privilege, the worker was started by hand */
         self->error = serve(self);
         if (self->error < 0) {
                 failed(self);

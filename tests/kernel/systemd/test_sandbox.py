@@ -10,6 +10,7 @@ import tempfile
 
 import pytest
 
+from harness import groups
 from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.shell import output, run
@@ -47,6 +48,19 @@ def test_the_service_has_the_capabilities_that_its_page_lists_and_no_way_to_othe
     assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
     shares = (_main_task() / "ns" / "mnt").readlink() == pathlib.Path("/proc/1/ns/mnt").readlink()
     assert shares, "no mount namespace of its own, which would hold what is mounted from the disks"
+
+
+def test_no_page_of_the_manager_or_of_a_worker_is_swapped_out(service):
+    """Both have locked all that they have, and their control groups may not swap what the lock leaves out."""
+    service.create(null_spec("data"))
+    worker = service.get("data")["status"]["worker"]["pid"]
+    places = {_main_task(): groups.group_of(_main_task().name), pathlib.Path("/proc", str(worker)): groups.own_group(worker).parent}
+    for task, group in places.items():
+        status = _status(task)
+        locked, mapped = (int(status[key].split()[0]) for key in ("VmLck", "VmSize"))
+        assert locked > mapped * 0.9, status
+        assert groups.read(group, "memory.swap.max") == "0"
+    service.delete("data")
 
 
 def test_a_worker_has_no_capability_left_and_its_queues_wait_for_no_io_of_their_own(service):

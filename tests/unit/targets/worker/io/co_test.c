@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -195,7 +196,8 @@ static void overflow_co(void *argument)
         *(unsigned *)argument = overflow(0);
 }
 
-static void test_guard(void)
+/* Below a stack that was opened when the memory was locked already, as that of a worker is; and below one of many. */
+static void test_guard(unsigned stacks, bool locked)
 {
         struct rlimit no_core = {};
         unsigned result;
@@ -205,8 +207,10 @@ static void test_guard(void)
         if (child == 0) {
                 (void)setrlimit(RLIMIT_CORE, &no_core);
                 (void)freopen("/dev/null", "w", stderr); /* what a sanitizer has to say of it */
-                if (co_pool_init(&pool, CO_STACK_SIZE, 2) == 0)
-                        (void)co_start(&pool, overflow_co, &result);
+                CHECK_INT(co_pool_init(&pool, CO_STACK_SIZE, stacks), 0);
+                if (locked) /* a user may lock little */
+                        (void)mlockall(MCL_CURRENT | MCL_ONFAULT);
+                (void)co_start(&pool, overflow_co, &result);
                 _exit(0);
         }
         CHECK(waitpid(child, &status, 0) == child);
@@ -255,6 +259,9 @@ int main(void)
         test_many();
         test_reuse();
         test_nesting();
-        test_guard();
+        test_guard(2, false);
+        test_guard(2, true);
+        test_guard(MANY, false);
+        test_guard(MANY, true);
         return check_report();
 }
