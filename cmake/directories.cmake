@@ -6,6 +6,7 @@ include(GNUInstallDirs)
 set(UBLKD_PROGRAM_PATH ${CMAKE_INSTALL_FULL_SBINDIR}/ublkd)
 set(UBLKD_WORKER_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-worker)
 set(UBLKD_FOLLOW_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-follow)
+set(UBLKD_UNSTACK_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-unstack)
 set(UBLKD_CTL_PATH ${CMAKE_INSTALL_FULL_BINDIR}/ublkctl)
 
 # ublkd_service_directory(NAME MODULE VARIABLE SUFFIX OTHERWISE DOC): set NAME, unless the builder has set it. The value

@@ -44,6 +44,7 @@ INSTALLED = {
     "opt/man/man8/ublkd.service.8",
     "opt/test-of-ublkd/bin/ublkd",
     "opt/test-of-ublkd/lib/ublkd/ublkd-follow",
+    "opt/test-of-ublkd/lib/ublkd/ublkd-unstack",
     "opt/test-of-ublkd/lib/ublkd/ublkd-worker",
     "opt/test-of-ublkd/rules/60-ublkd.rules",
     "opt/test-of-ublkd/share/bash-completion/completions/ublkctl",

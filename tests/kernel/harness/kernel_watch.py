@@ -22,6 +22,11 @@ FORGIVEN = (
         r"WARNING: .*\bublk_ch_uring_cmd\b",
         "a worker that dies while it fetches during a recovery: 6.12 recovers from it, but warns",
     ),
+    (
+        "7.2",
+        r"WARNING: mm/page_alloc.c:\d+ at __alloc_pages_slowpath\S* .*: kswapd\d+/",
+        "the root of the guest is virtiofs: to drop an inode, it asks for memory that must not fail, also in kswapd",
+    ),
 )
 
 # (series of the kernel or None: each; regular expression, reason). A kernel that went down like this was not brought
