@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { LINE_MAX_BYTES = 2048, RECORD_MAX_BYTES = 8 * 1024 };
+enum { LINE_MAX_BYTES = 2048, RECORD_MAX_BYTES = 8 * 1024, UNIT_SIZE = 128 };
 
 static int log_max_level = LOG_INFO;
 static int log_journal = -1; /* a connected socket */
@@ -122,6 +122,16 @@ static void add_number(struct record *record, const char *name, int value)
         add_field(record, name, text);
 }
 
+/* With the second field, systemctl status and journalctl -u show the line of ublkd with the unit of the disk. */
+static void add_device(struct record *record, const char *name)
+{
+        char unit[UNIT_SIZE];
+
+        add_field(record, "DEVICE", name);
+        if (snprintf(unit, sizeof(unit), "ublk-disk@%s.service", name) < (int)sizeof(unit))
+                add_field(record, "OBJECT_SYSTEMD_UNIT", unit);
+}
+
 static bool write_journal(int level, const struct log_fields *fields, const char *line)
 {
         struct record record = {};
@@ -131,7 +141,7 @@ static bool write_journal(int level, const struct log_fields *fields, const char
         add_number(&record, "PRIORITY", level);
         add_field(&record, "SYSLOG_IDENTIFIER", program_invocation_short_name);
         if (fields->device)
-                add_field(&record, "DEVICE", fields->device);
+                add_device(&record, fields->device);
         if (fields->worker > 0)
                 add_number(&record, "WORKER", (int)fields->worker);
         if (fields->reason)

@@ -2,10 +2,11 @@
 """The tests under systemd: tests/kernel/run boots a guest of their own, with systemd as PID 1."""
 
 import pathlib
+import shutil
 
 import pytest
 
-from harness import units
+from harness import programs, units
 from harness.api import Api
 from harness.shell import run
 from harness.wait import wait_until
@@ -17,6 +18,20 @@ def guest():
     command_line = pathlib.Path("/proc/cmdline").read_text(encoding="ascii")
     assert "rootfstype=virtiofs" in command_line, "run these with tests/kernel/run: it makes a VM for them"
     run("modprobe", "ublk_drv")
+
+
+_RULE = pathlib.Path("/run/udev/rules.d/60-ublkd.rules")
+
+
+@pytest.fixture
+def rule():
+    """udev as an installation has it: it starts the units."""
+    _RULE.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(programs.source("units/60-ublkd.rules"), _RULE)
+    run("udevadm", "control", "--reload")
+    yield
+    _RULE.unlink()
+    run("udevadm", "control", "--reload")
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """ublk-disk@NAME.service: a unit for each disk, which has the state of the disk."""
 
+import json
 import os
 import pathlib
-import shutil
 import signal
 
 import pytest
@@ -14,19 +14,12 @@ from harness.disk import Disk, block
 from harness.shell import output, run
 from harness.wait import wait_until
 
-_RULE = pathlib.Path("/run/udev/rules.d/60-ublkd.rules")
 _FSTAB = pathlib.Path("/run/systemd/system")
 
 
 @pytest.fixture(autouse=True)
-def rule():
-    """udev as an installation has it: it starts the units."""
-    _RULE.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(programs.source("units/60-ublkd.rules"), _RULE)
-    run("udevadm", "control", "--reload")
-    yield
-    _RULE.unlink()
-    run("udevadm", "control", "--reload")
+def _rule(rule):
+    """All of these tests."""
 
 
 def _unit(name):
@@ -41,6 +34,14 @@ def _wait_state(name, *states):
 def _wait_log(name, words):
     """The journal may lag behind."""
     wait_until(lambda: words in output("journalctl", "--no-pager", "-o", "cat", "-u", _unit(name)), f"{words} in the log")
+
+
+def _of_the_manager(name):
+    """The workers of which the manager has logged something, as the journal has it for the unit of the disk."""
+    lines = output("journalctl", "--no-pager", "-o", "json", "-u", _unit(name)).splitlines()
+    entries = [entry for entry in map(json.loads, lines) if entry.get("_SYSTEMD_UNIT") == "ublkd.service"]
+    assert {entry["DEVICE"] for entry in entries} <= {name}
+    return {entry.get("WORKER") for entry in entries}
 
 
 def _reason(api, name):
@@ -76,6 +77,7 @@ def test_a_unit_follows_its_disk(service, file_of):
     os.kill(worker, signal.SIGKILL)  # a recovery does not fail the unit
     api.wait_other_worker("data", worker)
     assert units.state(_unit("data")) == "active"
+    wait_until(lambda: str(worker) in _of_the_manager("data"), "what the manager logs of the worker that died")
     disk.write(0, block("a"))
     assert units.state(_unit("data")) == "active"
     api.delete("data")

@@ -125,9 +125,9 @@ int main(void)
                 &(const struct log_fields){
                         .device = "data", .worker = 42, .reason = "WorkerDied", .error = -5},
                 "It happened; %d more.", 2);
-        CHECK_READ(journal,
-                "PRIORITY=4\nSYSLOG_IDENTIFIER=log_test\nDEVICE=data\nWORKER=42\nREASON=WorkerDied\n"
-                "ERRNO=5\nMESSAGE=data: It happened; 2 more.\n");
+        CHECK_READ(journal, "PRIORITY=4\nSYSLOG_IDENTIFIER=log_test\nDEVICE=data\n"
+                            "OBJECT_SYSTEMD_UNIT=ublk-disk@data.service\nWORKER=42\nREASON=WorkerDied\n"
+                            "ERRNO=5\nMESSAGE=data: It happened; 2 more.\n");
         log_record(LOG_INFO, &(const struct log_fields){.reason = "A\nB=C"}, "Two\nlines");
         CHECK_READ(journal, "PRIORITY=6\nSYSLOG_IDENTIFIER=log_test\nREASON\n\x05\0\0\0\0\0\0\0A\nB=C\n"
                             "MESSAGE=Two?lines\n");
