@@ -4,13 +4,15 @@
 /dev/vda has the database of ublkd, /dev/vdb the backing files. Each is a file system of its own."""
 
 import pathlib
+import re
 
-from harness import programs, units
+from harness import programs, stacks, units
 
 IMAGES = pathlib.Path("/srv/images")
 REQUIRED = pathlib.Path("/srv/required")  # its line in fstab requires the unit of the disk
 PLAIN = pathlib.Path("/srv/plain")  # its line has no options
 MISSING = pathlib.Path("/srv/missing")  # on a disk whose backing file is gone
+STACKS = {stack.name: pathlib.Path("/srv", stack.name) for stack in stacks.ALL}  # LUKS, LVM, MD, btrfs
 
 _BASE = """\
 /dev/vda /var/lib/ublkd ext4 defaults 0 0
@@ -21,6 +23,10 @@ _DISKS = """\
 /dev/ublk/by-name/plain /srv/plain ext4 defaults 0 2
 /dev/ublk/by-name/missing /srv/missing ext4 {nofail}x-systemd.requires=ublk-disk@missing.service,x-systemd.device-timeout=10s 0 2
 """
+# What the unit of a disk, and what it runs, say of a disk that stays in use.
+_IN_VAIN = r"systemd\[1\]: ublk-disk@.*(timed out|Failed with result)|ublk\S+\[\d+\]: .*in use"
+# In a slow guest, disks and what lies on them take longer than systemd waits; but for the disk that is missing.
+_SLOW = "[Manager]\nDefaultDeviceTimeoutSec=240s\n"
 # The tests run where an administrator would get a shell. The kernel's command line names the directory of the guest.
 _EMERGENCY = """\
 [Service]
@@ -43,9 +49,40 @@ ExecStartPre={programs.ublkctl()} start --timeout=5s %i
 """
 
 
+# systemd finds each of them once its disks are there. Their disks are stopped after it: they wait for it.
+_STACK = "LABEL={name} /srv/{name} {kind} defaults 0 {check}\n"
+
+
+def shutdown_faults(log):
+    """What is wrong with the shutdown at the end of a kernel's log: the file systems of the disks go first, then those
+    below them, then that of the database, all by units of systemd and before its last resort; and no unit of a disk has
+    waited in vain, however slow the guest is."""
+    seen = [(float(time), text) for time, text in re.findall(r"^\[ *(\d+\.\d+)\] (.*)$", log, re.MULTILINE)]
+
+    def times(pattern):
+        return [time for time, text in seen if re.search(pattern, text)]
+
+    upper, images, state = (times(rf"EXT4-fs \(({name})\): unmounting") for name in (r"ublkb\d+|dm-\d+|md\d+", "vdb", "vda"))
+    end = times(r"systemd\[1\]: Shutting down")
+    if not (upper and images and state and end):
+        return [f"not all of it is in the log: {upper}, {images}, {state}, {end}"]
+    faults = []
+    if not upper[-1] < images[-1] < state[-1] < end[-1]:
+        faults.append(f"wrong order: {upper}, {images}, {state}, {end}")
+    faults += [text for time, text in seen if time > upper[0] and re.match(_IN_VAIN, text)]
+    # What the guest shares with its host may stay.
+    faults += [text for _, text in seen if re.search(r"Failed unmounting .*(/srv/|/var/lib/ublkd)", text)]
+    return faults
+
+
 def _put(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+def _disks(nofail):
+    lines = [_STACK.format(name=stack.name, kind=stack.kind, check=2 if stack.kind == "ext4" else 0) for stack in stacks.ALL]
+    return _DISKS.format(nofail="nofail," if nofail else "") + "".join(lines)
 
 
 def write_etc(etc, with_disks, nofail=True):
@@ -55,13 +92,18 @@ def write_etc(etc, with_disks, nofail=True):
     system.mkdir(parents=True)
     units.write(system)
     _put(etc / "udev/rules.d/60-ublkd.rules", programs.source("units/60-ublkd.rules").read_text(encoding="utf-8"))
-    _put(etc / "fstab", _BASE + (_DISKS.format(nofail="nofail," if nofail else "") if with_disks else ""))
+    _put(etc / "fstab", _BASE + (_disks(nofail) if with_disks else ""))
+    stacks.write_key(etc / "ublkd-tests.key")
+    if with_disks:
+        _put(etc / "crypttab", "".join(stack.crypttab for stack in stacks.ALL))
     _put(system / "emergency.service.d/tests.conf", _EMERGENCY)
     _put(system / "ublk-disk@.service.d/images.conf", _IMAGES_FIRST)
     _put(system / "ublk-disk@missing.service.d/impatient.conf", _IMPATIENT)
+    _put(etc / "systemd/system.conf.d/slow.conf", _SLOW)
     wants = system / "vm.target.wants"
     wants.mkdir()
     (wants / "ublkd.service").symlink_to("../ublkd.service")
     generators = etc / "systemd" / "system-generators"
     generators.mkdir()
-    (generators / "systemd-fstab-generator").symlink_to("/usr/lib/systemd/system-generators/systemd-fstab-generator")
+    for name in ("systemd-fstab-generator", "systemd-cryptsetup-generator"):
+        (generators / name).symlink_to(f"/usr/lib/systemd/system-generators/{name}")

@@ -2,6 +2,7 @@
 """A boot with the disk that cannot start, in fstab without nofail: it ends in emergency mode, where these tests run."""
 
 import os
+import pathlib
 
 import machine
 from harness import units
@@ -15,6 +16,12 @@ _UNIT = "ublk-disk@missing.service"
 def test_the_boot_has_ended_in_emergency_mode():
     assert units.state("local-fs.target") == "inactive" and units.state("vm-command.service") == "inactive"
     assert not os.path.ismount(machine.MISSING)
+
+
+def test_the_shutdown_before_went_in_order():
+    """What systemd has opened and mounted itself: the volume of crypttab, and all of fstab."""
+    log = pathlib.Path(os.environ["UBLKD_SECOND_LOG"]).read_text(encoding="utf-8")
+    assert not machine.shutdown_faults(log)
 
 
 def test_the_reason_is_on_the_console():
