@@ -50,7 +50,7 @@ void manager_report_stop(const struct device_store *store, int result)
         if (result >= 0)
                 log_info(NULL,
                         "Stopping; %zu disks stay in service, without recovery until ublkd starts again; to "
-                        "remove "
-                        "one, start ublkd and use 'ublkctl detach'",
+                        "take them down use 'systemctl start ublkd' and 'systemctl stop ublkd.target', or "
+                        "'ublkctl stop' for one of them",
                         disks);
 }

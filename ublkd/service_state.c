@@ -19,5 +19,12 @@ void service_state_reloading(void)
 
 void service_state_stopping(size_t disks)
 {
-        (void)sd_notifyf(0, "STOPPING=1\nSTATUS=Stopped; disks that stay in service: %zu", disks);
+        if (disks == 0)
+                (void)sd_notify(0, "STOPPING=1\nSTATUS=Stopped; no disk is in service");
+        else
+                (void)sd_notifyf(0,
+                        "STOPPING=1\nSTATUS=Stopped; disks that stay in service: %zu; 'systemctl start "
+                        "ublkd' and "
+                        "'systemctl stop ublkd.target' take them down",
+                        disks);
 }
