@@ -1,14 +1,29 @@
 # SPDX-License-Identifier: MIT
 """From the version before this one to this one and back, in their real builds, with 16 disks under load."""
 
-from contextlib import ExitStack
+import json
+import pathlib
+import shutil
+from contextlib import ExitStack, contextmanager
 
 import machine
+import pytest
 from harness.api import loop_spec
 from harness.disk import Disk
+from harness.shell import run
+from harness.wait import wait_until
 from load import all_under_load, mounted_under_load, wait_all_progress
 
 _DISKS = 16
+
+
+@pytest.fixture(name="configuration")
+def fixture_configuration():
+    """A drop-in of the administrator, which does not exist yet."""
+    directory = pathlib.Path("/etc/ublkd/ublkd.conf.d")
+    directory.mkdir(parents=True)
+    yield directory / "50-test.conf"
+    shutil.rmtree(directory.parent, ignore_errors=True)
 
 
 def _create_disks(api, directory):
@@ -45,35 +60,78 @@ def _assert_not_less(after, before):
     assert [name for name in before if not 0 < before[name] <= after[name]] == [], f"{after} after {before}"
 
 
-def _install_under_load(api, package, disks):
-    """The manager is replaced and adopts every worker; then each worker is replaced, one by one."""
-    version, manager = machine.version_of(package), machine.manager()
-    records, workers, writes = _records(api), _workers(api), _writes(api)
-    assert len(workers) == _DISKS and {old for _, old in workers.values()} != {version}
+def _need_restart(api):
+    """The devices whose workers are of another version; a ublkd from before this field shows none."""
+    return sorted(name for name in api.names() if api.get(name)["status"].get("needsRestart"))
+
+
+def _install(api, package, disks):
+    """The manager is replaced, serves the same devices, and keeps their workers; return these."""
+    version, manager, records, workers = machine.version_of(package), machine.manager(), _records(api), _workers(api)
+    assert {old for _, old in workers.values()} != {version}
     machine.dpkg("--install", package)
     machine.api()
     assert machine.manager() not in (0, manager) and machine.is_serving()
     assert api.ask("GET", "/host", 200)["version"] == version
-    assert _workers(api) == workers and _records(api) == records
+    assert _records(api) == records and _workers(api) == workers
     wait_all_progress(disks)
-    for name in workers:
-        machine.ctl("restart", name)
-    replaced = _workers(api)
-    assert {new for _, new in replaced.values()} == {version}
-    assert not {pid for pid, _ in replaced.values()} & {pid for pid, _ in workers.values()}
-    assert _records(api) == records
-    _assert_not_less(_writes(api), writes)
-    wait_all_progress(disks)
+    return workers
 
 
-def test_an_upgrade_and_a_downgrade_under_load(directory, kernel_log):
-    """No request fails, and each version adopts what the other one has created and serves."""
+def _assert_replaced(api, package, before):
+    """Each worker is another process than before, of the version of the package."""
+    workers = _workers(api)
+    assert len(workers) == _DISKS and {version for _, version in workers.values()} == {machine.version_of(package)}
+    assert not {pid for pid, _ in workers.values()} & {pid for pid, _ in before.values()}
+    assert {api.phase(name) for name in api.names()} == {"Live"} and _need_restart(api) == []
+
+
+@contextmanager
+def _older_under_load(directory, kernel_log):
+    """The version before this one with its disks under load: its API, and the disks."""
     machine.dpkg("--install", machine.OLDER)
     api = machine.api()
     disks = _create_disks(api, directory)
     with ExitStack() as load:
         mounted = load.enter_context(mounted_under_load(directory, kernel_log))
         load.enter_context(all_under_load(directory, disks))
-        for package in (machine.THIS, machine.OLDER):
-            _install_under_load(api, package, [*disks, mounted])
+        yield api, [*disks, mounted]
     assert {api.phase(name) for name in api.names()} == {"Live"}
+
+
+def _changes(api):
+    """[name] in the order in which ublkd began to replace workers. Fails if two were being replaced at a time."""
+    events = [json.loads(line) for line in machine.ctl("events", "-o", "json").splitlines()]
+    begun, open_ = [], None
+    for event in sorted(events, key=lambda event: event["revision"]):
+        if event["reason"] == "WorkerUpgrade":
+            assert open_ is None, f"{event['device']['name']} while {open_} was being replaced"
+            open_ = event["device"]["name"]
+            begun.append(open_)
+        elif event["reason"] == "Live" and event["device"]["name"] == open_:
+            open_ = None
+    return begun
+
+
+def test_an_upgrade_and_a_downgrade_under_load(directory, kernel_log, configuration):
+    """No request fails, and each version adopts what the other one has created and serves. Workers are kept; then ublkd
+    replaces one after the other when it is reloaded, and after the downgrade the administrator does."""
+    with _older_under_load(directory, kernel_log) as (api, disks):
+        writes = _writes(api)
+        workers = _install(api, machine.THIS, disks)
+        assert _need_restart(api) == sorted(workers)
+        assert [line.split()[-1] for line in machine.ctl("list").splitlines()[1:]] == ["NeedsRestart"] * _DISKS
+        configuration.write_text("[Manager]\nUpgradeWorkers=replace\n", encoding="utf-8")
+        run("systemctl", "reload", "ublkd.service")
+        wait_until(lambda: not _need_restart(api), lambda: f"workers replaced, all but {_need_restart(api)}", timeout=600)
+        _assert_replaced(api, machine.THIS, workers)
+        assert _changes(api) == sorted(workers)
+        assert api.ask("GET", "/host", 200)["problems"] == []
+        wait_all_progress(disks)
+
+        workers = _install(api, machine.OLDER, disks)
+        for name in workers:
+            machine.ctl("restart", name)
+        _assert_replaced(api, machine.OLDER, workers)
+        _assert_not_less(_writes(api), writes)
+        wait_all_progress(disks)
