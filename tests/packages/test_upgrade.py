@@ -113,7 +113,7 @@ def _changes(api):
     return begun
 
 
-def test_an_upgrade_and_a_downgrade_under_load(directory, kernel_log, configuration):
+def test_an_upgrade_and_a_downgrade_under_load(directory, kernel_log, bare, configuration):
     """No request fails, and each version adopts what the other one has created and serves. Workers are kept; then ublkd
     replaces one after the other when it is reloaded, and after the downgrade the administrator does."""
     with _older_under_load(directory, kernel_log) as (api, disks):
