@@ -56,7 +56,7 @@ static int is_populated(int pagemap, const void *address)
 static void drop(void *moved, size_t length)
 {
         if (munmap(moved, length) < 0)
-                (void)madvise(moved, length, MADV_DONTNEED);
+                (void)madvise(moved, length, MADV_DONTNEED_LOCKED);
 }
 
 int idle_pages_drop(void *address, size_t length, const struct idle_pages_watch *watch)
