@@ -117,6 +117,7 @@ def test_an_upgrade_and_a_downgrade_under_load(directory, kernel_log, bare, conf
     """No request fails, and each version adopts what the other one has created and serves. Workers are kept; then ublkd
     replaces one after the other when it is reloaded, and after the downgrade the administrator does."""
     with _older_under_load(directory, kernel_log) as (api, disks):
+        wait_all_progress(disks)
         writes = _writes(api)
         workers = _install(api, machine.THIS, disks)
         assert _need_restart(api) == sorted(workers)
