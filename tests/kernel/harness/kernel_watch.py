@@ -39,6 +39,12 @@ KNOWN_CRASHES = (
         " already, and io_uring touches it after it was freed (CVE-2025-37906, fixed in 6.15; in 6.12 it is not)",
     ),
     (
+        "6.12",
+        r"Workqueue: events ublk_quiesce_work_fn\b.*\n(?:.*\n){0,2}?.*RIP: \S*:io_uring_cmd_done\+",
+        "the driver's work that quiesces a disk cancels commands (ublk_cancel_dev()) after it has released the lock of the"
+        " disk: it may meet a recovery that has begun meanwhile and has reset them",
+    ),
+    (
         None,
         r"\bOops: int3:(?:.*\n){1,8}?.*Code: (?:[0-9a-f]{2} )*(?!cc)[0-9a-f]{2} <",
         "the emulator executed a breakpoint that the kernel had put into its own code for a moment (to switch a static"

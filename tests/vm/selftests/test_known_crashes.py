@@ -21,6 +21,14 @@ _FREED = """\
 [    9.1] RIP: 0010:io_fallback_tw+0x10/0x20
 [    9.2] Kernel panic - not syncing: Fatal exception
 """
+_CANCELLED = """\
+[   40.6] BUG: kernel NULL pointer dereference, address: 000000000000001c
+[   40.6] CPU: 0 UID: 0 PID: 275 Comm: kworker/0:2 Not tainted 6.12.95+deb12-cloud-amd64 #1  Debian 6.12.95-1~bpo12+1
+[   40.6] Hardware name: QEMU Standard PC (Q35 + ICH9, 2009), BIOS 1.16.3-debian-1.16.3-2~bpo12+1 04/01/2014
+[   40.6] Workqueue: events ublk_quiesce_work_fn [ublk_drv]
+[   40.6] RIP: 0010:io_uring_cmd_done+0x23/0x210
+[   40.6] Kernel panic - not syncing: Fatal exception
+"""
 
 
 @pytest.mark.parametrize("series", ["6.12", "7.2"])
@@ -35,3 +43,8 @@ def test_a_panic_by_a_breakpoint_that_is_there_is_a_fault():
 def test_a_panic_of_one_kernel_is_not_forgiven_in_another():
     assert known_crash("6.12", _FREED)
     assert known_crash("7.2", _FREED) is None
+
+
+def test_a_panic_of_the_work_that_quiesces_is_known():
+    assert known_crash("6.12", _CANCELLED)
+    assert known_crash("6.12", _CANCELLED.replace("ublk_quiesce_work_fn", "another_work")) is None
