@@ -34,26 +34,24 @@ def _unstack(tmp_path):
     return run
 
 
-def _device():
-    """A block device of this machine, in the place of a volume; nothing is done to it."""
-    for path in map("/dev/{}".format, sorted(os.listdir("/sys/class/block"))):
-        if pathlib.Path(path).is_block_device():
-            return path
-    pytest.skip("no block device")
-    return None
+@pytest.fixture(name="volume")
+def _volume(tmp_path):
+    """What stands for the node of a volume: nothing is done to it."""
+    path = tmp_path / "volume"
+    path.touch()
+    return path
 
 
-def test_it_does_nothing_when_the_machine_goes_on(unstack):
-    assert not unstack("running", [DISK, f"lvm {_device()} "])
+def test_it_does_nothing_when_the_machine_goes_on(unstack, volume):
+    assert not unstack("running", [DISK, f"lvm {volume} "])
 
 
 def test_a_bare_disk_needs_nothing(unstack):
     assert not unstack("stopping", [DISK, "part /dev/ublkb0p1 /srv"])
 
 
-def test_a_volume_is_stopped_once_it_is_unmounted(unstack):
+def test_a_volume_is_stopped_once_it_is_unmounted(unstack, volume):
     """The volume is named, not the disk, for which blkdeactivate does nothing. Each round looks twice."""
-    volume = _device()
     mounted, unused = [DISK, f"lvm {volume} /srv/data"], [DISK, f"lvm {volume} "]
     stopped = unstack("stopping", mounted, mounted, unused, unused, [DISK])
     assert stopped == [f"4 --dmoptions retry --lvmoptions wholevg {volume}"]
