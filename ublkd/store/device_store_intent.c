@@ -88,7 +88,8 @@ int device_store_request_recover(struct device_store *store, const char *name)
                 "A client asked for a recovery; ublkd tries it at once.");
 }
 
-int device_store_request_restart(struct device_store *store, const char *name, bool accept)
+static int request_restart(
+        struct device_store *store, const char *name, enum condition_reason reason, const char *message)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_record changed;
@@ -97,9 +98,18 @@ int device_store_request_restart(struct device_store *store, const char *name, b
                 return -ENOENT;
         changed = entry->record;
         device_record_restart(&changed);
-        if (!accept)
-                return device_store_update(store, entry, &changed, REASON_RESTART_REQUESTED,
-                        "A client asked for another worker; it takes over the disk next.");
+        return device_store_update(store, entry, &changed, reason, message);
+}
+
+static int accept_losses(struct device_store *store, const char *name)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+
+        if (!entry)
+                return -ENOENT;
+        changed = entry->record;
+        device_record_restart(&changed);
         changed.accepted = changed.status.faults;
         changed.accepted_with = changed.restart;
         return device_store_update(store, entry, &changed, REASON_WRITE_ERRORS_ACCEPTED,
@@ -107,16 +117,17 @@ int device_store_request_restart(struct device_store *store, const char *name, b
                 "takes over the disk next, without these faults.");
 }
 
+int device_store_request_restart(struct device_store *store, const char *name, bool accept)
+{
+        if (accept)
+                return accept_losses(store, name);
+        return request_restart(store, name, REASON_RESTART_REQUESTED,
+                "A client asked for another worker; it takes over the disk next.");
+}
+
 int device_store_request_upgrade(struct device_store *store, const char *name)
 {
-        struct store_entry *entry = store_entries_find(&store->entries, name);
-        struct device_record changed;
-
-        if (!entry)
-                return -ENOENT;
-        changed = entry->record;
-        device_record_restart(&changed);
-        return device_store_update(store, entry, &changed, REASON_WORKER_UPGRADE,
+        return request_restart(store, name, REASON_WORKER_UPGRADE,
                 "The worker has another version than ublkd starts now; another worker takes over the disk "
                 "next.");
 }
