@@ -52,9 +52,20 @@ int kernel_fetch(struct world *world, int number, int worker, bool all)
         return kernel_disk_fetch(&world->disks[number], worker, all);
 }
 
+/* kernel_cancels_late(): a driver without QUIESCE has shown the disk as down when it still cancels commands. */
+static void cancel_commands(struct world *world, struct kernel_disk *disk)
+{
+        if (!world->can_quiesce)
+                disk->cancels_until = world->now + world_random(world, MS);
+}
+
 static void lose_worker(struct world *world, struct kernel_disk *disk)
 {
+        bool was_live = disk->state == KERNEL_STATE_LIVE;
+
         kernel_disk_lose_worker(disk, world->refuses_second_begin);
+        if (was_live)
+                cancel_commands(world, disk);
         TRACE(world, "kernel: disk %d lost its worker, state %d%s", (int)(disk - world->disks), disk->state,
                 disk->spoilt ? ", spoilt" : "");
 }
@@ -213,6 +224,9 @@ static int begin_recovery(struct world *world, struct kernel_disk *disk, int wor
 {
         int r = kernel_disk_begin_recovery(disk, world->refuses_second_begin);
 
+        if (r == 0 && world->now < disk->cancels_until)
+                world_break(world,
+                        "a recovery begins while the driver cancels commands, which crashes some kernels");
         if (r != -EINVAL || !(disk->flags & FEATURE_RECOVERY))
                 return r;
         if (disk->refusals == 0 || disk->refused_for != worker)

@@ -45,6 +45,7 @@ struct kernel_disk {
         unsigned refusals;      /* workers for which START_USER_RECOVERY was refused since it was last live */
         int refused_for;        /* the last of them */
         int exclusive;          /* how many openers keep others from opening it exclusively */
+        uint64_t cancels_until; /* a kernel without QUIESCE cancels commands; no recovery may begin before */
         int store, consented;   /* what it is on, and what the user has accepted instead; or NO_STORE */
 };
 

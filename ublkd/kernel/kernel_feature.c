@@ -56,6 +56,11 @@ bool kernel_quiesces(uint64_t flags, uint64_t features)
         return has_bit(flags, "QUIESCE") && has_bit(features, "IO_DESC_SIZE");
 }
 
+bool kernel_cancels_late(uint64_t features)
+{
+        return !has_bit(features, "QUIESCE");
+}
+
 const char *kernel_feature_name(unsigned bit)
 {
         return bit < ARRAY_SIZE(names) ? names[bit] : NULL;

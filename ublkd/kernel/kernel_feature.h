@@ -23,6 +23,14 @@ bool kernel_has_feature(uint64_t flags, enum kernel_feature feature);
  * depth 2 that is full. */
 bool kernel_quiesces(uint64_t flags, uint64_t features);
 
+/* Return whether the driver still cancels commands of a dead worker for a moment after it has shown the disk as QUIESCED;
+ * features: of the driver.
+ *
+ * ublk_quiesce_work_fn() calls ublk_cancel_dev() after it has released the lock of the disk (ublk_drv.c of 6.12). If
+ * START_USER_RECOVERY resets the queues meanwhile (ublk_queue_reinit()), io_uring_cmd_done() gets a null command, and the
+ * machine goes down. Seen once on 6.12.95. The first driver with QUIESCE has no such work. */
+bool kernel_cancels_late(uint64_t features);
+
 /* Return the driver's name of flag bit N without UBLK_F_, or NULL. */
 const char *kernel_feature_name(unsigned bit);
 /* Return a JSON array of the names of all bits set, the caller's; NULL on ENOMEM. */

@@ -174,6 +174,11 @@ bool attempt_waits_for_release(const struct attempt *attempt)
                && (attempt->failed == ACTION_BEGIN_RECOVERY || attempt->busy <= ATTEMPT_RELEASES);
 }
 
+bool attempt_may_begin(bool cancels_late, uint64_t down_since, uint64_t now)
+{
+        return !cancels_late || (down_since > 0 && now - down_since >= ATTEMPT_SETTLES);
+}
+
 bool attempt_may_go(int result)
 {
         return result >= 0 || result == -EINVAL;

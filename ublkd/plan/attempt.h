@@ -19,7 +19,9 @@
 enum {
         ATTEMPT_TRIES = 3,     /* steps without effect in one situation → TROUBLE_STUCK */
         ATTEMPT_RELEASES = 40, /* after some 2 s of waiting for a release, the status says what is awaited */
-        ATTEMPT_REFUSALS = 3,  /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
+        ATTEMPT_SETTLES =
+                2000, /* microseconds that a driver needs, at most, once it has shown a disk as down */
+        ATTEMPT_REFUSALS = 3, /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
 };
 
 /* Zero-initialise for a device that is new, or new to this supervisor. */
@@ -55,6 +57,11 @@ uint64_t attempt_blind(struct attempt *attempt, uint64_t now);
  * at again after a minute. The record of a deleted device goes only when that is the answer for NOTHING: else
  * an ADD_DEV that was given up may still make a disk of ours. */
 uint64_t attempt_due(const struct attempt *attempt, enum plan_action action, uint64_t now);
+
+/* Return whether START_USER_RECOVERY may be sent. Until then the step is EBUSY, as if the driver had refused it.
+ * cancels_late: kernel_cancels_late(); down_since: when the driver first showed that the disk is down, 0: it does not
+ * yet. A driver that cancels late gets ATTEMPT_SETTLES for it, which takes microseconds unless its CPU is taken away. */
+bool attempt_may_begin(bool cancels_late, uint64_t down_since, uint64_t now);
 
 /* Return whether START_USER_RECOVERY's result is to be followed by GO (BEGIN_RECOVERY). EINVAL is: some
  * kernels give it when the last worker died between START_USER_RECOVERY and its first FETCH; the disk waits

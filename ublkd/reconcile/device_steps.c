@@ -19,6 +19,7 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/user_request.h"
 
+#include "ublkd/base/clock.h"
 #include "ublkd/kernel/kernel_feature.h"
 
 #include <stdio.h>
@@ -183,6 +184,12 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
         device_step_done(device, r < 0 ? r : result);
 }
 
+static bool driver_is_ready(const struct managed_device *device)
+{
+        return attempt_may_begin(kernel_cancels_late(device->env->config.host->features),
+                device->process.down_since, monotonic_now());
+}
+
 static void step_begin_recovery(struct managed_device *device, const struct device_record *record)
 {
         int r = device_backing_check_geometry(device, record, worker_proc_params(device->process.worker));
@@ -203,6 +210,8 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
                 if (r < 0)
                         device_kill_worker(device, KILL_UNWANTED);
         }
+        if (r >= 0 && !driver_is_ready(device))
+                r = -EBUSY;
         if (r < 0) {
                 device_step_done(device, r);
                 return;

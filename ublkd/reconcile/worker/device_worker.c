@@ -258,16 +258,23 @@ void device_take_death(struct managed_device *device)
                 device->env->config.runtime_dir, device->id.uid); /* a stale file is replaced */
 }
 
-/* I/O waits from the moment that a disk is seen without a worker that serves it. FAIL_IO fails it instead. */
+static void note_since(uint64_t *since, bool is_so, uint64_t now)
+{
+        if (!is_so)
+                *since = 0;
+        else if (*since == 0)
+                *since = now;
+}
+
+/* I/O waits from the moment that a disk is seen without a worker that serves it. FAIL_IO fails it instead. The driver
+ * may show the disk as live for a little longer (plan_kernel()). */
 void device_note_loss(struct managed_device *device, uint64_t now)
 {
-        bool waits =
-                device->view.facts.kernel == KERNEL_DOWN && device->view.kernel.state != KERNEL_STATE_FAIL_IO;
+        enum kernel_state state = device->view.kernel.state;
+        bool down = device->view.facts.kernel == KERNEL_DOWN;
 
-        if (!waits)
-                device->process.lost_since = 0;
-        else if (device->process.lost_since == 0)
-                device->process.lost_since = now;
+        note_since(&device->process.lost_since, down && state != KERNEL_STATE_FAIL_IO, now);
+        note_since(&device->process.down_since, down && state != KERNEL_STATE_LIVE, now);
 }
 
 /* Round to 0.1 ms, so that log and API agree. */

@@ -26,6 +26,8 @@ int main(void)
         CHECK(kernel_quiesces(UINT64_C(1) << 12, UINT64_C(1) << 20));
         CHECK(!kernel_quiesces(UINT64_C(1) << 12, UINT64_C(1) << 12)); /* before 7.3 */
         CHECK(!kernel_quiesces(0, UINT64_MAX));                        /* the disk was made without it */
+        CHECK(kernel_cancels_late(UINT64_MAX & ~(UINT64_C(1) << 12))
+                && !kernel_cancels_late(UINT64_C(1) << 12));
         check_json(0, "[]");
         check_json(UINT64_C(1) << 3 | UINT64_C(1) << 4, "[\"USER_RECOVERY\",\"USER_RECOVERY_REISSUE\"]");
         check_json(

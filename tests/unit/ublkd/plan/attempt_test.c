@@ -186,6 +186,14 @@ static void test_a_disk_in_use_is_not_a_problem(void)
         CHECK(now > 60 * SECONDS);
 }
 
+static void test_a_recovery_waits_for_a_driver_that_cancels_late(void)
+{
+        CHECK(attempt_may_begin(false, 0, SECONDS));
+        CHECK(!attempt_may_begin(true, 0, SECONDS)); /* the driver has yet to notice the death */
+        CHECK(!attempt_may_begin(true, SECONDS, SECONDS + ATTEMPT_SETTLES - 1));
+        CHECK(attempt_may_begin(true, SECONDS, SECONDS + ATTEMPT_SETTLES));
+}
+
 static void test_three_refused_workers_are_hopeless(void)
 {
         struct attempt attempt = {};
@@ -446,6 +454,7 @@ int main(void)
         test_a_growth_that_was_given_up_is_not_overtaken();
         test_a_step_that_is_held_up_counts_slowly_and_is_due_once_released();
         test_a_disk_in_use_is_not_a_problem();
+        test_a_recovery_waits_for_a_driver_that_cancels_late();
         test_three_refused_workers_are_hopeless();
         test_a_worker_that_died_while_the_disk_went_live_was_not_refused();
         test_deaths_back_off_until_one_served_long();

@@ -443,6 +443,7 @@ static void a_worker_that_has_got_go_is_not_asked_about_for_a_while(void)
         int64_t began;
 
         world_new(&world);
+        world.host.features = WORLD_QUIESCES; /* else ublkd looks again before it begins */
         world_put_loop(&world, "data", "");
         world_bring_up(&world, "data", "file:1");
         began = clock_msec(CLOCK_MONOTONIC); /* the rest after the start of the next worker begins later */
