@@ -105,21 +105,28 @@ static const struct device_event *step_revision(
         return event;
 }
 
-int device_store_update(struct device_store *store, struct store_entry *entry, struct device_record *changed,
-        enum condition_reason reason, const char *message)
+int device_store_change(struct device_store *store, struct store_entry *entry, struct device_record *changed,
+        const struct event_draft *draft)
 {
-        struct event_draft draft = draft_of(&entry->record, EVENT_NORMAL, reason, message);
         const struct device_event *event;
         int r;
 
-        draft.asked = true;
-        r = device_store_save(store, changed, entry->text, &draft, &event);
+        r = device_store_save(store, changed, entry->text, draft, &event);
         if (r < 0)
                 return r;
         entry->record = *changed;
         store_entries_renumber(&store->entries, entry);
         device_store_announce(store, STORE_INTENT, entry, event);
         return 0;
+}
+
+int device_store_update(struct device_store *store, struct store_entry *entry, struct device_record *changed,
+        enum condition_reason reason, const char *message)
+{
+        struct event_draft draft = draft_of(&entry->record, EVENT_NORMAL, reason, message);
+
+        draft.asked = true;
+        return device_store_change(store, entry, changed, &draft);
 }
 
 static int load_record(void *userdata, const struct device_record *stored, const char *text)

@@ -88,17 +88,20 @@ int device_store_request_recover(struct device_store *store, const char *name)
                 "A client asked for a recovery; ublkd tries it at once.");
 }
 
-static int request_restart(
-        struct device_store *store, const char *name, enum condition_reason reason, const char *message)
+static int request_restart(struct device_store *store, const char *name, enum condition_reason reason,
+        const char *message, bool asked)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_record changed;
+        struct event_draft draft;
 
         if (!entry)
                 return -ENOENT;
         changed = entry->record;
         device_record_restart(&changed);
-        return device_store_update(store, entry, &changed, reason, message);
+        draft = draft_of(&entry->record, EVENT_NORMAL, reason, message);
+        draft.asked = asked;
+        return device_store_change(store, entry, &changed, &draft);
 }
 
 static int accept_losses(struct device_store *store, const char *name)
@@ -122,14 +125,15 @@ int device_store_request_restart(struct device_store *store, const char *name, b
         if (accept)
                 return accept_losses(store, name);
         return request_restart(store, name, REASON_RESTART_REQUESTED,
-                "A client asked for another worker; it takes over the disk next.");
+                "A client asked for another worker; it takes over the disk next.", true);
 }
 
 int device_store_request_upgrade(struct device_store *store, const char *name)
 {
         return request_restart(store, name, REASON_WORKER_UPGRADE,
                 "The worker has another version than ublkd starts now; another worker takes over the disk "
-                "next.");
+                "next.",
+                false);
 }
 
 int device_store_request_stop(struct device_store *store, const char *name)

@@ -28,8 +28,10 @@ void device_store_announce(struct device_store *store, enum store_event_kind kin
 int device_store_save(struct device_store *store, struct device_record *record, const char *text,
         const struct event_draft *draft, const struct device_event **ret);
 
-/* Save `changed`, a copy of the entry's record with other values, then replace the record by it and announce
- * it. reason, message: of the event, which counts as caused by a client; REASON_NONE: no event. Return 0, or
- * -errno of the backend: nothing has changed. */
+/* Save `changed`, a copy of the entry's record with other values, with the event of `draft`, then replace the
+ * record by it and announce it. Return 0, or -errno of the backend: nothing has changed. */
+int device_store_change(struct device_store *store, struct store_entry *entry, struct device_record *changed,
+        const struct event_draft *draft);
+/* The same for what a client has caused. reason, message: of the event; REASON_NONE: no event. */
 int device_store_update(struct device_store *store, struct store_entry *entry, struct device_record *changed,
         enum condition_reason reason, const char *message);

@@ -104,6 +104,23 @@ static void test_every_change_is_reported(const struct place *place)
         device_store_free(store);
 }
 
+/* What ublkd itself begins repeats the event of the last time; each request of a client is one of its own. */
+static void test_only_an_upgrade_repeats_that_before(const struct place *place)
+{
+        struct device_store *store = open_store(place);
+
+        CHECK_INT(put_device(store, SPEC("")), 0);
+        for (unsigned n = 1; n <= 2; n++) {
+                CHECK_INT(device_store_request_upgrade(store, "data"), 0);
+                check_last(store, REASON_WORKER_UPGRADE, EVENT_NORMAL);
+                CHECK_INT(last_event(store)->count, n);
+                CHECK_INT(device_store_request_restart(store, "data", false), 0);
+                check_last(store, REASON_RESTART_REQUESTED, EVENT_NORMAL);
+                CHECK_INT(last_event(store)->count, 1);
+        }
+        device_store_free(store);
+}
+
 /* The files as a crash would leave them: what a store finds that opens them. */
 static struct device_store *open_crashed(const struct place *place)
 {
@@ -305,8 +322,9 @@ int main(void)
 {
         static void (*const tests[])(const struct place *) = {test_every_change_is_reported,
                 test_asked_for_survives_a_crash, test_no_revision_comes_twice_after_a_crash,
-                test_flapping_costs_no_writes, test_compaction_is_remembered, test_the_database_is_bounded,
-                test_revisions_behind_the_events, test_old_database_is_taken_over};
+                test_only_an_upgrade_repeats_that_before, test_flapping_costs_no_writes,
+                test_compaction_is_remembered, test_the_database_is_bounded, test_revisions_behind_the_events,
+                test_old_database_is_taken_over};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct place place = {.directory = "/tmp/store_events_test.XXXXXX"};
