@@ -12,7 +12,8 @@ from harness.processes import processes as by_kind
 from harness.shell import output, run
 from harness.wait import wait_until
 
-OLDER, THIS = os.environ["UBLKD_TEST_PACKAGES"].split(":")
+*_BEFORE, THIS = os.environ["UBLKD_TEST_PACKAGES"].split(":")
+OLDER = _BEFORE[0] if _BEFORE else None
 STATE = pathlib.Path("/var/lib/ublkd")
 RUNTIME = pathlib.Path("/run/ublkd")
 _DPKG_LIMIT = 900  # beside 16 disks under load, and other guests on the host, it has taken more than 300 s

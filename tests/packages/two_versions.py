@@ -15,7 +15,7 @@ import tempfile
 OLDER = "d1d2cead185d168193a5c587628fbeff0fe859e4"
 
 
-class Missing(Exception):
+class _Missing(Exception):
     """The source of the version before cannot be had here: why."""
 
 
@@ -28,13 +28,13 @@ def _git(directory, *arguments, **more):
 def _commit(root, name):
     """The full id of a commit of this clone."""
     if not (root / ".git").exists():
-        raise Missing(f"{root} is not a clone of git, and so has no commit {name} to upgrade from; give two packages with "
-                      "--packages")
+        raise _Missing(f"{root} is not a clone of git, and so has no commit {name} to upgrade from; give two packages with "
+                       "--packages")
     try:
         return _git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     except subprocess.CalledProcessError:
-        raise Missing(f"the commit {name}, to upgrade from, is not in this clone; fetch it with 'git fetch --unshallow', "
-                      "or give two packages with --packages") from None
+        raise _Missing(f"the commit {name}, to upgrade from, is not in this clone; fetch it with 'git fetch --unshallow', "
+                       "or give two packages with --packages") from None
 
 
 def _check_out(root, commit, tree):
@@ -79,16 +79,18 @@ def _build_commit(root, commit, directory):
 
 
 def build(root, older):
-    """Return the packages of the commit `older` and of this tree. Those that are there are not built again."""
+    """Return the packages of the commit `older` and of this tree, or that of this tree alone if the commit cannot be had.
+    Those that are there are not built again."""
     top = root / "build" / "test-packages"
-    commit, version = _commit(root, older), _version(root)
-    first, second = top / commit, top / version
+    packages = {top / _version(root): lambda directory: _build(root, directory)}
+    try:
+        commit = _commit(root, older)
+        packages = {top / commit: lambda directory: _build_commit(root, commit, directory), **packages}
+    except _Missing as why:
+        print(f"== no upgrade is tested: {why}", flush=True)
     for path in top.glob("*"):
         if path.is_file():
             path.unlink()
-        elif path not in (first, second) or path.name.endswith(".dirty"):
+        elif path not in packages or path.name.endswith(".dirty"):
             shutil.rmtree(path)
-    return [
-        _one_package(first) or _build_commit(root, commit, first),
-        _one_package(second) or _build(root, second),
-    ]
+    return [_one_package(directory) or make(directory) for directory, make in packages.items()]
