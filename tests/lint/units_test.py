@@ -83,6 +83,13 @@ def test_systemd_ends_no_worker(unit, setting):
     assert _setting(unit, setting.partition("=")[0]) == setting
 
 
+@pytest.mark.parametrize("unit", [
+    "ublkd.service.in", "ublkd.socket", "ublkd.target", "ublkd-workers.service", "ublk-disk@.service.in", "ublk-disk@.path"])
+def test_a_change_of_the_target_stops_no_disk(unit):
+    """As it stops no mount."""
+    assert _setting(unit, "IgnoreOnIsolate") == "IgnoreOnIsolate=yes"
+
+
 def test_the_groups_of_workers_do_not_fail_a_unit():
     """Where a worker has a group, systemd cannot start a process beside it."""
     place = (ROOT / "ublkd/cgroups/group_place.c").read_text()
