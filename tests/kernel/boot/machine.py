@@ -12,6 +12,7 @@ IMAGES = pathlib.Path("/srv/images")
 REQUIRED = pathlib.Path("/srv/required")  # its line in fstab requires the unit of the disk
 PLAIN = pathlib.Path("/srv/plain")  # its line has no options
 MISSING = pathlib.Path("/srv/missing")  # on a disk whose backing file is gone
+SPARE = pathlib.Path("/srv/spare")  # the base system does not want it, and its disk goes, too
 STACKS = {stack.name: pathlib.Path("/srv", stack.name) for stack in stacks.ALL}  # LUKS, LVM, MD, btrfs
 
 _BASE = """\
@@ -22,7 +23,10 @@ _DISKS = """\
 /dev/ublk/by-name/required /srv/required ext4 x-systemd.requires=ublk-disk@required.service,x-systemd.after=ublkd.service 0 2
 /dev/ublk/by-name/plain /srv/plain ext4 defaults 0 2
 /dev/ublk/by-name/missing /srv/missing ext4 {nofail}x-systemd.requires=ublk-disk@missing.service,x-systemd.device-timeout=10s 0 2
+/dev/ublk/by-name/spare /srv/spare ext4 x-systemd.requires=ublk-disk@spare.service,x-systemd.after=ublkd.service,{wanted} 0 2
 """
+_TARGETS = ("vm.target", "multi-user.target")  # that of the boot, and the one after the rescue mode
+_WANTED = ",".join(f"x-systemd.wanted-by={target}" for target in _TARGETS)
 # What the unit of a disk, and what it runs, say of a disk that stays in use.
 _IN_VAIN = r"systemd\[1\]: ublk-disk@.*(timed out|Failed with result)|ublk\S+\[\d+\]: .*in use"
 # In a slow guest, disks and what lies on them take longer than systemd waits; but for the disk that is missing.
@@ -36,6 +40,19 @@ ExecStart=/bin/sh -c 'export "$$(grep -o "vm_files=[^ ]*" /proc/cmdline)"; exec 
 StandardInput=null
 StandardOutput=journal
 StandardError=journal
+"""
+# The shell of an administrator waits for orders.
+_RESCUE = """\
+[Service]
+ExecStartPre=
+ExecStart=
+ExecStart=/bin/sleep infinity
+StandardInput=null
+"""
+# As ublkd.service(8) has it for a disk that is to go.
+_NOT_IN_RESCUE = """\
+[Unit]
+Conflicts=rescue.target
 """
 _IMAGES_FIRST = f"""\
 [Unit]
@@ -57,6 +74,7 @@ def shutdown_faults(log):
     """What is wrong with the shutdown at the end of a kernel's log: the file systems of the disks go first, then those
     below them, then that of the database, all by units of systemd and before its last resort; and no unit of a disk has
     waited in vain, however slow the guest is."""
+    _, _, log = log.partition("vm: the command ended with")  # it may have stopped disks, too
     seen = [(float(time), text) for time, text in re.findall(r"^\[ *(\d+\.\d+)\] (.*)$", log, re.MULTILINE)]
 
     def times(pattern):
@@ -82,7 +100,7 @@ def _put(path, text):
 
 def _disks(nofail):
     lines = [_STACK.format(name=stack.name, kind=stack.kind, check=2 if stack.kind == "ext4" else 0) for stack in stacks.ALL]
-    return _DISKS.format(nofail="nofail," if nofail else "") + "".join(lines)
+    return _DISKS.format(nofail="nofail," if nofail else "", wanted=_WANTED) + "".join(lines)
 
 
 def write_etc(etc, with_disks, nofail=True):
@@ -97,12 +115,15 @@ def write_etc(etc, with_disks, nofail=True):
     if with_disks:
         _put(etc / "crypttab", "".join(stack.crypttab for stack in stacks.ALL))
     _put(system / "emergency.service.d/tests.conf", _EMERGENCY)
+    _put(system / "rescue.service.d/tests.conf", _RESCUE)
+    _put(system / "ublk-disk@spare.service.d/rescue.conf", _NOT_IN_RESCUE)
     _put(system / "ublk-disk@.service.d/images.conf", _IMAGES_FIRST)
     _put(system / "ublk-disk@missing.service.d/impatient.conf", _IMPATIENT)
     _put(etc / "systemd/system.conf.d/slow.conf", _SLOW)
-    wants = system / "vm.target.wants"
-    wants.mkdir()
-    (wants / "ublkd.service").symlink_to("../ublkd.service")
+    for target in _TARGETS:
+        wants = system / f"{target}.wants"
+        wants.mkdir()
+        (wants / "ublkd.service").symlink_to("../ublkd.service")
     generators = etc / "systemd" / "system-generators"
     generators.mkdir()
     for name in ("systemd-fstab-generator", "systemd-cryptsetup-generator"):

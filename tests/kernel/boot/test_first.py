@@ -33,7 +33,7 @@ def test_a_stack_is_made_and_stays_mounted(kind):
 def test_disks_are_made_and_stay_mounted():
     api = Api("/run/ublkd/ublkd.sock")
     wait_until(api.is_ready, "ublkd ready")
-    for point in (machine.REQUIRED, machine.PLAIN, machine.MISSING):
+    for point in (machine.REQUIRED, machine.PLAIN, machine.MISSING, machine.SPARE):
         path = _make(api, point.name, 32 << 20)
         run("mkfs.ext4", "-q", "-F", path)
         point.mkdir(exist_ok=True)

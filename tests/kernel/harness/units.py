@@ -42,14 +42,18 @@ def main_pid():
 
 
 class Log:
-    """What systemd logs of the units of ublkd from now on."""
+    """What the kernel and systemd log from now on."""
 
     def __init__(self):
         self._mark = f"a mark of the tests: {uuid.uuid4()}"
         pathlib.Path("/dev/kmsg").write_text(f"<5>{self._mark}\n", encoding="ascii")
 
-    def lines(self):
-        """All of its lines, oldest first."""
+    def text(self):
+        """All of it."""
         _, mark, text = output("dmesg").partition(self._mark)
         assert mark, "the log of the kernel is too small"
-        return [line for line in text.splitlines() if "systemd[1]: ublkd" in line]
+        return text
+
+    def lines(self):
+        """The lines of systemd about the units of ublkd, oldest first."""
+        return [line for line in self.text().splitlines() if "systemd[1]: ublkd" in line]
