@@ -2,7 +2,6 @@
 """In the second boot, after test_second.py: rescue.target and back, while the disks of fstab are mounted."""
 
 import os
-import pathlib
 from dataclasses import dataclass
 
 import machine
@@ -16,7 +15,6 @@ _STAY = [machine.REQUIRED, machine.PLAIN, *machine.STACKS.values()]
 _UNITS = ["ublkd.service", "ublkd.socket", "ublkd.target", "ublkd-workers.service"]
 _SPARE = machine.SPARE.name
 _UNIT = "ublk-disk@{}.service"
-_EVERY_LINE = pathlib.Path("/proc/sys/kernel/printk_devkmsg")  # else the kernel takes ten in five seconds
 
 
 @dataclass
@@ -61,7 +59,6 @@ def fixture_before():
         _write(point / "kept", f"kept on {point.name}")
     level = output("systemctl", "log-level")
     run("systemctl", "log-level", "info")  # what it stops, and what a stop leaves
-    _EVERY_LINE.write_text("on\n", encoding="ascii")
     before = _Before(units.main_pid(), _workers(), units.Log())
     assert _SPARE in before.workers
     _isolate("rescue.target")

@@ -8,6 +8,7 @@ from . import programs
 from .shell import output, run
 
 UNITS = pathlib.Path("/etc/systemd/system")
+_EVERY_LINE = pathlib.Path("/proc/sys/kernel/printk_devkmsg")  # else the kernel takes ten from systemd in five seconds
 
 
 def write(into):
@@ -45,6 +46,7 @@ class Log:
     """What the kernel and systemd log from now on."""
 
     def __init__(self):
+        _EVERY_LINE.write_text("on\n", encoding="ascii")
         self._mark = f"a mark of the tests: {uuid.uuid4()}"
         pathlib.Path("/dev/kmsg").write_text(f"<5>{self._mark}\n", encoding="ascii")
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from harness import programs, units
-from harness.api import Api
+from harness.api import Api, loop_spec
 from harness.shell import run
 from harness.wait import wait_until
 
@@ -45,3 +45,15 @@ def service():
     for name in api.names():  # a test that failed has left them
         api.delete(name, force=True)
     run("systemctl", "stop", "ublkd.service", "ublkd.socket")
+
+
+@pytest.fixture
+def mounted(service, file_of, directory):
+    """A disk with a file system, and where it is to be mounted: (api, path, mount point)."""
+    path, point = file_of(), directory / "mnt"
+    point.mkdir()
+    api = service
+    api.create(loop_spec("data", path))
+    run("mkfs.ext4", "-q", "-F", "/dev/ublk/by-name/data")
+    yield api, path, point
+    run("umount", point, check=False)

@@ -48,18 +48,6 @@ def _reason(api, name):
     return condition_of(api.get(name))["reason"]
 
 
-@pytest.fixture
-def mounted(service, file_of, directory):
-    """A disk with a file system, and where it is to be mounted: (api, path, mount point)."""
-    path, point = file_of(), directory / "mnt"
-    point.mkdir()
-    api = service
-    api.create(loop_spec("data", path))
-    run("mkfs.ext4", "-q", "-F", "/dev/ublk/by-name/data")
-    yield api, path, point
-    run("umount", point, check=False)
-
-
 def _mount_unit(point, *options):
     """What systemd makes of a line in fstab: a unit for the mount. Return its name."""
     name = output("systemd-escape", "--path", "--suffix=mount", str(point)).strip()
