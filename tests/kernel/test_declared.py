@@ -115,7 +115,7 @@ def test_a_change_that_needs_a_new_disk_waits_for_the_users(files, file_of):
         files.put("data", loop_spec("data", store, labels={"a": "b"}))  # in place
         files.reload()
         api.wait_for("data", lambda device: device["generation"] == 2, "changed in place")
-        assert files.source("data") == "OwnedByFile"
+        wait_until(lambda: files.source("data") == "OwnedByFile", "OwnedByFile")
     files.put("data", loop_spec("data", other))
     files.reload()
     api.wait_for("data", lambda device: device["generation"] == 3 and device["status"]["phase"] == "Live", "replaced")
