@@ -24,6 +24,9 @@ OUTPUT_PORT = "ublkd.output"
 
 # What a kernel says that has booted and finds no root file system.
 _BOOTED = b"Kernel panic - not syncing: VFS"
+# Without what costs the emulator most and the driver does not need: checks at each access of the kernel to user memory,
+# a fifth level of page tables, wide registers, and string instructions that it executes byte by byte.
+_EMULATED_CPU = "max,smap=off,smep=off,umip=off,pku=off,la57=off,avx=off,avx2=off,erms=off,fsrm=off"
 _KVM_PROBE_LIMIT = 20  # seconds; a kernel under KVM is there in two
 
 
@@ -109,7 +112,7 @@ def _cpu_options(machine):
         return ["-icount", "shift=2,sleep=on", "-accel", "tcg,thread=single", "-smp", smp, "-cpu", "max"]
     if machine.accel == "kvm":
         return ["-accel", "kvm", "-smp", smp, "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi", "-smp", smp, "-cpu", "max"]
+    return ["-accel", "tcg,thread=multi", "-smp", smp, "-cpu", _EMULATED_CPU]
 
 
 def _memory_options(machine):
