@@ -57,9 +57,10 @@ static const bool holds[_CONDITION_MAX] = {
 static bool is_in_trouble(const struct device_status *status)
 {
         for (size_t i = 0; i < _CONDITION_MAX; i++) {
-                enum condition_status condition = status->conditions.of[i].status;
+                const struct device_condition *condition = &status->conditions.of[i];
+                bool is_bad = condition->status == CONDITION_FALSE || condition->status == CONDITION_UNKNOWN;
 
-                if (holds[i] && (condition == CONDITION_FALSE || condition == CONDITION_UNKNOWN))
+                if (holds[i] && is_bad && condition->reason != REASON_STORE_LOW) /* no write waits yet */
                         return true;
         }
         return false;

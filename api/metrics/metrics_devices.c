@@ -18,6 +18,7 @@ struct device_sample {
         bool counted;
         double rounds, unregistered, nudges, writes_waiting;
         struct op_sample ops[_STATS_OP_MAX];
+        double errors[_STATS_OP_MAX][_REGION_ERRNO_MAX];
 };
 
 static void take_op(const struct op_counts *counts, struct op_sample *ret)
@@ -53,8 +54,11 @@ static void take_device(
         ret->unregistered = (double)stats->total.unregistered;
         ret->nudges = (double)stats->total.nudges;
         ret->writes_waiting = stats->writes_waiting;
-        for (unsigned i = 0; i < _STATS_OP_MAX; i++)
+        for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
                 take_op(&stats->total.ops[i], &ret->ops[i]);
+                for (unsigned error = 0; error < _REGION_ERRNO_MAX; error++)
+                        ret->errors[i][error] = (double)stats->errors[i][error];
+        }
 }
 
 static void write_info(FILE *out, const struct device_sample *devices, size_t count)
@@ -109,7 +113,23 @@ static double truncated_of(const struct device_sample *device)
 
 static double store_full_of(const struct device_sample *device)
 {
-        return device->record->status.conditions.of[CONDITION_SPACE].status == CONDITION_FALSE;
+        return device->record->status.conditions.of[CONDITION_SPACE].reason == REASON_STORE_FULL;
+}
+
+static double store_low_of(const struct device_sample *device)
+{
+        return device->record->status.conditions.of[CONDITION_SPACE].reason == REASON_STORE_LOW;
+}
+
+/* For "time() - …": the newest error of any operation. */
+static double last_error_of(const struct device_sample *device)
+{
+        uint64_t last = 0;
+
+        for (unsigned i = 0; i < _STATS_OP_MAX; i++)
+                if (device->record->status.errors.of[i].at > last)
+                        last = device->record->status.errors.of[i].at;
+        return (double)last / 1e6;
 }
 
 static double rounds_of(const struct device_sample *device)
@@ -153,6 +173,10 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                  METRIC_GAUGE, truncated_of, false},
                 {"ublkd_device_store_full", "1: a write found no room in the backing store, and none has succeeded since.",
                  METRIC_GAUGE, store_full_of, false},
+                {"ublkd_device_store_low", "1: the file system of the backing file has little space left, and less than the disk may need.",
+                 METRIC_GAUGE, store_low_of, false},
+                {"ublkd_device_last_io_error_timestamp_seconds", "When the newest request failed, in seconds since 1970; 0: none has.",
+                 METRIC_GAUGE, last_error_of, false},
                 {"ublkd_device_writes_waiting", "Writes that wait for room in the backing store.",
                  METRIC_GAUGE, writes_waiting_of, true},
                 {"ublkd_device_io_rounds_total", "Turns of the loops of the device's queues.",
@@ -220,6 +244,34 @@ static void write_ops(FILE *out, const struct device_sample *devices, size_t cou
         }
 }
 
+/* Only those that happened. */
+static void write_errors(FILE *out, const struct device_sample *devices, size_t count)
+{
+        static const char name[] = "ublkd_device_io_errors_by_errno_total";
+
+        metric_family(
+                out, name, METRIC_COUNTER, "Requests that failed, by their error; none where none did.");
+        for (size_t i = 0; i < count; i++)
+                for (unsigned op = 0; op < _STATS_OP_MAX; op++)
+                        for (unsigned error = 0; error < _REGION_ERRNO_MAX; error++)
+                                if (devices[i].errors[op][error] > 0)
+                                        metric_sample(out, name, devices[i].errors[op][error],
+                                                "device=\"%s\",op=\"%s\",errno=\"%s\"",
+                                                devices[i].record->name,
+                                                stats_op_to_string((enum stats_op)op),
+                                                region_errno_to_string((enum region_errno)error));
+}
+
+/* Only disks. */
+static void write_sizes(FILE *out, const struct device_sample *devices, size_t count)
+{
+        metric_family(out, "ublkd_device_size_bytes", METRIC_GAUGE, "Size of the disk.");
+        for (size_t i = 0; i < count; i++)
+                if (devices[i].record->status.size > 0)
+                        metric_sample(out, "ublkd_device_size_bytes", (double)devices[i].record->status.size,
+                                "device=\"%s\"", devices[i].record->name);
+}
+
 /* Only operations with at least one request: most operations have none, and a histogram is long. */
 static void write_latencies(FILE *out, const struct device_sample *devices, size_t count)
 {
@@ -270,7 +322,9 @@ int metrics_of_devices(FILE *out, const struct api *api)
         write_info(out, devices, count);
         write_values(out, devices, count);
         write_paths(out, devices, count);
+        write_sizes(out, devices, count);
         write_ops(out, devices, count);
+        write_errors(out, devices, count);
         write_latencies(out, devices, count);
         return 0;
 }

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 READ, WRITE, FLUSH = 0, 1, 2
 UNITS = ("_seconds", "_bytes", "_total", "_info")
 PLAIN = {"ublkd_device_flush_failed", "ublkd_device_backing_truncated", "ublkd_device_writes_waiting",
-         "ublkd_device_store_full",
+         "ublkd_device_store_full", "ublkd_device_store_low",
          "ublkd_device_phase", "ublkd_devices", "ublkd_device_io_in_flight", "ublkd_metrics_devices_omitted", "ublkd_ready",
          "ublkd_store_events", "ublkd_store_revision", "ublkd_reconcile_waiting", "ublkd_http_connections", "ublkd_http_waits",
          "ublkd_http_watches", "ublkd_device_path_leads_to_store", "process_open_fds", "process_max_fds"}  # have no unit
@@ -117,6 +117,40 @@ def test_io(server):
     assert got.value(name + "_bucket", device="data", op="flush", le="+Inf") == 1
     assert "never-served" not in got.names("ublkd_device_io_requests", "device")
     assert {sample.labels["op"] for sample in got.families[name].samples} == {"read", "flush"}
+
+
+def test_errors_by_errno(server):
+    """Labels are bounded: an operation and one of eight errors; a device without errors has none."""
+    create(server)
+    create(server, "other")
+    server.tell(f"errors data 0 {WRITE} 3")
+    server.tell(f"errors data 1 {READ} 2")
+    got, name = metrics(server), "ublkd_device_io_errors_by_errno_total"
+    assert got.value(name, device="data", op="write", errno="ENOSPC") == 3
+    assert got.value(name, device="data", op="read", errno="EIO") == 2
+    assert len(got.families[name.removesuffix("_total")].samples) == 2
+    assert got.value("ublkd_device_io_errors_total", device="data", op="write") == 3
+    assert got.value("ublkd_device_last_io_error_timestamp_seconds", device="data") == 0
+    server.tell(f"failed data {WRITE} 28 3 8192 4096")
+    assert metrics(server).value("ublkd_device_last_io_error_timestamp_seconds", device="data") == 1700000000.123
+
+
+def test_the_size_of_a_disk(server):
+    create(server)
+    got = metrics(server)
+    size = server.ask("GET", "/devices/data").json["status"]["size"]
+    assert got.value("ublkd_device_size_bytes", device="data") == size > 0
+    assert server.ask("DELETE", "/devices/data?wait").status == 204
+    assert not metrics(server).families["ublkd_device_size_bytes"].samples
+
+
+@pytest.mark.parametrize("reason, full, low", [("StoreFull", 1, 0), ("StoreLow", 0, 1)])
+def test_the_room_of_a_store(server, reason, full, low):
+    create(server)
+    server.tell(f"condition data Space False {reason} Make room.")
+    got = metrics(server)
+    assert got.value("ublkd_device_store_full", device="data") == full
+    assert got.value("ublkd_device_store_low", device="data") == low
 
 
 def test_requests_are_counted(server):

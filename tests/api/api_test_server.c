@@ -29,7 +29,8 @@
  *   note NAME REASON TEXT           add an event of a device, a warning
  *   flood NAME COUNT                add that many events of it
  *   count NAME QUEUE OP TIMES BYTES NS    add requests (OP: enum stats_op) to one of its two queues
- *   errors NAME QUEUE OP TIMES      add failed ones
+ *   errors NAME QUEUE OP TIMES      add failed ones: writes with ENOSPC, others with EIO
+ *   failed NAME OP ERRNO COUNT OFFSET LENGTH    the newest failed request of a device in its status
  *   restarts COUNT                  worker restarts in later statuses
  *   stats-error ERRNO               fail to read its statistics; 0: read them
  * It exits at the end of stdin. */
@@ -200,6 +201,11 @@ static int command_condition(struct server *server, char *arguments)
                 r = device_store_set_status(server->store, name, &changed);
         device_status_clear(&changed);
         return r;
+}
+
+static int command_failed(struct server *server, char *arguments)
+{
+        return api_test_set_error(server->store, arguments);
 }
 
 static int command_remove(struct server *server, char *arguments)
@@ -385,6 +391,7 @@ static int run_command(struct server *server, char *line)
                 {"note",         command_note        },
                 {"count",        command_count       },
                 {"errors",       command_errors      },
+                {"failed",       command_failed      },
                 {"restarts",     command_restarts    },
                 {"stats-error",  command_stats_error },
                 {"flood",        command_flood       },

@@ -4,6 +4,7 @@
 
 #include "ublkd/proto/device_region.h"
 #include "ublkd/proto/latency_buckets.h"
+#include "ublkd/proto/region_errors.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,6 +54,9 @@ int api_test_stats_fail(struct api_test_stats *stats, char *arguments)
                 return r < 0 ? r : -EINVAL;
         snprintf(stats->name, sizeof(stats->name), "%s", name);
         device_region_queue_stats(stats->region, queue)->ops[op].errors += times;
+        for (unsigned i = 0; i < times; i++)
+                (void)region_error_note(device_region_control(stats->region), (enum stats_op)op,
+                        op == STATS_WRITE ? ENOSPC : EIO, 0, 4096);
         return 0;
 }
 

@@ -2,6 +2,8 @@
 /* Statuses of the fake reconciler of the API tests. */
 #include "tests/api/api_test_status.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,6 +31,7 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
                 .observed_asked = record->asked,
                 .converged = phase == PHASE_LIVE && reason != REASON_CANNOT_GROW,
                 .number = record->number >= 0 ? record->number : 0,
+                .size = phase == PHASE_LIVE && record->spec ? record->spec->options.size : 0,
                 .disk = phase == PHASE_LIVE || phase == PHASE_RECOVERING || phase == PHASE_QUIESCED,
                 .data_path = phase == PHASE_LIVE ? "copy" : NULL,
                 .data_path_reason = phase == PHASE_LIVE ? "The test has nothing else." : NULL,
@@ -63,5 +66,28 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
         if (r >= 0)
                 r = device_store_set_status(store, record->name, &status);
         device_status_clear(&status);
+        return r;
+}
+
+int api_test_set_error(struct device_store *store, char *arguments)
+{
+        const char *name = strsep(&arguments, " ");
+        const struct device_record *record = device_store_get(store, name);
+        struct device_status changed;
+        unsigned op = 0, length = 0;
+        unsigned long long count = 0, offset = 0;
+        int error = 0, r;
+
+        if (!record || !arguments
+                || sscanf(arguments, "%u %d %llu %llu %u", &op, &error, &count, &offset, &length) != 5
+                || op >= _STATS_OP_MAX)
+                return -EINVAL;
+        r = device_status_copy(&record->status, &changed);
+        if (r < 0)
+                return r;
+        changed.errors.of[op] = (struct error_report){
+                .count = count, .at = 1700000000123000, .offset = offset, .length = length, .error = error};
+        r = device_store_set_status(store, name, &changed);
+        device_status_clear(&changed);
         return r;
 }

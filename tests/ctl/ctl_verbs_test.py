@@ -140,6 +140,7 @@ FAULTS = {
     "BackingWhole": ("BackingTruncated", "The backing store was cut off under the disk. All I/O fails."),
     "Durable": ("FlushFailed", "A flush failed. Every flush fails."),
     "Space": ("StoreFull", "A write has found no room in the backing store."),
+    "ErrorFree": ("WriteFailed", "A write failed."),
     "Progress": ("BackingSlow", "The worker waits for the backing store."),
     "Resources": ("ResourcesNotInForce", "No limit of resources is in force."),
 }
@@ -166,7 +167,7 @@ def test_list_shows_all_faults_of_a_disk(ctl, server):
     for kind, (reason, sentence) in FAULTS.items():
         server.tell(f"condition data {kind} False {reason} {sentence}")
     server.tell("condition data PathLeadsToStore False PathGone It is gone.")
-    assert ctl("list").rows[0][-1] == "FlushFailed,BackingTruncated,StoreFull,BackingSlow,ResourcesNotInForce"
+    assert ctl("list").rows[0][-1] == "FlushFailed,BackingTruncated,StoreFull,WriteFailed,BackingSlow,ResourcesNotInForce"
 
 
 def test_a_worker_of_another_version_is_shown(ctl, server):
@@ -205,6 +206,14 @@ def test_describe_shows_io_errors(ctl, server):
     assert field(ctl("describe", "data"), "I/O errors") == "3 (read 2, write 1)"
     server.tell("stats-error 5")
     assert field(ctl("describe", "data"), "I/O errors") == "-"
+
+
+def test_describe_shows_the_newest_error_of_each_operation_and_when(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("failed data 1 28 17 1048576 4096")
+    server.tell("failed data 2 5 1 0 0")  # a flush has no place
+    lines = [line.partition(":")[2].strip() for line in ctl("describe", "data").lines if line.startswith("Last error:")]
+    assert lines == ["write of 4096 bytes at byte 1048576: ENOSPC, 2023-11-14T22:13:20.123Z", "flush: EIO, 2023-11-14T22:13:20.123Z"]
 
 
 def test_describe_omits_events_of_an_earlier_device_of_the_name(ctl, server):

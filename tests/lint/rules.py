@@ -295,6 +295,7 @@ def decides_by_no_text(path, text):
 # The parts of struct managed_device, and who may touch each beside device_PART.c; in ublkd/reconcile/.
 PRIVATE_PARTS = {
     "claim": [],
+    "errors": [],
     "faults": [],
     "group": [],
     "first": ["device_publish.c", "device_turn.c", "reconciler.c"],

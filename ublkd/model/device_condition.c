@@ -17,6 +17,7 @@ static const char *const type_names[] = {
         [CONDITION_DURABLE] = "Durable",
         [CONDITION_BACKING_WHOLE] = "BackingWhole",
         [CONDITION_SPACE] = "Space",
+        [CONDITION_ERROR_FREE] = "ErrorFree",
         [CONDITION_PROGRESS] = "Progress",
         [CONDITION_RESOURCES] = "Resources",
         [CONDITION_STABLE_PATH] = "StablePath",

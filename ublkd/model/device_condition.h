@@ -17,6 +17,7 @@ enum condition_type {
         CONDITION_DURABLE,             /* device_faults.c */
         CONDITION_BACKING_WHOLE,       /* device_faults.c */
         CONDITION_SPACE,               /* device_space.c */
+        CONDITION_ERROR_FREE,          /* device_errors.c */
         CONDITION_PROGRESS,            /* device_progress.c */
         CONDITION_RESOURCES,           /* device_group.c */
         CONDITION_STABLE_PATH,         /* stable_path.c */

@@ -7,6 +7,7 @@
  * torn. */
 #include "ublkd/model/device_stats.h"
 
+#include "ublkd/proto/region_errors.h"
 #include "ublkd/proto/region_space.h"
 
 #include <stdbool.h>
@@ -118,6 +119,9 @@ int device_stats_read(int fd, struct device_stats **ret)
                 return -ENOMEM;
         stats->queue_count = header.queues;
         stats->writes_waiting = space.waiting;
+        r = region_errors_read_counts(fd, stats->errors);
+        if (r < 0)
+                return r;
         for (unsigned i = 0; i < header.queues; i++) {
                 r = read_queue(
                         fd, header.section[REGION_STATS].offset + i * device_region_stats_stride(), scratch);

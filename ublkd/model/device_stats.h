@@ -25,8 +25,9 @@ struct queue_counts {
 
 struct device_stats {
         unsigned queue_count;
-        unsigned writes_waiting;   /* for room in the backing store */
-        struct queue_counts total; /* of all queues */
+        unsigned writes_waiting;                           /* for room in the backing store */
+        uint64_t errors[_STATS_OP_MAX][_REGION_ERRNO_MAX]; /* requests that failed, by error */
+        struct queue_counts total;                         /* of all queues */
         struct queue_counts queues[];
 };
 

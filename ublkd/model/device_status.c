@@ -101,7 +101,7 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && one->attempts == other->attempts && one->next_try_at == other->next_try_at
                && one->transition_at == other->transition_at && one->faults.flush == other->faults.flush
                && one->faults.cut == other->faults.cut && one->faults.flush_at == other->faults.flush_at
-               && one->faults.cut_at == other->faults.cut_at
+               && one->faults.cut_at == other->faults.cut_at && io_errors_equal(&one->errors, &other->errors)
                && device_conditions_equal(&one->conditions, &other->conditions);
 }
 
@@ -262,7 +262,8 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
                 && cJSON_AddBoolToObject(object, "needsRestart", device_status_needs_restart(status))
                 && add_data_path(object, status) && add_features(object, status)
                 && add_recoveries(object, status) && add_backing(object, status)
-                && add_write_errors(object, status) && json_add_time(object, "nextTryAt", status->next_try_at)
+                && add_write_errors(object, status) && io_errors_add(&status->errors, object, "ioErrors")
+                && json_add_time(object, "nextTryAt", status->next_try_at)
                 && json_add_integer(object, "attempts", status->attempts)
                 && add_text(object, "cause", status->cause) && add_conditions(object, status))
                 return object;

@@ -5,6 +5,7 @@
 #include "ublkd/backing/backing.h"
 #include "ublkd/base/problem.h"
 #include "ublkd/model/device_condition.h"
+#include "ublkd/model/io_errors.h"
 #include "ublkd/model/write_errors.h"
 
 #include <cjson/cJSON.h>
@@ -34,6 +35,7 @@ struct device_status {
         uint32_t observed_restart;   /* not shown: see device_record.restart */
         uint64_t observed_asked;     /* not shown: see device_record.asked */
         struct device_faults faults; /* shown as a token; the conditions describe them */
+        struct io_errors errors;     /* the newest of each operation */
         bool converged;              /* not shown: the disk is live, and no change is in progress */
         int number;                  /* N of /dev/ublkbN, -1 while there is none */
         bool disk;                   /* /dev/ublkbN exists */

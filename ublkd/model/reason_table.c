@@ -366,6 +366,30 @@ const struct reason_info reason_table[] = {
         [REASON_STORE_HAS_ROOM] = { "StoreHasRoom",
                 .meaning = "The backing store has room for writes again.",
                 .advice = "Nothing." },
+        [REASON_STORE_LOW] = { "StoreLow",
+                .meaning = "The file system of the backing file has little space left, and less than the disk may "
+                           "still need.",
+                .advice = "Make room on that file system, or discard what the disk does not need (fstrim), before "
+                          "a write finds no room." },
+        [REASON_STORE_NOT_LOW] = { "StoreNotLow",
+                .meaning = "The file system of the backing file has enough space again.",
+                .advice = "Nothing." },
+        [REASON_READ_FAILED] = { "ReadFailed",
+                .meaning = "A read of the disk failed in the last 24 hours.",
+                .advice = "Read the error in the message and the log of the kernel, and check the backing store; "
+                          "status.ioErrors has the newest errors." },
+        [REASON_WRITE_FAILED] = { "WriteFailed",
+                .meaning = "A write to the disk failed in the last 24 hours.",
+                .advice = "Read the error in the message (ENOSPC: make room; else check the backing store and the "
+                          "log of the kernel), and check what wrote: a file system on the disk may be read-only "
+                          "now." },
+        [REASON_DISCARD_FAILED] = { "DiscardFailed",
+                .meaning = "A discard failed in the last 24 hours; no data is lost by that.",
+                .advice = "Read the error in the message, and check the backing store." },
+        [REASON_REQUEST_FAILED] = { "RequestFailed",
+                .meaning = "A flush, or a request that is none of reads, writes and discards, failed in the last "
+                           "24 hours.",
+                .advice = "Read the error in the message, and check the backing store." },
         [REASON_DIRECT_IO_UNAVAILABLE] = { "DirectIoUnavailable",
                 .meaning = "The backing store cannot do direct I/O, and the spec asks for it.",
                 .advice = "Set \"directIo\" of the target to \"auto\", or use another store." },

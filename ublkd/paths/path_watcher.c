@@ -7,13 +7,17 @@
  * later they are looked at, so that one look serves many changes.
  *
  * Not every change is reported: the kernel may have no inotify watch left, and file systems of other machines
- * and of the kernel do not report what others do. Such paths are looked at every `poll_usec`. */
+ * and of the kernel do not report what others do. Such paths are looked at every `poll_usec`.
+ *
+ * No change of a name reports that a file system fills up: of a file that is served, the room below it is measured in
+ * each look, and every `room_usec`. Only a change of that leads to another look. */
 #include "ublkd/paths/path_watcher.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/paths/mount_list.h"
 #include "ublkd/paths/path_names.h"
+#include "ublkd/paths/path_room.h"
 #include "ublkd/paths/path_walk.h"
 #include "ublkd/paths/path_wire.h"
 
@@ -27,10 +31,12 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 
 enum {
         POLL_USEC = 30 * 1000 * 1000,
+        ROOM_USEC = 60 * 1000 * 1000,
         SETTLE_USEC = 100 * 1000,
         MOUNTS_USEC = 100 * 1000, /* mountinfo is not read more often */
         ORDERS_PER_TURN = 256,
@@ -43,6 +49,8 @@ struct item {
         struct path_id id;
         struct path_store store;
         bool is_due, is_polled;
+        bool has_room; /* it leads to its file, whose room is known */
+        struct path_room room;
         uint64_t due;
         TAILQ_ENTRY(item) of_due, of_polled;
         char path[];
@@ -60,6 +68,7 @@ struct watcher {
         struct items due;    /* by `due` */
         struct items polled; /* all that are to be */
         uint64_t poll_at, mounts_at;
+        uint64_t room_at; /* 0: no room was measured yet */
         bool mounts_changed;
         bool complete; /* of the look under way: each change will be reported */
 };
@@ -189,6 +198,32 @@ static struct path_view view_of(const struct item *item, const struct stat *info
         return view;
 }
 
+/* Measure the room below the file that `info` describes. Return false if it is unknown. */
+static bool measure_room(const char *path, const struct stat *info, struct path_space *ret)
+{
+        uint64_t allocated = (uint64_t)info->st_blocks * S_BLKSIZE, size = (uint64_t)info->st_size;
+        struct statvfs fs;
+
+        if (statvfs(path, &fs) < 0)
+                return false;
+        *ret = (struct path_space){
+                .missing = size > allocated ? size - allocated : 0,
+                .available = (uint64_t)fs.f_bavail * fs.f_frsize,
+                .total = (uint64_t)fs.f_blocks * fs.f_frsize,
+        };
+        return true;
+}
+
+static void look_at_room(struct watcher *watcher, struct item *item, const struct stat *info)
+{
+        struct path_space space;
+
+        item->has_room = measure_room(item->path, info, &space);
+        item->room = item->has_room ? path_room_judge(&item->room, &space) : (struct path_room){};
+        if (item->has_room && watcher->room_at == 0)
+                watcher->room_at = monotonic_now() + watcher->options.room_usec;
+}
+
 /* The walk must have come where stat() came, or it has missed a name that matters (a link of /proc is not
  * what it reads as). */
 static bool walk_agrees(int end, int walk_error, const struct stat *info, int error)
@@ -205,6 +240,7 @@ static struct path_view look_at(struct watcher *watcher, struct item *item)
         struct look look = {.watcher = watcher, .item = item};
         _cleanup_close_ int end = -1;
         struct path_links before;
+        struct path_view view;
         struct stat info;
         int walked, error;
 
@@ -216,7 +252,13 @@ static struct path_view look_at(struct watcher *watcher, struct item *item)
         if (!walk_agrees(end, -walked, &info, error))
                 watcher->complete = false;
         item_set_polled(watcher, item, !watcher->complete);
-        return view_of(item, &info, error);
+        view = view_of(item, &info, error);
+        if (view.state == PATH_SAME && !view.found.is_disk)
+                look_at_room(watcher, item, &info);
+        else
+                item->has_room = false;
+        view.room = item->has_room ? item->room : (struct path_room){};
+        return view;
 }
 
 /* May block: the supervisor reads, or is gone. */
@@ -407,6 +449,36 @@ static void poll_silent(struct watcher *watcher)
         watcher->poll_at = now + watcher->options.poll_usec;
 }
 
+/* Return whether the room of the item is another one than was reported. */
+static bool room_has_changed(const struct item *item)
+{
+        struct path_space space;
+        struct path_room room;
+        struct stat info;
+
+        if (stat(item->path, &info) < 0 || !measure_room(item->path, &info, &space))
+                return true;
+        room = path_room_judge(&item->room, &space);
+        return !path_room_equal(&room, &item->room);
+}
+
+/* Those that are polled are looked at anyway, and only they may lie on a server that does not answer. */
+static void poll_room(struct watcher *watcher)
+{
+        if (watcher->room_at == 0 || monotonic_now() < watcher->room_at)
+                return;
+        watcher->room_at = 0;
+        for (size_t i = 0; i < watcher->slot_count; i++) {
+                struct item *item = watcher->slots[i];
+
+                if (!item || !item->has_room)
+                        continue;
+                watcher->room_at = monotonic_now() + watcher->options.room_usec;
+                if (!item->is_polled && room_has_changed(item))
+                        item_changed(watcher, item);
+        }
+}
+
 /* ---- the loop ---- */
 
 static void leave_place(void *userdata, int place)
@@ -426,6 +498,8 @@ static uint64_t next_due(const struct watcher *watcher)
                 due = TAILQ_FIRST(&watcher->due)->due;
         if (!TAILQ_EMPTY(&watcher->polled) && watcher->poll_at < due)
                 due = watcher->poll_at;
+        if (watcher->room_at > 0 && watcher->room_at < due)
+                due = watcher->room_at;
         if (watcher->mounts_changed && watcher->mounts_at < due)
                 due = watcher->mounts_at;
         return due;
@@ -472,6 +546,7 @@ static int serve(struct watcher *watcher)
                 if (r >= 0) {
                         take_mounts(watcher);
                         poll_silent(watcher);
+                        poll_room(watcher);
                         r = look_if_due(watcher);
                 }
         }
@@ -482,6 +557,8 @@ static void set_defaults(struct path_watcher_options *options)
 {
         if (options->poll_usec == 0)
                 options->poll_usec = POLL_USEC;
+        if (options->room_usec == 0)
+                options->room_usec = ROOM_USEC;
         if (options->settle_usec == 0)
                 options->settle_usec = SETTLE_USEC;
 }

@@ -7,6 +7,7 @@
 
 struct path_watcher_options {
         uint64_t poll_usec;   /* how often paths are looked at whose changes are not reported; 0: 30 s */
+        uint64_t room_usec;   /* how often the room below files is measured; 0: 60 s */
         uint64_t settle_usec; /* how long after a change a path is looked at; 0: 100 ms */
 };
 

@@ -31,18 +31,32 @@ enum path_state {
         _PATH_STATE_MAX
 };
 
+/* Whether the file system of a file has room for what the file has not allocated yet (path_room.h). */
+struct path_room {
+        bool low;
+        uint64_t missing, available; /* bytes, when that was seen; meaningful with `low` */
+};
+
 /* What one look found. */
 struct path_view {
         enum path_state state;
         int error;               /* errno: why it is UNKNOWN or GONE; else 0 */
         bool is_store;           /* OTHER: a file or a disk, which `found` describes; else something else */
         struct path_store found; /* meaningful with is_store */
+        struct path_room room;   /* SAME, of a file */
 };
+
+static inline bool path_room_equal(const struct path_room *one, const struct path_room *other)
+{
+        return one->low == other->low
+               && (!one->low || (one->missing == other->missing && one->available == other->available));
+}
 
 static inline bool path_view_equal(const struct path_view *one, const struct path_view *other)
 {
         return one->state == other->state && one->error == other->error && one->is_store == other->is_store
-               && (!one->is_store || path_store_equal(&one->found, &other->found));
+               && (!one->is_store || path_store_equal(&one->found, &other->found))
+               && path_room_equal(&one->room, &other->room);
 }
 
 /* Names a path in both directions. A slot is used again, with another serial. */

@@ -31,6 +31,24 @@ const char *stats_op_to_string(enum stats_op op)
         return ops[op];
 }
 
+static const char *const errno_names[] = {
+        [REGION_ERRNO_EIO] = "EIO",
+        [REGION_ERRNO_ENOSPC] = "ENOSPC",
+        [REGION_ERRNO_EROFS] = "EROFS",
+        [REGION_ERRNO_EOPNOTSUPP] = "EOPNOTSUPP",
+        [REGION_ERRNO_ENOMEM] = "ENOMEM",
+        [REGION_ERRNO_ETIMEDOUT] = "ETIMEDOUT",
+        [REGION_ERRNO_EINVAL] = "EINVAL",
+        [REGION_ERRNO_OTHER] = "other",
+};
+_Static_assert(ARRAY_SIZE(errno_names) == _REGION_ERRNO_MAX, "every error has a name");
+
+const char *region_errno_to_string(enum region_errno error)
+{
+        assert((unsigned)error < ARRAY_SIZE(errno_names));
+        return errno_names[error];
+}
+
 static size_t align(size_t size)
 {
         return (size + DEVICE_REGION_ALIGNMENT - 1) / DEVICE_REGION_ALIGNMENT * DEVICE_REGION_ALIGNMENT;

@@ -112,6 +112,40 @@ struct region_space {
         uint32_t unused;
 };
 
+/* The errors that are counted apart, for a bounded number of labels; REGION_ERRNO_OTHER: all others. */
+enum region_errno {
+        REGION_ERRNO_EIO,
+        REGION_ERRNO_ENOSPC,
+        REGION_ERRNO_EROFS,
+        REGION_ERRNO_EOPNOTSUPP,
+        REGION_ERRNO_ENOMEM,
+        REGION_ERRNO_ETIMEDOUT,
+        REGION_ERRNO_EINVAL,
+        REGION_ERRNO_OTHER,
+        _REGION_ERRNO_MAX
+};
+
+/* The newest request of an operation that failed: see region_errors.h. */
+struct region_error {
+        uint64_t count;  /* of such requests, since the region began; 0: none */
+        uint64_t at;     /* CLOCK_REALTIME, microseconds */
+        uint64_t offset; /* bytes, on the disk */
+        uint32_t length;
+        uint32_t error;    /* errno */
+        uint32_t sequence; /* odd while a queue writes this */
+        uint32_t unused;
+        /* Written by the supervisor: */
+        uint64_t reported; /* the count that there was an event of */
+};
+
+struct region_errors {
+        struct region_error newest[_STATS_OP_MAX];
+        uint64_t by_errno[_STATS_OP_MAX][_REGION_ERRNO_MAX];
+        uint64_t announced_at; /* CLOCK_MONOTONIC, microseconds, of the last NEWS of them */
+        uint32_t changes;      /* how often there was NEWS of them */
+        uint32_t unused;
+};
+
 /* `sequence` is odd while the supervisor writes the values, and changes with them. */
 struct region_control {
         uint32_t sequence, unused;
@@ -125,6 +159,8 @@ struct region_control {
         struct region_fault_state faults[_REGION_FAULT_MAX];
         /* Zeroes as well: onFull is "error", and there is room. */
         struct region_space space;
+        /* Zeroes as well: no request has failed. An older worker does not note its errors here. */
+        struct region_errors errors;
 };
 
 /* Counts one operation's requests as they end; it ends when its answer goes to the kernel. Numbers only rise,
@@ -198,4 +234,5 @@ uint32_t device_region_sequence(const void *base);
 /* Read the values, for the worker. Return false if they are just being written: try again. */
 bool device_region_get_values(const void *base, uint32_t *ret_sequence, struct region_values *ret);
 
-const char *stats_op_to_string(enum stats_op op); /* "read", "write_zeroes" */
+const char *stats_op_to_string(enum stats_op op);            /* "read", "write_zeroes" */
+const char *region_errno_to_string(enum region_errno error); /* "EIO", "other" */

@@ -3,6 +3,7 @@
  * and stores it. */
 #include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
@@ -54,6 +55,7 @@ static int (*const writers[_CONDITION_MAX])(const struct managed_device *device,
         [CONDITION_DURABLE] = device_faults_durable,
         [CONDITION_BACKING_WHOLE] = device_faults_whole,
         [CONDITION_SPACE] = device_space_condition,
+        [CONDITION_ERROR_FREE] = device_errors_condition,
         [CONDITION_PROGRESS] = device_progress_condition,
         [CONDITION_RESOURCES] = device_group_condition,
         [CONDITION_STABLE_PATH] = stable_path,
@@ -126,6 +128,7 @@ static int make_status(const struct managed_device *device, const struct device_
 
         device_backing_show(device, record, ret);
         device_faults_list(device, &ret->faults);
+        ret->errors = *device_errors_list(device);
         return r < 0 ? r : fill_conditions(device, record, &ret->conditions);
 }
 

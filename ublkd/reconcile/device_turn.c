@@ -6,6 +6,7 @@
 #include "ublkd/reconcile/device_steps.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_claim.h"
+#include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
@@ -134,6 +135,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
         int r = 0;
 
         device_faults_settle(device, record);
+        device_errors_read(device);
         if (device->view.facts.want == WANT_ABSENT) /* another program may have deleted the disk */
                 device_hide_node(device, record);
         if (is_served(device)) {

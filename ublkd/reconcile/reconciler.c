@@ -10,6 +10,7 @@
 #include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
+#include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
@@ -60,6 +61,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_claim_drop(device);
         device_backing_drop(device);
         device_path_drop(device);
+        device_errors_drop(device);
         device_preflight_drop(device);
         device_progress_drop(device);
         device_group_drop(device);

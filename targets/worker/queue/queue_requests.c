@@ -4,6 +4,7 @@
  * Every request that arrives is committed exactly once, because a callback returns exactly once. */
 #include "targets/worker/queue/queue_requests.h"
 #include "targets/worker/queue/perform.h"
+#include "targets/worker/queue/shared_error.h"
 
 #include <string.h>
 
@@ -81,10 +82,19 @@ _profiled_ static void answer_moved(
                 ublk_port_commit(&queue->port, request->io.tag, request->success.result);
 }
 
+/* Not inlined: what most requests do without must not burden them. */
+__attribute__((noinline)) static void note_error(
+        const struct ublk_queue *queue, const struct request *request, int result)
+{
+        shared_error_note(queue->room.shared, &request->io, -result);
+}
+
 /* Of a request that has been described. */
 static void request_ends(struct ublk_queue *queue, struct request *request, int result)
 {
         result = verdict(queue, request, result);
+        if (__builtin_expect(result < 0, 0))
+                note_error(queue, request, result);
         queue_meter_ended(&queue->meter, &request->meter, request->io.length, result);
         answer(queue, request, result);
 }

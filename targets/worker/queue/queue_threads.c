@@ -7,6 +7,7 @@
 #include "targets/worker/os/sandbox.h"
 #include "targets/worker/queue/ublk_queue.h"
 #include "ublkd/base/ram.h"
+#include "ublkd/proto/region_errors.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -175,6 +176,7 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
         all->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         all->shared.news = all->event_fd;
         room_begin(&all->shared);
+        region_errors_begin(device_region_control(all->shared.region));
         durability_ask(&(struct durability){.shared = &all->shared, .kept = disk->device.store.kept});
         r = all->event_fd < 0 ? -errno : start_all(all);
         if (r < 0)

@@ -54,6 +54,7 @@ struct shown {
         bool busy;                   /* the restart that was requested last is not done */
         enum condition_type trouble; /* with `troubled` */
         bool troubled;
+        enum condition_reason why; /* NONE: other */
 };
 
 static void show(struct world *world, const char *name, const struct shown *shown)
@@ -74,7 +75,7 @@ static void show(struct world *world, const char *name, const struct shown *show
                         0);
         if (shown->troubled)
                 CHECK_INT(device_condition_set(&status.conditions.of[shown->trouble], CONDITION_FALSE,
-                                  REASON_OTHER, "Bad."),
+                                  shown->why ? shown->why : REASON_OTHER, "Bad."),
                         0);
         CHECK_INT(device_store_set_status(world->store, name, &status), 0);
         device_conditions_clear(&status.conditions);
@@ -242,6 +243,7 @@ static void only_a_disk_that_serves_is_replaced(void)
 static void a_disk_in_trouble_keeps_its_worker(void)
 {
         static const bool replaced[_CONDITION_MAX] = {
+                [CONDITION_ERROR_FREE] = true, /* what has failed is over */
                 [CONDITION_RESOURCES] = true,
                 [CONDITION_STABLE_PATH] = true,
                 [CONDITION_PARTITIONS] = true,
@@ -258,6 +260,22 @@ static void a_disk_in_trouble_keeps_its_worker(void)
                                         .troubled = true,
                                         .trouble = type},
                                 replaced[type]);
+}
+
+/* No write waits for room that is only low. */
+static void little_room_keeps_no_worker(void)
+{
+        struct shown shown = {.phase = PHASE_LIVE,
+                .reason = REASON_LIVE,
+                .pid = 1,
+                .old = true,
+                .troubled = true,
+                .trouble = CONDITION_SPACE,
+                .why = REASON_STORE_LOW};
+
+        check_first("", &shown, true);
+        shown.why = REASON_STORE_FULL;
+        check_first("", &shown, false);
 }
 
 static void a_refusal_stops_it(void)
@@ -414,6 +432,7 @@ int main(void)
         a_disk_whose_openers_would_notice_keeps_its_worker();
         only_a_disk_that_serves_is_replaced();
         a_disk_in_trouble_keeps_its_worker();
+        little_room_keeps_no_worker();
         a_refusal_stops_it();
         its_problem_ends_with_the_last_old_worker();
         its_problem_stays_while_a_worker_is_old();

@@ -180,6 +180,28 @@ static void print_io_errors(const struct context *context, const char *device)
         print_errors_of_each(ops);
 }
 
+/* Print the newest failed request of each operation. */
+static void print_newest_errors(const cJSON *device)
+{
+        const cJSON *error;
+
+        cJSON_ArrayForEach (error, json_find(device, "status.ioErrors")) {
+                const char *op = json_text(error, "op"), *number = json_text(error, "errno"),
+                           *at = json_text(error, "at");
+
+                print_name("Last error");
+                print_safely(stdout, op ? op : "-");
+                if (cJSON_IsNumber(json_find(error, "offset")))
+                        printf(" of %.0f bytes at byte %.0f", json_number(error, "length", 0),
+                                json_number(error, "offset", 0));
+                fputs(": ", stdout);
+                print_safely(stdout, number ? number : "-");
+                fputs(", ", stdout);
+                print_safely(stdout, at ? at : "-");
+                putchar('\n');
+        }
+}
+
 static void print_recoveries(const cJSON *device)
 {
         double count = json_number(device, "status.recoveries.count", 0);
@@ -285,8 +307,8 @@ static void print_next_try(const cJSON *device)
 /* Print what the users of a disk in service must know of its store, its worker and its partitions. */
 static void print_store_faults(const cJSON *device)
 {
-        static const char *const types[] = {
-                "BackingWhole", "Durable", "Space", "Progress", "Resources", "Partitions", "Source"};
+        static const char *const types[] = {"BackingWhole", "Durable", "Space", "ErrorFree", "Progress",
+                "Resources", "Partitions", "Source"};
 
         for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
                 const cJSON *condition = json_condition(device, types[i]);
@@ -328,6 +350,7 @@ static enum exit_status describe(struct context *context, const cJSON *device)
         print_data_path(device);
         print_worker(device);
         print_io_errors(context, name);
+        print_newest_errors(device);
         print_recoveries(device);
         print_features(device);
         print_generation(device);

@@ -47,6 +47,13 @@ enum path_state device_path_state(const struct managed_device *device)
         return path_condition_state(&facts);
 }
 
+struct path_room device_path_room(const struct managed_device *device)
+{
+        const struct path_view *view = device->path.watch ? path_watch_view(device->path.watch) : NULL;
+
+        return view ? view->room : (struct path_room){};
+}
+
 int device_path_condition(
         const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
 {

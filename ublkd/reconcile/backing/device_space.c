@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports whether the backing store has room for writes. */
 #include "ublkd/reconcile/backing/device_space.h"
+#include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/space_condition.h"
 
 #include "ublkd/proto/region_space.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int open_region(const struct managed_device *device)
@@ -54,7 +56,22 @@ static void report_full(const struct managed_device *device, const struct region
                         : "the write failed (onFull is \"error\")");
 }
 
-void device_space_read(struct managed_device *device)
+static void report_low(struct managed_device *device)
+{
+        const struct path_room room = device_path_room(device);
+        _cleanup_free_ char *text = NULL;
+
+        if (room.low == device->space.low || (room.low && space_explain_low(&room, &text) < 0))
+                return;
+        device->space.low = room.low;
+        if (room.low)
+                device_emit(device, EVENT_WARNING, REASON_STORE_LOW, "%s", text);
+        else
+                device_emit(device, EVENT_NORMAL, REASON_STORE_NOT_LOW,
+                        "The file system of the backing file has enough space for the disk again.");
+}
+
+static void read_full(struct managed_device *device)
 {
         _cleanup_close_ int fd = open_region(device);
         struct region_space space;
@@ -74,8 +91,20 @@ void device_space_read(struct managed_device *device)
         (void)region_space_mark_reported(fd, space.full_since);
 }
 
+void device_space_read(struct managed_device *device)
+{
+        read_full(device);
+        report_low(device);
+}
+
 int device_space_condition(const struct managed_device *device, const struct device_record *record _unused_,
         struct device_condition *ret)
 {
-        return space_condition(device->space.full_since, device->space.waits, ret);
+        const struct space_facts facts = {
+                .full_since = device->space.full_since,
+                .waits = device->space.waits,
+                .room = device_path_room(device),
+        };
+
+        return space_condition(&facts, ret);
 }

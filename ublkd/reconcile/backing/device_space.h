@@ -10,6 +10,7 @@ struct managed_device;
 struct device_space {
         uint64_t full_since; /* its store has no room; CLOCK_REALTIME; 0: it has */
         bool waits;          /* writes wait for it then */
+        bool low;            /* there was an event that its room is low, and none of its end */
 };
 
 /* Pass onFull of the spec to the worker, if there is one. */
@@ -18,7 +19,7 @@ void device_space_apply(const struct managed_device *device, const struct device
 void device_space_end_waiting(const struct managed_device *device);
 /* Return whether writes wait for room. */
 bool device_space_is_waited_for(const struct managed_device *device);
-/* Read it out of the region, and report a change. */
+/* Read it out of the region, look at the room below the file, and report changes. */
 void device_space_read(struct managed_device *device);
 /* Write the condition for device_publish.c, or leave *ret untouched if there is nothing to report. Return 0 or -ENOMEM. */
 int device_space_condition(const struct managed_device *device, const struct device_record *record,

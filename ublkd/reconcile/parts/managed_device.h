@@ -9,6 +9,7 @@
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/backing/device_claim_lost.h"
 #include "ublkd/reconcile/disk/device_cpus.h"
+#include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/parts/device_handled.h"
 #include "ublkd/reconcile/disk/device_node.h"
@@ -55,6 +56,7 @@ struct managed_device {
         struct device_path path;
         struct device_faults_seen faults;
         struct device_space space;
+        struct device_errors errors;
         struct device_shared shared;
         struct device_cpus cpus;
         struct device_openers openers;

@@ -1,14 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports a backing store without room for writes. */
+/* Reports a backing store without room for writes, or with little. */
 #include "ublkd/reconcile/view/space_condition.h"
 
-int space_condition(uint64_t full_since, bool waits, struct device_condition *ret)
+#include "ublkd/base/cleanup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int explain_full(bool waits, struct device_condition *ret)
 {
-        if (full_since == 0)
-                return 0;
         return device_condition_set(ret, CONDITION_FALSE, REASON_STORE_FULL,
                 "The backing store had no room for a write; make room. %s",
                 waits ? "Writes wait until there is room, since onFull is \"wait\"."
                       : "Writes that find no room fail, since onFull is \"error\". The next write shows "
                         "whether there is room: this condition stays until one has succeeded.");
+}
+
+int space_explain_low(const struct path_room *room, char **ret)
+{
+        int n = asprintf(ret,
+                "The file system of the backing file had %llu MiB left when ublkd looked, and the disk may "
+                "still "
+                "need %llu MiB, which the sparse file has not allocated; make room before a write finds "
+                "none.",
+                (unsigned long long)(room->available >> 20), (unsigned long long)(room->missing >> 20));
+
+        if (n >= 0)
+                return 0;
+        *ret = NULL;
+        return -ENOMEM;
+}
+
+int space_condition(const struct space_facts *facts, struct device_condition *ret)
+{
+        _cleanup_free_ char *text = NULL;
+
+        if (facts->full_since > 0)
+                return explain_full(facts->waits, ret);
+        if (!facts->room.low)
+                return 0;
+        if (space_explain_low(&facts->room, &text) < 0)
+                return -ENOMEM;
+        return device_condition_set(ret, CONDITION_FALSE, REASON_STORE_LOW, "%s", text);
 }

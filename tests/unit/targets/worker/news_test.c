@@ -62,6 +62,9 @@ int main(void)
         CHECK_INT(receive_all(pair[1]), 1);
         news_send(&news, &shared, &chan);
         CHECK_INT(receive_all(pair[1]), 0);
+        control->errors.changes++; /* a request failed */
+        news_send(&news, &shared, &chan);
+        CHECK_INT(receive_all(pair[1]), 1);
         close(pair[1]);
         control->space.changes++;
         news_send(&news, &shared, &chan);

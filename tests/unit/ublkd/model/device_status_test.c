@@ -59,12 +59,38 @@ static void test_json_of_a_live_device(void)
                 "\"dataPath\":\"zero-copy\",\"dataPathReason\":\"The spec asks for it.\",\"batch\":true,"
                 "\"kernelFeatures\":[\"USER_RECOVERY\",\"CMD_IOCTL_ENCODE\"],"
                 "\"recoveries\":{\"count\":2,\"lastMs\":14.2},"
-                "\"backing\":null,\"writeErrors\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,"
+                "\"backing\":null,\"writeErrors\":null,\"ioErrors\":[],\"nextTryAt\":null,\"attempts\":0,"
+                "\"cause\":null,"
                 "\"conditions\":[{\"type\":"
                 "\"Ready\",\"status\":\"True\",\"reason\":"
                 "\"Live\","
                 "\"message\":\"Serving data.\",\"lastTransitionTime\":\"2000-02-29T00:00:00.000Z\"}]}");
         device_status_clear(&status);
+}
+
+/* A flush has no place. */
+static void test_json_of_io_errors(void)
+{
+        const struct io_errors errors = {
+                .of[STATS_WRITE] = {.count = 17,
+                                    .at = 1700000000123000,
+                                    .offset = UINT64_C(1) << 42,
+                                    .length = 4096,
+                                    .error = ENOSPC},
+                .of[STATS_FLUSH] = {.count = 1, .at = 1700000000123000, .error = 4000},
+        };
+        cJSON *object = cJSON_CreateObject();
+        char *text;
+
+        CHECK(io_errors_add(&errors, object, "ioErrors"));
+        text = cJSON_PrintUnformatted(object);
+        CHECK_STR(text,
+                "{\"ioErrors\":[{\"op\":\"write\",\"count\":17,\"errno\":\"ENOSPC\","
+                "\"at\":\"2023-11-14T22:13:20.123Z\",\"offset\":4398046511104,\"length\":4096},"
+                "{\"op\":\"flush\",\"count\":1,\"errno\":\"other\",\"at\":\"2023-11-14T22:13:20.123Z\","
+                "\"offset\":null,\"length\":null}]}");
+        cJSON_free(text);
+        cJSON_Delete(object);
 }
 
 static void test_json_without_disk_and_worker(void)
@@ -80,7 +106,8 @@ static void test_json_without_disk_and_worker(void)
                 "\"worker\":null,\"needsRestart\":false,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
-                "\"backing\":null,\"writeErrors\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,"
+                "\"backing\":null,\"writeErrors\":null,\"ioErrors\":[],\"nextTryAt\":null,\"attempts\":0,"
+                "\"cause\":null,"
                 "\"conditions\":[{\"type\":"
                 "\"Ready\",\"status\":\"False\",\"reason\":"
                 "\"Pending\",\"message\":"
@@ -92,7 +119,8 @@ static void test_json_without_disk_and_worker(void)
                 "\"worker\":null,\"needsRestart\":false,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
-                "\"backing\":null,\"writeErrors\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,"
+                "\"backing\":null,\"writeErrors\":null,\"ioErrors\":[],\"nextTryAt\":null,\"attempts\":0,"
+                "\"cause\":null,"
                 "\"conditions\":[{\"type\":"
                 "\"Ready\",\"status\":\"Unknown\",\"reason\":"
                 "\"NotYetKnown\","
@@ -105,7 +133,8 @@ static void test_json_without_disk_and_worker(void)
                 "\"worker\":null,\"needsRestart\":false,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
                 "\"kernelFeatures\":[],\"recoveries\":{\"count\":0,\"lastMs\":0},"
-                "\"backing\":null,\"writeErrors\":null,\"nextTryAt\":null,\"attempts\":0,\"cause\":null,"
+                "\"backing\":null,\"writeErrors\":null,\"ioErrors\":[],\"nextTryAt\":null,\"attempts\":0,"
+                "\"cause\":null,"
                 "\"conditions\":[{\"type\":"
                 "\"Ready\",\"status\":\"False\",\"reason\":"
                 "\"Disabled\","
@@ -209,6 +238,7 @@ static void test_times_of_conditions(void)
 int main(void)
 {
         test_json_of_a_live_device();
+        test_json_of_io_errors();
         test_json_without_disk_and_worker();
         test_json_of_a_store_that_was_replaced();
         test_copy_and_compare();

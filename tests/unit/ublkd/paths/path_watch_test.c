@@ -355,6 +355,41 @@ static void test_mounts(void)
         path_watch_free(watch);
 }
 
+static bool is_low(const void *watch)
+{
+        return path_watch_view(watch) && path_watch_view(watch)->room.low;
+}
+
+static bool is_not_low(const void *watch)
+{
+        return !is_low(watch);
+}
+
+/* The watcher measures it without a change of any name: "full" is beside the path, and not on it. */
+static void test_room_below_a_sparse_file(void)
+{
+        struct path_watch *sparse, *full;
+
+        make_file(at("a.img"));
+        CHECK_INT(truncate(at("a.img"), 16 << 20), 0);
+        make_file(at("empty.img"));
+        sparse = watch_path(at("a.img"));
+        full = watch_path(at("empty.img"));
+        AWAIT(sparse, PATH_SAME);
+        CHECK(!path_watch_view(sparse)->room.low);
+        make_file(at("full"));
+        if (CHECK(run_loop_until(is_low, sparse))) {
+                CHECK_INT(path_watch_view(sparse)->room.missing, 16 << 20);
+                CHECK_INT(path_watch_view(sparse)->room.available, 4096);
+                CHECK_INT(path_watch_view(sparse)->state, PATH_SAME);
+        }
+        CHECK(!is_low(full)); /* it needs nothing */
+        CHECK_INT(unlink(at("full")), 0);
+        CHECK(run_loop_until(is_not_low, sparse));
+        path_watch_free(sparse);
+        path_watch_free(full);
+}
+
 int main(int argc, char *argv[])
 {
         static const struct path_test tests[] = {
@@ -374,6 +409,7 @@ int main(int argc, char *argv[])
                 {.run = test_directories_that_cannot_be_watched},
                 {.run = test_many_paths},
                 {.run = test_mounts},
+                {.run = test_room_below_a_sparse_file},
         };
 
         return run_tests(argc, argv, tests, ARRAY_SIZE(tests));

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
+#include <sys/statvfs.h>
 
 enum { PATIENCE_USEC = 60 * 1000 * 1000 };
 
@@ -15,6 +16,8 @@ enum { PATIENCE_USEC = 60 * 1000 * 1000 };
 
 int __real_stat(const char *path, struct stat *info);
 int __wrap_stat(const char *path, struct stat *info);
+int __real_statvfs(const char *path, struct statvfs *info);
+int __wrap_statvfs(const char *path, struct statvfs *info);
 int __real_inotify_add_watch(int fd, const char *path, uint32_t mask);
 int __wrap_inotify_add_watch(int fd, const char *path, uint32_t mask);
 int __real_pidfd_send_signal(int pidfd, int sig, siginfo_t *info, unsigned flags);
@@ -33,6 +36,20 @@ int __wrap_stat(const char *path, struct stat *info)
                 for (;;)
                         pause();
         return __real_stat(path, info);
+}
+
+/* Beside a file "full" a file system of 100 blocks of 4 KiB has one left. */
+int __wrap_statvfs(const char *path, struct statvfs *info)
+{
+        const char *slash = strrchr(path, '/');
+        char full[PATH_MAX + 8];
+        int r = __real_statvfs(path, info);
+
+        info->f_frsize = 4096;
+        info->f_blocks = 100;
+        snprintf(full, sizeof(full), "%.*s/full", (int)(slash - path), path);
+        info->f_bavail = access(full, F_OK) == 0 ? 1 : 50;
+        return r;
 }
 
 int __wrap_inotify_add_watch(int fd, const char *path, uint32_t mask)
@@ -214,8 +231,9 @@ static void run_test(const struct path_test *test)
 int run_tests(int argc, char *argv[], const struct path_test *tests, size_t count)
 {
         if (argc == 2 && strcmp(argv[1], "--path-watcher") == 0)
-                return path_watcher_main(
-                        3, &(struct path_watcher_options){.poll_usec = 100 * 1000, .settle_usec = 10 * 1000});
+                return path_watcher_main(3,
+                        &(struct path_watcher_options){
+                                .poll_usec = 100 * 1000, .room_usec = 50 * 1000, .settle_usec = 10 * 1000});
         if (!CHECK(mkdtemp(root)))
                 return check_report();
         for (size_t i = 0; i < count; i++)

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests that failed: an event, a condition and the status, in bounded number, also for the next supervisor. */
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+#include "ublkd/proto/region_errors.h"
+#include "ublkd/proto/region_faults.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The device is live, and *ret is its region as its workers see it. */
+static void bring_up(struct world *world, struct region_control **ret)
+{
+        const struct device_record *record;
+        _cleanup_close_ int fd = -1;
+        void *base = NULL;
+
+        world_new(world);
+        world_put_loop(world, "data", "");
+        record = world_record(world, "data");
+        fd = runtime_dir_ensure_region(
+                world->dir, record->uid, &(struct device_region_key){.queues = 1, .epoch = record->epoch});
+        CHECK(fd >= 0);
+        CHECK_INT(device_region_map(fd, 1, &base), 0);
+        *ret = device_region_control(base);
+        world_bring_up(world, "data", "file:1");
+        CHECK_INT(world_phase(world, "data"), PHASE_LIVE);
+}
+
+static void take_a_turn(struct world *world)
+{
+        (void)device_store_request_recover(world->store, "data"); /* a turn, as after NEWS */
+        world_settle(world, 20);
+}
+
+static const struct device_status *status(const struct world *world)
+{
+        return &world_record(world, "data")->status;
+}
+
+static void the_first_error_is_an_event_a_condition_and_in_the_status(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        CHECK_INT(status(&world)->conditions.of[CONDITION_ERROR_FREE].status, CONDITION_ABSENT);
+        (void)region_error_note(control, STATS_READ, EIO, 8192, 4096);
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_READ_FAILED), 1);
+        CHECK_INT(status(&world)->conditions.of[CONDITION_ERROR_FREE].status, CONDITION_FALSE);
+        CHECK_INT(status(&world)->conditions.of[CONDITION_ERROR_FREE].reason, REASON_READ_FAILED);
+        CHECK_INT(status(&world)->errors.of[STATS_READ].count, 1);
+        CHECK_INT(status(&world)->errors.of[STATS_READ].error, EIO);
+        CHECK_INT(status(&world)->errors.of[STATS_READ].offset, 8192);
+        CHECK_INT(status(&world)->phase, PHASE_LIVE);
+        world_free(&world);
+}
+
+/* What follows is counted in the status at once, and reported by one event later. */
+static void a_flood_is_one_event(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        for (unsigned i = 1; i <= 50; i++) {
+                for (unsigned k = 0; k < 100; k++)
+                        (void)region_error_note(control, STATS_WRITE, ENOSPC, 0, 512);
+                take_a_turn(&world);
+                CHECK_INT(status(&world)->errors.of[STATS_WRITE].count, 100 * i);
+        }
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        world_free(&world);
+}
+
+/* While no ublkd runs, `requests` more fail. */
+static void restart_ublkd(struct world *world, struct region_control *control, unsigned requests)
+{
+        for (unsigned i = 0; i < requests; i++)
+                (void)region_error_note(control, STATS_WRITE, EIO, 0, 512);
+        world_restart_with_workers(world);
+        fake_worker_greet(fake_worker("data"), world_record(world, "data")->epoch, 0);
+        world_settle(world, 20);
+        CHECK_INT(status(world)->phase, PHASE_LIVE);
+}
+
+static void the_next_supervisor_reports_only_what_is_new(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        (void)region_error_note(control, STATS_WRITE, EIO, 0, 512);
+        take_a_turn(&world);
+        restart_ublkd(&world, control, 0);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        CHECK_INT(status(&world)->errors.of[STATS_WRITE].count, 1);
+        restart_ublkd(&world, control, 3);
+        CHECK_INT(status(&world)->errors.of[STATS_WRITE].count, 4);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 2);
+        world_free(&world);
+}
+
+/* FlushFailed says it. */
+static void a_lost_flush_has_no_second_event(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        (void)region_fault_latch(control, REGION_FAULT_FLUSH, STATS_FLUSH, EIO, 0);
+        (void)region_error_note(control, STATS_FLUSH, EIO, 0, 0);
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
+        CHECK_INT(world_count_events(&world, REASON_REQUEST_FAILED), 0);
+        CHECK_INT(status(&world)->errors.of[STATS_FLUSH].count, 1);
+        world_free(&world);
+}
+
+/* A worker that was taken over, or one of another version. */
+static void nonsense_in_the_region_is_bounded(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        memset(&control->errors, 0xff, sizeof(control->errors));
+        take_a_turn(&world);
+        memset(&control->errors, 0x7f, sizeof(control->errors));
+        take_a_turn(&world);
+        CHECK_INT(status(&world)->phase, PHASE_LIVE);
+        CHECK(world_count_events(&world, REASON_WRITE_FAILED) <= 2); /* writes, and writes of zeroes */
+        world_free(&world);
+}
+
+int main(void)
+{
+        the_first_error_is_an_event_a_condition_and_in_the_status();
+        a_flood_is_one_event();
+        the_next_supervisor_reports_only_what_is_new();
+        a_lost_flush_has_no_second_event();
+        nonsense_in_the_region_is_bounded();
+        return check_report();
+}

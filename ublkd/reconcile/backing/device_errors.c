@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports the requests of a disk that failed.
+ *
+ * A worker sends NEWS of its errors once a second at most, so what it notes after that is found by a look of our own.
+ * After an event no other one follows for QUIET_USEC: the next one has the count of all that failed meanwhile. */
+#include "ublkd/reconcile/backing/device_errors.h"
+#include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/parts/reconciler_queue.h"
+#include "ublkd/reconcile/view/error_condition.h"
+
+#include "ublkd/base/clock.h"
+
+enum {
+        AGAIN_USEC = 2 * 1000 * 1000,
+        QUIET_USEC = 60 * 1000 * 1000,
+        TIMER_ACCURACY_USEC = 500 * 1000,
+};
+
+/* ---- when to look again ---- */
+
+static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+        device_wake(userdata);
+        return 0;
+}
+
+/* at: CLOCK_MONOTONIC. On failure the next turn looks. */
+static void look_at(struct managed_device *device, uint64_t at)
+{
+        struct device_errors *errors = &device->errors;
+
+        if (!errors->timer) {
+                (void)sd_event_add_time(device->env->config.event, &errors->timer, CLOCK_MONOTONIC, at,
+                        TIMER_ACCURACY_USEC, on_timer, device);
+                return;
+        }
+        (void)sd_event_source_set_time(errors->timer, at);
+        (void)sd_event_source_set_enabled(errors->timer, SD_EVENT_ONESHOT);
+}
+
+static bool has_unreported(const struct io_errors *errors)
+{
+        for (size_t i = 0; i < _STATS_OP_MAX; i++)
+                if (errors->of[i].count > errors->of[i].reported)
+                        return true;
+        return false;
+}
+
+/* changed: there were new errors in this look. */
+static void plan_look(struct managed_device *device, bool changed)
+{
+        const struct io_errors *seen = &device->errors.seen;
+        uint64_t now = monotonic_now(), wall = clock_usec(CLOCK_REALTIME),
+                 end = error_condition_end(seen, wall);
+
+        if (changed)
+                look_at(device, now + AGAIN_USEC);
+        else if (has_unreported(seen) && device->errors.quiet_until > now)
+                look_at(device, device->errors.quiet_until);
+        else if (end > wall)
+                look_at(device, now + (end - wall));
+}
+
+/* ---- events ---- */
+
+/* Return whether an event of its own has reported why requests of `op` fail. */
+static bool is_explained(const struct managed_device *device, enum stats_op op)
+{
+        struct device_faults faults;
+
+        device_faults_list(device, &faults);
+        return faults.cut > 0 || (faults.flush > 0 && op == STATS_FLUSH);
+}
+
+static void report(struct managed_device *device, int fd, enum stats_op op)
+{
+        struct error_report *found = &device->errors.seen.of[op];
+        _cleanup_free_ char *text = NULL;
+
+        if (!is_explained(device, op)
+                && error_explain(op, found->count - found->reported, found, &text) >= 0)
+                device_emit(device, EVENT_WARNING, error_reason(op), "%s", text);
+        found->reported = found->count;
+        (void)region_error_mark_reported(fd, op, found->count);
+}
+
+static void report_new(struct managed_device *device, int fd)
+{
+        if (!has_unreported(&device->errors.seen) || monotonic_now() < device->errors.quiet_until)
+                return;
+        for (unsigned i = 0; i < _STATS_OP_MAX; i++)
+                if (device->errors.seen.of[i].count > device->errors.seen.of[i].reported)
+                        report(device, fd, (enum stats_op)i);
+        device->errors.quiet_until = monotonic_now() + QUIET_USEC;
+}
+
+/* ---- the look ---- */
+
+void device_errors_read(struct managed_device *device)
+{
+        _cleanup_close_ int fd =
+                runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+        struct io_errors found;
+        bool changed;
+
+        if (fd < 0 || region_errors_read(fd, found.of) < 0)
+                return;
+        changed = !io_errors_equal(&found, &device->errors.seen);
+        device->errors.seen = found;
+        report_new(device, fd);
+        plan_look(device, changed);
+}
+
+void device_errors_drop(struct managed_device *device)
+{
+        sd_event_source_disable_unref(device->errors.timer);
+}
+
+const struct io_errors *device_errors_list(const struct managed_device *device)
+{
+        return &device->errors.seen;
+}
+
+int device_errors_condition(const struct managed_device *device, const struct device_record *record _unused_,
+        struct device_condition *ret)
+{
+        return error_condition(&device->errors.seen, clock_usec(CLOCK_REALTIME), ret);
+}
