@@ -241,8 +241,7 @@ class Document:
             parameters = [*parameters, "ifMatch", "ifNoneMatch"]
             problems += PROBLEMS_OF_CHANGES
         if "requestBody" in operation:
-            (media_type,) = operation["requestBody"]["content"]
-            flags += BODY_FLAGS[media_type]
+            flags += BODY_FLAGS[next(iter(operation["requestBody"]["content"]))]  # the first type is what PATCH asks for
             problems += PROBLEMS_OF_BODIES
         if "{" in path:
             problems.append("no-such-resource")

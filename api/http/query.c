@@ -55,18 +55,17 @@ int percent_decode(const char *text, size_t size, char *ret, size_t ret_size)
 /* Each parses `value`, decoded; NULL: the client gave no '='. 0; -EINVAL; -ENOMEM. */
 static int parse_wait_ready(const char *value, struct query *ret)
 {
-        if (!value || strcmp(value, "ready") != 0)
+        if (value && *value && strcmp(value, "ready") != 0)
                 return -EINVAL;
         ret->wait = true;
         return 0;
 }
 
+/* A removal is ready when the device is gone. */
 static int parse_wait_gone(const char *value, struct query *ret)
 {
-        if (value && *value)
-                return -EINVAL;
-        ret->wait = true;
-        return 0;
+        return value && strcmp(value, "gone") == 0 ? parse_wait_ready(NULL, ret)
+                                                   : parse_wait_ready(value, ret);
 }
 
 static int parse_timeout(const char *value, struct query *ret)
@@ -199,8 +198,8 @@ static const struct parameter {
         int (*parse)(const char *value, struct query *ret);
         const char *hint;
 } parameters[] = {
-        {"wait",                QUERY_WAIT_READY,          false, parse_wait_ready,          "wait=ready"},
-        {"wait",                QUERY_WAIT_GONE,           false, parse_wait_gone,           "wait, without a value"},
+        {"wait",                QUERY_WAIT_READY,          false, parse_wait_ready,          "wait or wait=ready"},
+        {"wait",                QUERY_WAIT_GONE,           false, parse_wait_gone,           "wait or wait=gone"},
         {"timeout",             QUERY_TIMEOUT,             false, parse_timeout,
          "a duration up to 10min, like timeout=30s"},
         {"force",               QUERY_FORCE,               false, parse_force,               "force=true or force=false"},

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 enum query_parameter {
-        QUERY_WAIT_READY = 1 << 0, /* wait=ready */
-        QUERY_WAIT_GONE = 1 << 1,  /* wait */
+        QUERY_WAIT_READY = 1 << 0, /* wait, wait=ready */
+        QUERY_WAIT_GONE = 1 << 1,  /* wait, wait=gone, wait=ready */
         QUERY_TIMEOUT = 1 << 2,
         QUERY_FORCE = 1 << 3,
         QUERY_LABEL = 1 << 4,

@@ -51,11 +51,21 @@ static uint64_t announced_length(const struct request *request)
         return text ? strtoull(text, NULL, 10) : 0;
 }
 
+static bool is_public(const struct request *request)
+{
+        char name[PATH_NAME_MAX], allow[ALLOW_MAX];
+        const struct route *route;
+
+        return route_find(request->api->routes, request->path, request->method, &route, name, allow) >= 0
+               && (route->flags & ROUTE_PUBLIC);
+}
+
+/* A public path needs no token. A wrong one is refused nevertheless. */
 static bool check_access(struct request *request)
 {
         const char *authorization = request_header(request, MHD_HTTP_HEADER_AUTHORIZATION);
 
-        if (!request->peer.tcp)
+        if (!request->peer.tcp || (!authorization && is_public(request)))
                 return true;
         if (token_matches(request->api->token, authorization)) {
                 if (connection_has_token(request->client))
@@ -72,7 +82,8 @@ static bool check_access(struct request *request)
                 authorization
                         ? "The token is wrong; the right one is in the file api-token of the state "
                           "directory (ublkctl: --token-file)."
-                        : "The token is missing; over TCP every request needs it. It is in the file "
+                        : "The token is missing; over TCP every request but GET /healthz needs it. It is in "
+                          "the file "
                           "api-token of the state directory: pass the file to ublkctl with --token-file, "
                           "or send 'Authorization: Bearer TOKEN'.");
         request->reply.authenticate = "Bearer realm=\"ublkd\"";
@@ -103,16 +114,26 @@ static void reply_may_not_read(struct request *request)
 /* To a client that may not read, every path looks alike, so it does not learn what exists. */
 static bool check_reader(struct request *request)
 {
-        char name[PATH_NAME_MAX], allow[ALLOW_MAX];
-        const struct route *route;
-
-        if (peer_may_read(&request->peer, &request->api->config.readers))
-                return true;
-        if (route_find(request->api->routes, request->path, request->method, &route, name, allow) >= 0
-                && (route->flags & ROUTE_PUBLIC))
+        if (peer_may_read(&request->peer, &request->api->config.readers) || is_public(request))
                 return true;
         reply_may_not_read(request);
         return false;
+}
+
+static void reply_no_such_resource(struct request *request)
+{
+        size_t length = strlen(request->path);
+        char name[PATH_NAME_MAX], allow[ALLOW_MAX];
+        _cleanup_free_ char *path = strndup(request->path, length > 0 ? length - 1 : 0);
+        const struct route *route;
+
+        if (path && length > 1 && request->path[length - 1] == '/'
+                && route_find(request->api->routes, path, request->method, &route, name, allow) != -ENOENT)
+                reply_problem(request, PROBLEM_NO_SUCH_RESOURCE,
+                        "No such resource; leave out the slash at the end: %s.", path);
+        else
+                reply_problem(
+                        request, PROBLEM_NO_SUCH_RESOURCE, "No such resource; GET /openapi.json lists all.");
 }
 
 static bool check_route(struct request *request)
@@ -122,8 +143,7 @@ static bool check_route(struct request *request)
                 request->api->routes, request->path, request->method, &request->route, request->name, allow);
 
         if (r == -ENOENT)
-                reply_problem(
-                        request, PROBLEM_NO_SUCH_RESOURCE, "No such resource; GET /openapi.json lists all.");
+                reply_no_such_resource(request);
         if (strcmp(request->path, "*") == 0 && request->method == METHOD_OPTIONS) {
                 reply_empty(request, MHD_HTTP_NO_CONTENT);
                 route_methods(request->reply.allow);
@@ -189,15 +209,17 @@ static bool check_accept(struct request *request)
 
 static bool check_headers(struct request *request)
 {
-        const char *type = request_header(request, MHD_HTTP_HEADER_CONTENT_TYPE), *wanted;
+        static const char json[] = "application/json", merge_patch[] = "application/merge-patch+json";
+        const char *type = request_header(request, MHD_HTTP_HEADER_CONTENT_TYPE);
+        bool patches = request->route->flags & ROUTE_MERGE_PATCH;
 
         if (!check_accept(request))
                 return false;
-        wanted = request->route->flags & ROUTE_MERGE_PATCH ? "application/merge-patch+json"
-                                                           : "application/json";
-        if ((request->route->flags & ROUTE_BODY) && type && !media_type_is(type, strlen(type), wanted)) {
+        if ((request->route->flags & ROUTE_BODY) && type && !media_type_is(type, strlen(type), json)
+                && !(patches && media_type_is(type, strlen(type), merge_patch))) {
                 reply_problem(request, PROBLEM_NOT_JSON,
-                        "The Content-Type is not supported here; send the body as %s.", wanted);
+                        "The Content-Type is not supported here; send the body as %s.",
+                        patches ? merge_patch : json);
                 return false;
         }
         return true;

@@ -45,9 +45,26 @@ static void reply_no_memory(struct request *request)
         set_reply(request, problem_kinds[PROBLEM_NO_MEMORY].status, type_problem, NULL);
 }
 
+/* End the text with a newline, for people at a terminal. Free it and return NULL on ENOMEM; NULL stays NULL. */
+static char *end_line(char *text)
+{
+        size_t length = text ? strlen(text) : 0;
+        char *longer;
+
+        if (!text || (length > 0 && text[length - 1] == '\n'))
+                return text;
+        longer = realloc(text, length + 2);
+        if (!longer) {
+                free(text);
+                return NULL;
+        }
+        memcpy(longer + length, "\n", 2);
+        return longer;
+}
+
 static void reply_object(struct request *request, unsigned status, const char *content_type, cJSON *object)
 {
-        char *body = object ? json_print(object) : NULL;
+        char *body = end_line(object ? json_print(object) : NULL);
 
         cJSON_Delete(object);
         if (!body) {
@@ -65,7 +82,7 @@ void reply_json(struct request *request, unsigned status, cJSON *object)
 
 void reply_text(struct request *request, unsigned status, const char *content_type, const char *text)
 {
-        char *body = strdup(text);
+        char *body = end_line(strdup(text));
 
         if (body)
                 set_reply(request, status, content_type, body);
@@ -116,7 +133,7 @@ void problem_text(enum problem_type type, const char *detail, char *ret, size_t 
 
         snprintf(ret, size,
                 "{\"type\":\"urn:ublkd:problem:%s\",\"title\":\"%s\",\"status\":%u,\"detail\":\"%s\","
-                "\"instance\":\"/\"}",
+                "\"instance\":\"/\"}\n",
                 kind->name, kind->title, kind->status, detail);
 }
 

@@ -205,7 +205,7 @@ def test_a_bad_patch_changes_nothing(server):
     assert problem["errors"][0]["pointer"] == "/owner/uid"
     check_problem(server.ask("PATCH", "/devices/data", "{", MERGE), 400, "malformed-json")
     check_problem(server.ask("PATCH", "/devices/data", "", MERGE), 400, "malformed-json")
-    answer = server.ask("PATCH", "/devices/data", {})
+    answer = server.ask("PATCH", "/devices/data", {}, {"Content-Type": "application/json-patch+json"})
     check_problem(answer, 415, "not-json")
     assert answer.headers["Accept-Patch"] == "application/merge-patch+json"
     check_problem(server.ask("PATCH", "/devices/data", {}, dict(MERGE, **{"If-Match": '"7"'})), 412, "precondition-failed")
@@ -326,7 +326,7 @@ def test_restart(server):
     assert answer.status == 200 and answer.json["status"]["phase"] == "Live"
     check_problem(server.ask("POST", "/devices/other/restart"), 404, "no-such-device")
     check_problem(server.ask("POST", "/devices/data/restart", {}), 400, "bad-request")
-    check_problem(server.ask("POST", "/devices/data/restart?wait"), 400, "bad-request")
+    check_problem(server.ask("POST", "/devices/data/restart?wait=gone"), 400, "bad-request")
     server.ask("PUT", "/devices/data?wait=ready", spec(enabled=False))
     check_problem(server.ask("POST", "/devices/data/restart"), 409, "not-possible-now")
 
@@ -457,9 +457,9 @@ def test_unknown_or_bad_parameters(server, path):
 
 
 @pytest.mark.parametrize("method,query", [
-    ("POST", "wait"), ("POST", "wait=gone"), ("POST", "force=true"), ("POST", "timeout=5M"),
+    ("POST", "wait=gone"), ("POST", "force=true"), ("POST", "timeout=5M"),
     ("POST", "wait=ready&timeout=11min"), ("POST", "wait=ready&timeout=soon"), ("POST", "wait=ready&timeout="),
-    ("PUT", "wait=yes"), ("DELETE", "wait=ready"), ("DELETE", "force"), ("DELETE", "force=1"), ("DELETE", "dryRun"), ("DELETE", "dryRun=1"), ("DELETE", "timeout=1s&timeout=2s"),
+    ("PUT", "wait=yes"), ("DELETE", "wait=live"), ("DELETE", "force"), ("DELETE", "force=1"), ("DELETE", "dryRun"), ("DELETE", "dryRun=1"), ("DELETE", "timeout=1s&timeout=2s"),
 ])
 def test_bad_parameters_change_nothing(server, method, query):
     server.ask("PUT", "/devices/data?wait=ready", spec())

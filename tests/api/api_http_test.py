@@ -59,6 +59,41 @@ def test_no_such_path(server, path):
     assert server.ask("GET", path).json["status"] == 404
 
 
+@pytest.mark.parametrize("method, path", [
+    ("GET", "/devices/"), ("DELETE", "/devices/data/"), ("POST", "/devices/data/recover/"), ("GET", "/host/"),
+    ("POST", "/host/"), ("GET", "/openapi.json/"),
+])
+def test_a_trailing_slash_is_named(server, method, path):
+    """The answer says what to type; the device need not exist."""
+    problem = check_problem(server.ask(method, path), 404, "no-such-resource")
+    assert path[:-1] + "." in problem["detail"].split()
+
+
+def test_a_path_that_is_wrong_also_without_its_slash_is_not_named(server):
+    assert "/nothing" not in check_problem(server.ask("GET", "/nothing/"), 404, "no-such-resource")["detail"]
+
+
+@pytest.mark.parametrize("method, path, body", [
+    ("GET", "/healthz", None), ("GET", "/readyz", None), ("GET", "/host", None), ("GET", "/devices", None), ("GET", "/metrics", None),
+    ("GET", "/openapi.json", None), ("GET", "/schemas/device", None), ("GET", "/nothing", None), ("POST", "/devices", "{"),
+    ("POST", "/devices", "{}"), ("POST", "/devices", spec()),
+])
+def test_answers_end_with_one_newline(server, method, path, body):
+    """The prompt of a shell begins a line of its own."""
+    answer = server.ask(method, path, body)
+    assert answer.body.endswith(b"\n") and not answer.body.endswith(b"\n\n")
+    assert int(answer.headers["Content-Length"]) == len(answer.body)
+
+
+@pytest.mark.parametrize("content_type, status", [("application/json", 200), ("application/merge-patch+json", 200), ("application/json-patch+json", 415)])
+def test_a_patch_is_json(server, content_type, status):
+    """A helper that always sends application/json can patch as well."""
+    server.ask("POST", "/devices", spec())
+    answer = server.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, {"Content-Type": content_type})
+    assert answer.status == status
+    assert server.ask("GET", "/devices/data").json["spec"].get("labels") == ({"a": "b"} if status == 200 else None)
+
+
 def test_options(server):
     answer = server.ask("OPTIONS", "/devices/data")
     assert answer.status == 204 and answer.body == b""

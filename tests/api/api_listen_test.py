@@ -130,7 +130,7 @@ def test_tcp_needs_the_token(tmp_path):
     for bad in (None, "", "Bearer", f"Basic {token}", f"Bearer {token[:-1]}", f"Bearer {token}0",
                 "Bearer " + token[:-1] + ("0" if token[-1] != "0" else "1")):
         headers = {} if bad is None else {"Authorization": bad}
-        for method, target in (("GET", "/healthz"), ("POST", "/devices"), ("GET", "/nothing")):
+        for method, target in (("GET", "/readyz"), ("GET", "/metrics"), ("POST", "/healthz"), ("POST", "/devices"), ("GET", "/nothing")):
             answer = ask(connect_tcp(port), method, target, headers=headers)
             check_problem(answer, 401, "unauthorized")
             assert answer.headers["WWW-Authenticate"].startswith("Bearer")
@@ -142,6 +142,18 @@ def test_tcp_needs_the_token(tmp_path):
     server.stop()
     server, port = start_tcp(tmp_path)
     assert path.read_text().strip() == token, "it stays the same"
+    server.stop()
+
+
+def test_tcp_probes_healthz_without_the_token(tmp_path):
+    """A probe of an orchestrator has no token. A token that is given must be right, and the connection has no more rights."""
+    server, port = start_tcp(tmp_path)
+    connection = connect_tcp(port)
+    for method in ("GET", "HEAD", "GET"):
+        assert ask(connection, method, "/healthz").status == 200
+    check_problem(ask(connection, "GET", "/devices"), 401, "unauthorized")
+    check_problem(ask(connect_tcp(port), "GET", "/healthz", headers={"Authorization": "Bearer x"}), 401, "unauthorized")
+    check_problem(ask(connect_tcp(port), "GET", "/healthz?x"), 400, "bad-request")
     server.stop()
 
 

@@ -76,7 +76,7 @@ for method in ("GET", "HEAD"):
 
 
 def test_others_may_ask_whether_ublkd_runs(closed):
-    assert run_as_user(closed, HEALTH) == '200 {"status":"ok"}\n200 \n'
+    assert run_as_user(closed, HEALTH) == '200 {"status":"ok"}\n\n200 \n'
 
 
 LIST = """

@@ -40,6 +40,29 @@ def test_a_timeout_alone_says_to_wait(server):
         check_problem(answer, 504, "timeout")
 
 
+@pytest.mark.parametrize("wait", ["wait", "wait=", "wait=ready"])
+def test_each_spelling_on_each_route(manual, wait):
+    """All routes that change a device wait with any of them, so no client has to look up which one takes which."""
+    def ready(connection):
+        manual.tell("status data Live Live It serves.")
+        return end(connection).status
+
+    assert ready(begin(manual, "POST", f"/devices?{wait}", spec())) == 201
+    for method, path, body in (("PUT", "", spec(size="2MiB")), ("PATCH", "", {"size": "3MiB"}), ("POST", "/restart", None)):
+        assert ready(begin(manual, method, f"/devices/data{path}?{wait}", body)) == 200
+    connection = begin(manual, "DELETE", f"/devices/data?{wait}")
+    manual.tell("remove data")
+    assert end(connection).status == 204
+
+
+def test_a_removal_waits_until_the_device_is_gone(manual):
+    manual.ask("POST", "/devices", spec())
+    connection = begin(manual, "DELETE", "/devices/data?wait=gone")
+    manual.tell("remove data")
+    assert end(connection).status == 204
+    assert manual.ask("GET", "/devices/data").status == 404
+
+
 def test_ready(manual):
     connection = begin(manual, "POST", "/devices?wait=ready&timeout=10m", spec())
     assert manual.ask("GET", "/devices/data").json["status"]["phase"] == "Pending", "others are served meanwhile"

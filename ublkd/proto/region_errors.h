@@ -13,7 +13,8 @@
 void region_errors_begin(struct region_control *control);
 /* Note a request of `op` that failed with `error`, a positive errno; any thread. Return whether the supervisor has to
  * look: at most once a second. EOPNOTSUPP is counted and no more: it is an answer, and the store has not failed. */
-bool region_error_note(struct region_control *control, enum stats_op op, int error, uint64_t offset, uint32_t length);
+bool region_error_note(
+        struct region_control *control, enum stats_op op, int error, uint64_t offset, uint32_t length);
 
 /* ---- for the supervisor ---- */
 

@@ -79,8 +79,7 @@ static void report(struct managed_device *device, int fd, enum stats_op op)
         struct error_report *found = &device->errors.seen.of[op];
         _cleanup_free_ char *text = NULL;
 
-        if (!is_explained(device, op)
-                && error_explain(op, found->count - found->reported, found, &text) >= 0)
+        if (!is_explained(device, op) && error_explain(op, found->count - found->reported, found, &text) >= 0)
                 device_emit(device, EVENT_WARNING, error_reason(op), "%s", text);
         found->reported = found->count;
         (void)region_error_mark_reported(fd, op, found->count);
@@ -100,8 +99,7 @@ static void report_new(struct managed_device *device, int fd)
 
 void device_errors_read(struct managed_device *device)
 {
-        _cleanup_close_ int fd =
-                runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+        _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
         struct io_errors found;
         bool changed;
 

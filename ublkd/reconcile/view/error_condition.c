@@ -18,12 +18,12 @@ static const struct {
         enum condition_reason reason;
         const char *one, *many;
 } kinds[] = {
-        {STATS_WRITE,        REASON_WRITE_FAILED,   "A write",                "writes"                },
-        {STATS_WRITE_ZEROES, REASON_WRITE_FAILED,   "A write of zeroes",      "writes of zeroes"      },
-        {STATS_READ,         REASON_READ_FAILED,    "A read",                 "reads"                 },
-        {STATS_FLUSH,        REASON_REQUEST_FAILED, "A flush",                "flushes"               },
+        {STATS_WRITE,        REASON_WRITE_FAILED,   "A write",                "writes"                 },
+        {STATS_WRITE_ZEROES, REASON_WRITE_FAILED,   "A write of zeroes",      "writes of zeroes"       },
+        {STATS_READ,         REASON_READ_FAILED,    "A read",                 "reads"                  },
+        {STATS_FLUSH,        REASON_REQUEST_FAILED, "A flush",                "flushes"                },
         {STATS_OTHER,        REASON_REQUEST_FAILED, "A request of this kind", "requests of other kinds"},
-        {STATS_DISCARD,      REASON_DISCARD_FAILED, "A discard",              "discards"              },
+        {STATS_DISCARD,      REASON_DISCARD_FAILED, "A discard",              "discards"               },
 };
 _Static_assert(ARRAY_SIZE(kinds) == _STATS_OP_MAX, "every operation has a row");
 
@@ -43,7 +43,8 @@ enum condition_reason error_reason(enum stats_op op)
 
 enum { PLACE_TEXT_SIZE = 80 };
 
-static void format_place(enum stats_op op, const struct error_report *report, char text[static PLACE_TEXT_SIZE])
+static void format_place(
+        enum stats_op op, const struct error_report *report, char text[static PLACE_TEXT_SIZE])
 {
         text[0] = '\0';
         if (io_error_has_place(op))
@@ -64,8 +65,8 @@ int error_explain(enum stats_op op, uint64_t count, const struct error_report *r
                 n = asprintf(ret, "%s%s failed at %s: %s (%s).", kinds[kind].one, place, time,
                         strerror(report->error), io_error_name(report->error));
         else
-                n = asprintf(ret, "%llu %s failed, the last one%s at %s: %s (%s).",
-                        (unsigned long long)count, kinds[kind].many, place, time, strerror(report->error), io_error_name(report->error));
+                n = asprintf(ret, "%llu %s failed, the last one%s at %s: %s (%s).", (unsigned long long)count,
+                        kinds[kind].many, place, time, strerror(report->error), io_error_name(report->error));
         if (n >= 0)
                 return 0;
         *ret = NULL;

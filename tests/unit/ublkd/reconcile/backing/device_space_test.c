@@ -16,8 +16,8 @@ static size_t emitted_count;
 
 const struct path_view *__wrap_path_watch_view(const struct path_watch *watch);
 int __wrap_runtime_dir_open_region(struct runtime_dir *dir, const char *uid);
-void __wrap_device_emit(const struct managed_device *device, enum event_type type, enum condition_reason reason,
-        const char *format, ...);
+void __wrap_device_emit(const struct managed_device *device, enum event_type type,
+        enum condition_reason reason, const char *format, ...);
 
 const struct path_view *__wrap_path_watch_view(const struct path_watch *watch)
 {
@@ -32,8 +32,8 @@ int __wrap_runtime_dir_open_region(struct runtime_dir *dir, const char *uid)
         return -ENOENT;
 }
 
-void __wrap_device_emit(const struct managed_device *device, enum event_type type, enum condition_reason reason,
-        const char *format, ...)
+void __wrap_device_emit(const struct managed_device *device, enum event_type type,
+        enum condition_reason reason, const char *format, ...)
 {
         (void)device;
         CHECK_INT(type, reason == REASON_STORE_LOW ? EVENT_WARNING : EVENT_NORMAL);

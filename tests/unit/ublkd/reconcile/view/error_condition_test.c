@@ -22,9 +22,12 @@ static void none_without_an_error(void)
 
 static void errno_operation_place_and_time_are_in_the_sentence(void)
 {
-        static const char *const words[] = {"3 writes", "4096 bytes", "byte 1048576", "ENOSPC", "2026-09-21T"};
+        static const char *const words[] = {
+                "3 writes", "4096 bytes", "byte 1048576", "ENOSPC", "2026-09-21T"};
         const struct io_errors errors = {
-                .of[STATS_WRITE] = {.count = 3, .at = now, .offset = 1 << 20, .length = 4096, .error = ENOSPC}};
+                .of[STATS_WRITE] = {
+                                    .count = 3, .at = now, .offset = 1 << 20, .length = 4096, .error = ENOSPC}
+        };
         struct device_condition condition = {};
 
         CHECK_INT(error_condition(&errors, now, &condition), 0);
@@ -66,7 +69,7 @@ static void it_ends_a_day_after_the_last(void)
 {
         const struct io_errors errors = {
                 .of[STATS_READ] = {.count = 1, .at = now - day + 1, .error = EIO},
-                .of[STATS_WRITE] = {.count = 1, .at = now - day, .error = EIO},
+                .of[STATS_WRITE] = {.count = 1, .at = now - day,     .error = EIO},
         };
         struct device_condition condition = {};
 
