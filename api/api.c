@@ -43,15 +43,21 @@ int api_new(sd_event *event, const struct api_config *config, struct api **ret, 
         return 0;
 }
 
-void api_set_policy(struct api *api, const struct api_readers *readers, bool refuse_unstable_paths)
+static bool is_same_group(const struct api_group *one, const struct api_group *other)
 {
-        const struct api_readers before = api->config.readers;
+        return one->exists == other->exists && one->gid == other->gid;
+}
+
+void api_set_policy(struct api *api, const struct api_rights *rights, bool refuse_unstable_paths)
+{
+        const struct api_rights before = api->config.rights;
 
         api->config.refuse_unstable_paths = refuse_unstable_paths;
-        api->config.readers = *readers;
-        if (before.everyone != readers->everyone || before.has_group != readers->has_group
-                || before.group != readers->group)
-                connection_close_readers(api);
+        api->config.rights = *rights;
+        if (before.everyone_reads != rights->everyone_reads
+                || !is_same_group(&before.readers, &rights->readers)
+                || !is_same_group(&before.administrators, &rights->administrators))
+                connection_close_others(api);
 }
 
 void api_host_seen(struct api *api)

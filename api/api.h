@@ -13,10 +13,10 @@ struct api;
 int api_new(
         sd_event *event, const struct api_config *config, struct api **ret, struct problem_list *problems);
 
-/* Replace the policies of the configuration. If other clients may read from now on, the connections of all that may not
- * change devices are closed: who they are was decided when they connected. readers->name outlives the api. Call from the
+/* Replace the policies of the configuration. If other groups have rights from now on, the connections of all clients but
+ * root are closed: who they are was decided when they connected. The names in `rights` outlive the api. Call from the
  * loop. */
-void api_set_policy(struct api *api, const struct api_readers *readers, bool refuse_unstable_paths);
+void api_set_policy(struct api *api, const struct api_rights *rights, bool refuse_unstable_paths);
 
 /* Answer the requests that wait for a fresh view of the host: config->host is fresh now. Call from the
  * loop. */

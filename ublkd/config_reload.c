@@ -5,7 +5,7 @@
 #include "ublkd/base/log.h"
 #include "ublkd/host/host.h"
 #include "ublkd/offload/job_thread.h"
-#include "ublkd/reader_group.h"
+#include "ublkd/access_groups.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ struct job {
         struct config_reload *owner; /* for the loop */
         struct config_request request;
         struct config *config;
-        struct api_readers readers;
+        struct api_rights rights;
         int error;
         struct config_option options[];
 };
@@ -40,7 +40,7 @@ static void run_job(struct thread_job *thread_job)
 
         job->error = config_load(&job->request, &job->config);
         if (job->error >= 0)
-                job->readers = reader_group_find(&job->config->values);
+                job->rights = access_groups_find(&job->config->values);
 }
 
 static void drop_job(struct thread_job *thread_job)
@@ -92,10 +92,10 @@ static void accept(struct config_reload *reload, struct job *job)
         struct config *before = reload->current;
 
         reload->current = TAKE_PTR(job->config);
-        reload->config.apply(reload->config.userdata, &reload->current->values, &job->readers);
+        reload->config.apply(reload->config.userdata, &reload->current->values, &job->rights);
         config_free(before);
         log_info(NULL, "The configuration was reloaded");
-        reader_group_log(&job->readers);
+        access_groups_log(&job->rights);
 }
 
 static void finish(struct config_reload *reload, struct job *job)

@@ -14,7 +14,7 @@ struct config_reload_config {
         const struct config *started; /* ublkd was started with it */
         struct host *host;            /* the reload sets its problems of the configuration */
         /* From the loop: these count from now on. They are valid until the next call. */
-        void (*apply)(void *userdata, const struct setting_values *values, const struct api_readers *readers);
+        void (*apply)(void *userdata, const struct setting_values *values, const struct api_rights *rights);
         /* From the loop, after config_reload_begin(), once for all that were begun before. */
         void (*done)(void *userdata);
         void *userdata;

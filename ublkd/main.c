@@ -11,7 +11,7 @@
 #include "ublkd/partitions/partition_reader.h"
 #include "ublkd/partitions/partition_wire.h"
 #include "ublkd/paths/path_watcher.h"
-#include "ublkd/reader_group.h"
+#include "ublkd/access_groups.h"
 #include "ublkd/worker_choice.h"
 
 #include <limits.h>
@@ -87,7 +87,7 @@ static int run(const struct manager_options *manager_options)
                 return r;
         }
         log_memory(locked);
-        reader_group_log(&manager_options->readers);
+        access_groups_log(&manager_options->rights);
         r = manager_run(manager);
         if (r < 0)
                 log_error(NULL, "The event loop failed: %s; workers continue to serve, start ublkd again",
@@ -110,6 +110,7 @@ static void log_config(const struct config *config)
 static int start(const struct config_request *request, const struct config *config)
 {
         const struct setting_values *values = &config->values;
+        _cleanup_problems_ struct problem_list problems = {};
         char worker[PATH_MAX];
         struct manager_options options = {
                 .config_request = request,
@@ -135,7 +136,11 @@ static int start(const struct config_request *request, const struct config *conf
                 return EXIT_USAGE;
         if (worker_choose(values->worker, worker, sizeof(worker)) < 0)
                 return EXIT_FAILURE;
-        options.readers = reader_group_find(values);
+        options.rights = access_groups_find(values);
+        if (access_groups_of_socket(values, &options.socket_group, &problems) < 0) {
+                log_problems(&problems, ENOENT);
+                return EXIT_FAILURE;
+        }
         return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

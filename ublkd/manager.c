@@ -177,12 +177,12 @@ static int on_hangup(
 }
 
 static void on_config_applied(
-        void *userdata, const struct setting_values *values, const struct api_readers *readers)
+        void *userdata, const struct setting_values *values, const struct api_rights *rights)
 {
         struct manager *manager = userdata;
 
         log_set_level(values->log_level);
-        api_set_policy(manager->api, readers, values->refuse_unstable_paths);
+        api_set_policy(manager->api, rights, values->refuse_unstable_paths);
         declared_devices_set_policy(manager->declared, values->refuse_unstable_paths);
         manager->replace_workers = values->replace_workers;
         if (manager->boot_pass_done)
@@ -256,6 +256,10 @@ static int open_api(
         unsigned passed = count ? 0 : fd_store_sockets(manager->fd_store);
 
         snprintf(manager->socket_path, sizeof(manager->socket_path), "%s/ublkd.sock", options->runtime_dir);
+        if (passed > 0 && options->socket_group.name)
+                log_warning(NULL, "SocketGroup= changes no socket of systemd: every user may connect as "
+                                  "ublkd.socket says; "
+                                  "set SocketGroup= and SocketMode=0660 in a drop-in of ublkd.socket");
         if (count == 0 && passed == 0) {
                 listen = &fallback;
                 count = 1;
@@ -265,7 +269,8 @@ static int open_api(
                         .store = manager->store,
                         .host = &manager->host,
                         .state_dir = options->state_dir,
-                        .readers = options->readers,
+                        .rights = options->rights,
+                        .socket_group = options->socket_group,
                         .refuse_unstable_paths = options->refuse_unstable_paths,
                         .disk_search = manager->disk_search,
                         .read_stats = api_read_stats,

@@ -23,7 +23,8 @@ struct manager_options {
                 ignored_features; /* features of the driver that ublkd does not use; bit N: kernel_feature_name(N) */
         bool refuse_unstable_paths; /* in a spec: api.h */
         bool replace_workers;       /* of another version: worker_upgrade.h */
-        struct api_readers readers;
+        struct api_rights rights;
+        struct api_group socket_group;
         struct worker_confinement confinement;
         const char *const *devices_dirs; /* of files that describe devices; the most important first */
         size_t devices_dir_count;

@@ -37,12 +37,20 @@ static int has_group(int fd, gid_t group)
         return 0;
 }
 
-int peer_of_socket(int fd, const struct api_readers *readers, struct peer *ret)
+/* Return 1 if a peer with that first group is in `group`, 0 if not; -errno. */
+static int is_member(int fd, gid_t first, const struct api_group *group)
+{
+        if (!group->exists)
+                return 0;
+        return first == group->gid ? 1 : has_group(fd, group->gid);
+}
+
+int peer_of_socket(int fd, const struct api_rights *rights, struct peer *ret)
 {
         struct sockaddr_storage address;
         struct ucred credentials;
         socklen_t size = sizeof(address);
-        int r = 0;
+        int r;
 
         if (getsockname(fd, (struct sockaddr *)&address, &size) < 0)
                 return -errno;
@@ -53,23 +61,26 @@ int peer_of_socket(int fd, const struct api_readers *readers, struct peer *ret)
         size = sizeof(credentials);
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
                 return -errno;
-        if (readers->has_group)
-                r = credentials.gid == readers->group ? 1 : has_group(fd, readers->group);
+        *ret = (struct peer){.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
+        r = is_member(fd, credentials.gid, &rights->administrators);
         if (r < 0)
                 return r;
-        *ret = (struct peer){
-                .uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid, .in_group = r > 0};
+        ret->is_administrator = r > 0;
+        r = is_member(fd, credentials.gid, &rights->readers);
+        if (r < 0)
+                return r;
+        ret->is_reader = r > 0;
         return 0;
 }
 
 bool peer_may_change(const struct peer *peer)
 {
-        return peer->tcp || peer->uid == 0 || peer->uid == geteuid();
+        return peer->tcp || peer->uid == 0 || peer->uid == geteuid() || peer->is_administrator;
 }
 
-bool peer_may_read(const struct peer *peer, const struct api_readers *readers)
+bool peer_may_read(const struct peer *peer, const struct api_rights *rights)
 {
-        return peer_may_change(peer) || readers->everyone || peer->in_group;
+        return peer_may_change(peer) || rights->everyone_reads || peer->is_reader;
 }
 
 /* Read the token that an earlier start made. 0; -ENOENT; -EPERM: other users could read it; -EBADMSG: not a

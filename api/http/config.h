@@ -63,7 +63,8 @@ struct api_config {
         const char *const *listen; /* "/path/of.sock" or "tcp://127.0.0.1:PORT", "tcp://[::1]:PORT" */
         size_t listen_count;
         struct api_times times;
-        struct api_readers readers;
-        bool refuse_unstable_paths; /* refuse paths with kernel_name_may_change(), do not warn */
+        struct api_rights rights;
+        struct api_group socket_group; /* of Unix sockets in `listen` */
+        bool refuse_unstable_paths;    /* refuse paths with kernel_name_may_change(), do not warn */
         unsigned passed_sockets; /* listening sockets from systemd, from descriptor 3 on; the API owns them */
 };

@@ -126,7 +126,7 @@ static enum client_kind kind_of(const struct api *api, const struct peer *peer)
                 return CLIENT_UNKNOWN;
         if (peer_may_change(peer))
                 return CLIENT_CHANGES;
-        return peer_may_read(peer, &api->config.readers) ? CLIENT_READS : CLIENT_STRANGER;
+        return peer_may_read(peer, &api->config.rights) ? CLIENT_READS : CLIENT_STRANGER;
 }
 
 struct connection *connection_new(struct api *api, struct MHD_Connection *mhd)
@@ -134,7 +134,7 @@ struct connection *connection_new(struct api *api, struct MHD_Connection *mhd)
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
         struct connection *connection = info ? calloc(1, sizeof(*connection)) : NULL;
-        int r = connection ? peer_of_socket(info->connect_fd, &api->config.readers, &connection->peer)
+        int r = connection ? peer_of_socket(info->connect_fd, &api->config.rights, &connection->peer)
                            : -ENOMEM;
 
         if (r >= 0)
@@ -297,14 +297,15 @@ static const struct connection *longest_unread(const struct api *api)
 }
 
 /* A connection that is closed goes to the end of the list. */
-void connection_close_readers(struct api *api)
+void connection_close_others(struct api *api)
 {
         struct connection *next;
 
         for (struct connection *connection = api->clients; connection; connection = next) {
                 next = connection->next;
                 if (connection->state != CONNECTION_CLOSED
-                        && (connection->kind == CLIENT_READS || connection->kind == CLIENT_STRANGER))
+                        && (connection->kind == CLIENT_READS || connection->kind == CLIENT_STRANGER
+                                || connection->peer.is_administrator))
                         shut_down(connection);
         }
 }

@@ -89,8 +89,8 @@ bool connection_is_privileged(const struct connection *connection);
  * NULL. */
 size_t connection_unsent(const struct api *api, const uid_t *uid);
 
-/* Close all connections of clients on Unix sockets that may not change devices, whatever they do. */
-void connection_close_readers(struct api *api);
+/* Close all connections of clients on Unix sockets whose rights come from a group, or that have none, whatever they do. */
+void connection_close_others(struct api *api);
 
 /* Close all connections of the user whose client has not read its answer for longest, and for a second at least. */
 void connection_close_unread(struct api *api);

@@ -284,7 +284,7 @@ static bool may_connect(struct api *api, int fd)
         struct peer peer;
         char body[512];
 
-        if (peer_of_socket(fd, &api->config.readers, &peer) >= 0 && connection_allowed(api, &peer))
+        if (peer_of_socket(fd, &api->config.rights, &peer) >= 0 && connection_allowed(api, &peer))
                 return true;
         problem_text(PROBLEM_TOO_MANY_CONNECTIONS,
                 "Too many connections are open; close some, or send several requests over one.", body,
@@ -402,7 +402,8 @@ static int open_listeners(struct api *api, struct problem_list *problems)
                 api->listener_count += r >= 0;
         }
         for (size_t i = 0; r >= 0 && i < config->listen_count; i++) {
-                r = listener_open(config->listen[i], &api->listeners[api->listener_count], problems);
+                r = listener_open(config->listen[i], &config->socket_group,
+                        &api->listeners[api->listener_count], problems);
                 api->listener_count += r >= 0;
         }
         return r;
@@ -427,7 +428,7 @@ static int listen_again_at(struct api *api, struct listener *listener, const cha
 {
         _cleanup_problems_ struct problem_list problems = {};
         struct listener fresh;
-        int r = listener_open(path, &fresh, &problems);
+        int r = listener_open(path, &api->config.socket_group, &fresh, &problems);
 
         if (r < 0)
                 return r;

@@ -67,12 +67,12 @@ static int remove_stale(const struct sockaddr_un *address)
         return unlink(address->sun_path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* ublkd checks each client itself, so every user may connect. The file has its mode from the start: a later
- * chmod() of its path would follow a link that the owner of the directory puts there. */
-static int bind_for_all_users(int fd, const struct sockaddr_un *address)
+/* The file has its mode from the start: a later chmod() of its path would follow a link that the owner of the
+ * directory puts there. */
+static int bind_with_mode(int fd, const struct sockaddr_un *address, mode_t mode)
 {
         mode_t before = umask(0);
-        int r = fchmod(fd, 0666);
+        int r = fchmod(fd, mode);
 
         if (r >= 0)
                 r = bind(fd, (const struct sockaddr *)address, sizeof(*address));
@@ -82,16 +82,20 @@ static int bind_for_all_users(int fd, const struct sockaddr_un *address)
         return r;
 }
 
-static int bind_unix(int fd, const struct sockaddr_un *address, struct listener *ret)
+/* ublkd checks each client itself, so every user may connect where there is no group. No client connects before
+ * listen(). */
+static int bind_unix(
+        int fd, const struct sockaddr_un *address, const struct api_group *group, struct listener *ret)
 {
         struct stat info;
         int r = remove_stale(address);
 
         if (r >= 0)
-                r = bind_for_all_users(fd, address);
+                r = bind_with_mode(fd, address, group->exists ? 0660 : 0666);
         if (r < 0)
                 return r;
-        if (lstat(address->sun_path, &info) < 0 || listen(fd, BACKLOG) < 0) {
+        if ((group->exists && lchown(address->sun_path, (uid_t)-1, group->gid) < 0)
+                || lstat(address->sun_path, &info) < 0 || listen(fd, BACKLOG) < 0) {
                 r = -errno;
                 (void)unlink(address->sun_path);
                 return r;
@@ -101,7 +105,7 @@ static int bind_unix(int fd, const struct sockaddr_un *address, struct listener 
         return 0;
 }
 
-static int open_unix(const char *path, struct listener *ret)
+static int open_unix(const char *path, const struct api_group *group, struct listener *ret)
 {
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
                             directory = -1;
@@ -115,7 +119,7 @@ static int open_unix(const char *path, struct listener *ret)
                 return -ENOMEM;
         r = unix_address(path, &address, &directory);
         if (r >= 0)
-                r = bind_unix(fd, &address, ret);
+                r = bind_unix(fd, &address, group, ret);
         if (r < 0)
                 return r;
         ret->fd = TAKE_FD(fd);
@@ -220,7 +224,8 @@ static int explain(const char *address, int error, struct problem_list *problems
         return error == -EDOM ? -EINVAL : error;
 }
 
-int listener_open(const char *address, struct listener *ret, struct problem_list *problems)
+int listener_open(const char *address, const struct api_group *group, struct listener *ret,
+        struct problem_list *problems)
 {
         struct listener listener = {.fd = -1};
         int r = -EINVAL;
@@ -228,7 +233,7 @@ int listener_open(const char *address, struct listener *ret, struct problem_list
         if (strncmp(address, tcp_prefix, sizeof(tcp_prefix) - 1) == 0)
                 r = open_tcp(address + sizeof(tcp_prefix) - 1, &listener);
         else if (*address && !strstr(address, "://"))
-                r = open_unix(address, &listener);
+                r = open_unix(address, group, &listener);
         if (r < 0)
                 return explain(address, r, problems);
         *ret = listener;

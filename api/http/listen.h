@@ -2,6 +2,7 @@
 /* Listening sockets: bound to addresses, or passed by systemd. */
 #pragma once
 
+#include "api/http/access.h"
 #include "ublkd/base/problem.h"
 
 #include <stdbool.h>
@@ -17,9 +18,10 @@ struct listener {
         sd_event_source *source; /* the server sets and uses it */
 };
 
-/* Open a listening socket on ADDRESS: a path, tcp://127.0.0.1:PORT or tcp://[::1]:PORT. Return 0; -errno with
- * one problem. */
-int listener_open(const char *address, struct listener *ret, struct problem_list *problems);
+/* Open a listening socket on ADDRESS: a path, tcp://127.0.0.1:PORT or tcp://[::1]:PORT. group: who may connect to a path,
+ * beside root; if it does not exist, every user may. Return 0; -errno with one problem. */
+int listener_open(const char *address, const struct api_group *group, struct listener *ret,
+        struct problem_list *problems);
 /* Take over a listening socket that another process has bound; `fd` is closed on failure. Return 0; -errno.
  */
 int listener_adopt(int fd, struct listener *ret, struct problem_list *problems);

@@ -92,10 +92,10 @@ static bool check_access(struct request *request)
 
 static void reply_may_not_read(struct request *request)
 {
-        const struct api_readers *readers = &request->api->config.readers;
+        const struct api_group *readers = &request->api->config.rights.readers;
         unsigned uid = request->peer.uid;
 
-        if (readers->has_group)
+        if (readers->exists)
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u may not read: only root and the group %s may; ask root to add you to the "
                         "group %s, then log in again.",
@@ -114,10 +114,27 @@ static void reply_may_not_read(struct request *request)
 /* To a client that may not read, every path looks alike, so it does not learn what exists. */
 static bool check_reader(struct request *request)
 {
-        if (peer_may_read(&request->peer, &request->api->config.readers) || is_public(request))
+        if (peer_may_read(&request->peer, &request->api->config.rights) || is_public(request))
                 return true;
         reply_may_not_read(request);
         return false;
+}
+
+static void reply_may_not_change(struct request *request)
+{
+        const struct api_group *administrators = &request->api->config.rights.administrators;
+        unsigned uid = request->peer.uid;
+
+        if (administrators->exists)
+                reply_problem(request, PROBLEM_FORBIDDEN,
+                        "User %u may not change devices: only root, the user that ublkd runs as, and the "
+                        "group %s may; ask root to add you to it, then log in again.",
+                        uid, administrators->name);
+        else
+                reply_problem(request, PROBLEM_FORBIDDEN,
+                        "User %u may not change devices; send the request as root or as the user that "
+                        "ublkd runs as.",
+                        uid);
 }
 
 static void reply_no_such_resource(struct request *request)
@@ -160,10 +177,7 @@ static bool check_route(struct request *request)
         if (r < 0)
                 return false;
         if ((request->route->flags & ROUTE_CHANGES) && !peer_may_change(&request->peer)) {
-                reply_problem(request, PROBLEM_FORBIDDEN,
-                        "User %u may not change devices; send the request as root or as the user that "
-                        "ublkd runs as.",
-                        (unsigned)request->peer.uid);
+                reply_may_not_change(request);
                 return false;
         }
         return true;

@@ -80,12 +80,17 @@ static bool add_walls(cJSON *object, const struct host *host)
 /* Add the policies that the options of ublkd set. */
 static bool add_policy(cJSON *object, const struct api_config *config)
 {
+        const struct api_group *administrators = &config->rights.administrators;
         cJSON *policy = cJSON_AddObjectToObject(object, "policy");
 
         return policy
                && cJSON_AddStringToObject(
                        policy, "unstablePaths", path_policy_to_string(config->refuse_unstable_paths))
-               && cJSON_AddStringToObject(policy, "readers", config->readers.everyone ? "everyone" : "group");
+               && cJSON_AddStringToObject(
+                       policy, "readers", config->rights.everyone_reads ? "everyone" : "group")
+               && (administrators->exists
+                               ? cJSON_AddStringToObject(policy, "administrators", administrators->name)
+                               : cJSON_AddNullToObject(policy, "administrators"));
 }
 
 /* Append a new object to the array, which owns it. Return NULL on ENOMEM. */

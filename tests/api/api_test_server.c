@@ -4,7 +4,7 @@
  *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]
  *                   [--times IDLE,HEAD,BODY,REPLY[,TOKEN]]     milliseconds
  *                   [--unstable-paths refuse]          like ublkd
- *                   [--readers everyone|GID]           who may read, beside root
+ *                   [--readers everyone|GID] [--administrators GID] [--socket-group GID]
  *                   [--patience TIME]                  of the search for users, milliseconds
  *
  * Prints "ready" when it serves. Then it reads commands from stdin, one for each line, and answers each with
@@ -41,6 +41,7 @@
 #include "api/http/server.h"
 #include "api/held/wait.h"
 #include "api/held/watch.h"
+#include "tests/api/api_test_options.h"
 #include "tests/api/api_test_stats.h"
 #include "tests/api/api_test_status.h"
 #include "tests/api/api_test_hooks.h"
@@ -504,26 +505,6 @@ static void stop(struct server *server)
         sd_event_unref(server->event);
 }
 
-static void parse_times(const char *text, struct api_times *ret)
-{
-        unsigned idle = 0, head = 0, body = 0, reply = 0, token = 0;
-
-        (void)sscanf(text, "%u,%u,%u,%u,%u", &idle, &head, &body, &reply, &token);
-        *ret = (struct api_times){.idle = idle * UINT64_C(1000),
-                .head = head * UINT64_C(1000),
-                .body = body * UINT64_C(1000),
-                .reply = reply * UINT64_C(1000),
-                .token = token * UINT64_C(1000)};
-}
-
-static void parse_readers(const char *text, struct api_readers *ret)
-{
-        *ret = (struct api_readers){.everyone = strcmp(text, "everyone") == 0, .name = "ublk"};
-        if (!ret->everyone)
-                ret->group = (gid_t)strtoul(text, NULL, 10);
-        ret->has_group = ret->group != 0;
-}
-
 /* Parse the options (above). */
 static bool parse_arguments(int argc, char *argv[], struct api_config *config, const char **listen,
         bool *ret_sqlite, uint64_t *ret_patience)
@@ -540,13 +521,17 @@ static bool parse_arguments(int argc, char *argv[], struct api_config *config, c
                 else if (value && strcmp(argv[i], "--listen") == 0 && config->listen_count < LISTEN_MAX)
                         listen[config->listen_count++] = value;
                 else if (value && strcmp(argv[i], "--times") == 0)
-                        parse_times(value, &config->times);
+                        api_test_parse_times(value, &config->times);
                 else if (value && strcmp(argv[i], "--patience") == 0)
                         *ret_patience = strtoull(value, NULL, 10) * 1000;
                 else if (value && strcmp(argv[i], "--unstable-paths") == 0)
                         config->refuse_unstable_paths = strcmp(value, "refuse") == 0;
                 else if (value && strcmp(argv[i], "--readers") == 0)
-                        parse_readers(value, &config->readers);
+                        api_test_parse_readers(value, &config->rights);
+                else if (value && strcmp(argv[i], "--administrators") == 0)
+                        config->rights.administrators = api_test_group(value, "ublk-admin");
+                else if (value && strcmp(argv[i], "--socket-group") == 0)
+                        config->socket_group = api_test_group(value, "sockets");
                 else if (value && strcmp(argv[i], "--passed") == 0)
                         config->passed_sockets = (unsigned)atoi(value);
                 else

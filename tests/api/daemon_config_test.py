@@ -97,6 +97,12 @@ def problems_of(daemon):
     return [problem for problem in daemon.ask("GET", "/host").json["problems"] if problem["title"] in OURS]
 
 
+def policy_of(daemon):
+    """Without the group of administrators, which this machine may have or not."""
+    policy = daemon.ask("GET", "/host").json["policy"]
+    return {key: value for key, value in policy.items() if key != "administrators"}
+
+
 def test_ublkd_starts_with_the_values_of_files(tmp_path):
     """And with a problem that is only a warning: the disks must be back after a boot."""
     root = tmp_path / "root"
@@ -106,10 +112,9 @@ def test_ublkd_starts_with_the_values_of_files(tmp_path):
     try:
         assert daemon.count_logged(f"{main}:3: UnstablePaths: 'perhaps' is not valid; give warn or refuse (ignored)") == 1
         assert (tmp_path / "other.sock").is_socket()
-        host = daemon.ask("GET", "/host").json
         (problem,) = problems_of(daemon)
         assert problem["title"] == "ConfigurationInvalid" and problem["detail"].startswith(f"{main}:3: ")
-        assert host["policy"] == {"unstablePaths": "refuse", "readers": "everyone"}, json.dumps(host["policy"])
+        assert policy_of(daemon) == {"unstablePaths": "refuse", "readers": "everyone"}
     finally:
         daemon.stop()
     assert not (tmp_path / "other.sock").exists()
@@ -133,16 +138,16 @@ def reload(daemon, *lines, logged=RELOADED):
     return path
 
 
-def test_four_keys_take_effect_at_once(daemon):
+def test_keys_take_effect_at_once(daemon):
     policy = {"unstablePaths": "warn", "readers": "group"}
-    assert daemon.ask("GET", "/host").json["policy"] == policy
+    assert policy_of(daemon) == policy
     reload(daemon, "UnstablePaths=refuse", "Readers=everyone", "UpgradeWorkers=replace", "LogLevel=debug")
-    assert daemon.ask("GET", "/host").json["policy"] == {"unstablePaths": "refuse", "readers": "everyone"}
+    assert policy_of(daemon) == {"unstablePaths": "refuse", "readers": "everyone"}
     assert problems_of(daemon) == []
     refused = daemon.ask("POST", "/devices", spec("one", target={"type": "loop", "path": "/dev/sdb"}))
     assert refused.status == 422, refused.json
     reload(daemon)
-    assert daemon.ask("GET", "/host").json["policy"] == policy
+    assert policy_of(daemon) == policy
 
 
 def test_the_level_of_the_log(daemon):
@@ -176,14 +181,14 @@ def test_a_bad_file_changes_nothing(daemon, line):
     """Not even what is good in it: half a change may be worse than none."""
     reload(daemon, "Readers=everyone")
     path = reload(daemon, "UnstablePaths=refuse", line, logged=FAILED)
-    assert daemon.ask("GET", "/host").json["policy"] == {"unstablePaths": "warn", "readers": "everyone"}
+    assert policy_of(daemon) == {"unstablePaths": "warn", "readers": "everyone"}
     first, second = problems_of(daemon)
     assert first["title"] == "ConfigurationNotReloaded"
     assert second["title"] == "ConfigurationInvalid" and second["detail"].startswith(f"{path}:3: ")
     assert daemon.count_logged(f"{path}:3: ") == 1
     reload(daemon, "UnstablePaths=refuse")
     assert problems_of(daemon) == []
-    assert daemon.ask("GET", "/host").json["policy"] == {"unstablePaths": "refuse", "readers": "group"}
+    assert policy_of(daemon) == {"unstablePaths": "refuse", "readers": "group"}
 
 
 def test_many_reloads_at_once(daemon):
@@ -246,3 +251,65 @@ def test_a_reader_that_may_not_read_any_more_is_cut_off():
                 assert reader.stdout.readline() == "closed 403\n"
         finally:
             daemon.stop()
+
+
+CHANGE_AND_READ = """
+connection = UnixConnection(path)
+print(ask(connection, "PUT", "/devices/other", spec("other", enabled=False)).status, flush=True)
+sys.stdin.readline()
+try:
+    print(ask(connection, "GET", "/devices").status)
+except (OSError, http.client.HTTPException):
+    print("closed", ask(UnixConnection(path), "DELETE", "/devices/other").status)
+"""
+
+
+def group_of_this_machine():
+    """A group of /etc/group other than root's: its name and number."""
+    for line in pathlib.Path("/etc/group").read_text(encoding="utf-8").splitlines():
+        name, _, number, _ = line.split(":")
+        if int(number) > 0:
+            return name, int(number)
+    raise AssertionError("/etc/group has one group")
+
+
+@NEEDS_ROOT
+def test_the_group_of_administrators_by_name():
+    """One that the reload takes the right from is cut off; a name that does not exist gives no user the right."""
+    name, number = group_of_this_machine()
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        os.chmod(directory, 0o755)
+        write(pathlib.Path(directory) / "root", "etc/ublkd/ublkd.conf", f"Administrators=group:{name}")
+        daemon = Daemon(pathlib.Path(directory))
+        try:
+            assert daemon.ask("GET", "/host").json["policy"]["administrators"] == name
+            with user(types.SimpleNamespace(path=str(daemon.socket)), "import http.client" + CHANGE_AND_READ, groups=[number]) as member:
+                assert member.stdout.readline() == "201\n"
+                reload(daemon, "Administrators=group:no-such-group")
+                member.stdin.write("\n")
+                member.stdin.flush()
+                assert member.stdout.readline() == "closed 403\n"
+            assert daemon.count_logged("There is no group no-such-group: only root may change devices") == 1
+            assert daemon.ask("GET", "/host").json["policy"]["administrators"] is None
+            reload(daemon, "Administrators=none")
+            assert daemon.ask("GET", "/host").json["policy"]["administrators"] is None
+        finally:
+            daemon.stop()
+
+
+@NEEDS_ROOT
+def test_the_group_of_the_socket(tmp_path):
+    name, number = group_of_this_machine()
+    write(tmp_path / "root", "etc/ublkd/ublkd.conf", f"SocketGroup={name}")
+    daemon = Daemon(tmp_path)
+    info = daemon.socket.stat()
+    daemon.stop()
+    assert (info.st_mode & 0o777, info.st_uid, info.st_gid) == (0o660, 0, number)
+
+
+def test_no_socket_for_a_group_that_does_not_exist(tmp_path):
+    """A socket that every user can connect to is not what was asked for."""
+    run = subprocess.run([UBLKD, "--config-root", tmp_path, "--state-dir", tmp_path / "state", "--runtime-dir", tmp_path / "run",
+                          "--socket-group", "no-such-group"], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 1 and "no-such-group" in run.stderr and run.stderr.count("\n") == 1, run.stderr
+    assert not (tmp_path / "run").exists()

@@ -55,7 +55,8 @@ def test_a_worker_that_is_started_by_hand(arguments):
     assert run.returncode == 2 and run.stdout == "" and run.stderr.startswith("Usage: ublkd-worker"), run
 
 
-@pytest.mark.parametrize("option, word", [("--unstable-paths", "forbid"), ("--readers", "noone"), ("--readers", "group:")])
+@pytest.mark.parametrize("option, word", [("--unstable-paths", "forbid"), ("--readers", "noone"), ("--readers", "group:"),
+                                          ("--administrators", "everyone"), ("--administrators", "group:"), ("--socket-group", "group:x")])
 def test_an_unknown_policy(option, word):
     run = subprocess.run([UBLKD, option, word], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 2 and option in run.stderr and run.stderr.count("\n") == 1

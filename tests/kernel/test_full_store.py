@@ -108,10 +108,14 @@ def _count(daemon, reason):
     return sum(event["count"] for event in daemon.events("data") if event["reason"] == reason)
 
 
+def _is_full(device):
+    """StoreLow may come before, and go after it."""
+    return (condition_of(device, "Space") or {}).get("reason") == "StoreFull"
+
+
 def _wait_full(daemon):
-    device = daemon.api.wait_for("data", lambda device: condition_of(device, "Space"), "with a condition Space")
-    space = condition_of(device, "Space")
-    assert space["status"] == "False" and space["reason"] == "StoreFull" and device["status"]["phase"] == "Live"
+    device = daemon.api.wait_for("data", _is_full, "with a full store")
+    assert condition_of(device, "Space")["status"] == "False" and device["status"]["phase"] == "Live"
     assert daemon.metric("ublkd_device_store_full", "data") == 1
 
 
@@ -120,7 +124,7 @@ def _wait_room(daemon, disk, offset=_FAR + _MIB):
 
     def well():
         disk.write(offset, block("r"))
-        return condition_of(daemon.api.get("data"), "Space") is None
+        return not _is_full(daemon.api.get("data"))
 
     wait_until(well, "room again")
     assert _count(daemon, "StoreHasRoom") == 1
@@ -153,6 +157,9 @@ def test_an_error_is_reported(small, daemon):
         assert caught.value.errno == errno.ENOSPC
     _wait_full(daemon)
     assert _count(daemon, "StoreFull") == 1
+    (failed,) = daemon.api.get("data")["status"]["ioErrors"]
+    assert (failed["op"], failed["errno"], failed["offset"], failed["length"]) == ("write", "ENOSPC", _FAR, 4096)
+    assert _count(daemon, "WriteFailed") == 1, "three errors, one event"
     assert disk.read(0, 4096) == block("a")
     disk.flush()
     small.make_room()

@@ -86,10 +86,10 @@ QUOTED = [
         ["!", "ublkd/optional_parts.h", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "cgroups disks partitions"),
     ),
     # these, the manager and main are the only ones that know the API
-    ("ublkd/reader_group.[ch]", ["!", "ublkd/reader_group.h", "api/api.h"] + BASE + rooms("ublkd", "config host")),
+    ("ublkd/access_groups.[ch]", ["!", "ublkd/access_groups.h", "api/api.h"] + BASE + rooms("ublkd", "config host")),
     (
         "ublkd/config_reload.[ch]",
-        ["!", "ublkd/config_reload.h", "ublkd/reader_group.h", "api/api.h"] + BASE + rooms("ublkd", "config host offload"),
+        ["!", "ublkd/config_reload.h", "ublkd/access_groups.h", "api/api.h"] + BASE + rooms("ublkd", "config host offload"),
     ),
     (
         "ublkd/manager_looks.[ch]",

@@ -54,7 +54,7 @@ LOGGERS = [
     "ublkd/driver_keeper.c",
     "ublkd/manager_reports.c",
     "ublkd/optional_parts.c",
-    "ublkd/reader_group.c",
+    "ublkd/access_groups.c",
     "ublkd/runtime_guard.c",
     "ublkd/worker_choice.c",
     "ublkd/worker_upgrade.c",

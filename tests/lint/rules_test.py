@@ -19,7 +19,7 @@ GOOD = [
     ("ublkctl/verbs/change/apply.c", '#include "ublkctl/client/call.h"\n#include "ublkd/values/quantity.h"\n'),
     ("ublkd/reconcile/reconciler.c", 'static void f(void)\n{\n        log_error(NULL, "x");\n}\n'),
     ("ublkd/reconcile/view/path_condition.c", "#include <stdio.h>\n#include <sys/sysmacros.h>\n"),
-    ("ublkd/config_reload.c", '#include "api/api.h"\n#include "ublkd/reader_group.h"\n'),
+    ("ublkd/config_reload.c", '#include "api/api.h"\n#include "ublkd/access_groups.h"\n'),
     ("ublkd/reconcile/view/observe.c", "/* It never sleeps: sleep(1) would be wrong, log_error() as well. */\n"),
     ("api/resources/devices.c", 'const char *text = "usleep(3)";\n'),
     ("targets/loop/loop.c", "int r = await_sleep(io, 5);\n"),

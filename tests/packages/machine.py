@@ -106,6 +106,11 @@ def group_of_readers():
     return run("getent", "group", "ublk", check=False).stdout.strip()
 
 
+def group_of_administrators():
+    """The same of the group ublk-admin."""
+    return run("getent", "group", "ublk-admin", check=False).stdout.strip()
+
+
 def _files_below(top):
     for directory, _, names in os.walk(top):
         yield from (os.path.join(directory, name) for name in names)

@@ -25,6 +25,7 @@ def _pids(api):
 def test_an_installation_serves(directory, kernel_log, installed):
     assert machine.is_serving()
     assert machine.group_of_readers().startswith("ublk:")
+    assert machine.group_of_administrators().endswith(":"), "it has no members"
     rule = pathlib.Path("/lib/udev/rules.d/60-ublkd.rules")
     assert rule in machine.files_of_package() and rule.exists()
     assert output("dpkg", "--verify", "ublkd") == ""
@@ -138,7 +139,7 @@ def test_a_purge_in_a_chroot_leaves_the_machine_alone(directory, installed):
         assert (root / "var/lib/ublkd/ublkd.db").exists()
         print(output("chroot", root, "dpkg", "--purge", "ublkd", timeout=300))
         assert not (root / "var/lib/ublkd").exists() and not (root / "usr/sbin/ublkd").exists()
-        assert "ublk:" not in (root / "etc/group").read_text(encoding="utf-8")
+        assert "ublk" not in (root / "etc/group").read_text(encoding="utf-8")
         assert machine.group_of_readers() != ""
         assert machine.is_serving() and machine.manager() == manager and _pids(api) == workers
         disk.write(0, block("a"))
@@ -186,7 +187,7 @@ def test_a_purge_leaves_nothing(directory, bare):
         assert not machine.has_package()
         assert machine.processes() == []
         assert machine.loaded_units() == [] and machine.unit_files() == ""
-        assert machine.group_of_readers() == ""
+        assert machine.group_of_readers() == machine.group_of_administrators() == ""
         assert [path for path in files if path.exists() or path.is_symlink()] == []
         assert machine.traces() == before
         assert store.read_bytes()[:4096] == block("a")

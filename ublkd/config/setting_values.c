@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEFAULT_READERS "ublk" /* created by units/sysusers.d */
+/* Created by units/sysusers.d. */
+#define DEFAULT_READERS "ublk"
+#define DEFAULT_ADMINISTRATORS "ublk-admin"
 
 /* Return the index of `text` among `words`, which ends with NULL, or -1. */
 static int word_index(const char *const *words, const char *text)
@@ -120,15 +122,43 @@ int setting_parse_unstable_paths(const char *text, bool in_file _unused_, struct
                 (const char *const[]){"warn", "refuse", NULL}, text, &values->refuse_unstable_paths);
 }
 
-int setting_parse_readers(const char *text, bool in_file _unused_, struct setting_values *values)
+/* "group" is `preset`, "group:NAME" any other one. Return -EINVAL if it is neither. */
+static int parse_group(const char *text, const char *preset, const char **ret)
 {
         static const char prefix[] = "group:";
         bool named = strncmp(text, prefix, strlen(prefix)) == 0 && text[strlen(prefix)];
 
-        if (strcmp(text, "everyone") != 0 && strcmp(text, "group") != 0 && !named)
+        if (strcmp(text, "group") != 0 && !named)
                 return -EINVAL;
-        values->everyone_reads = strcmp(text, "everyone") == 0;
-        values->readers_group = named ? text + strlen(prefix) : DEFAULT_READERS;
+        *ret = named ? text + strlen(prefix) : preset;
+        return 0;
+}
+
+int setting_parse_readers(const char *text, bool in_file _unused_, struct setting_values *values)
+{
+        const char *group = DEFAULT_READERS;
+        bool everyone = strcmp(text, "everyone") == 0;
+
+        if (!everyone && parse_group(text, DEFAULT_READERS, &group) < 0)
+                return -EINVAL;
+        values->everyone_reads = everyone;
+        values->readers_group = group;
+        return 0;
+}
+
+int setting_parse_administrators(const char *text, bool in_file _unused_, struct setting_values *values)
+{
+        if (strcmp(text, "none") != 0)
+                return parse_group(text, DEFAULT_ADMINISTRATORS, &values->administrators_group);
+        values->administrators_group = NULL;
+        return 0;
+}
+
+int setting_parse_socket_group(const char *text, bool in_file _unused_, struct setting_values *values)
+{
+        if (!*text || strpbrk(text, ": \t"))
+                return -EINVAL;
+        values->socket_group = text;
         return 0;
 }
 

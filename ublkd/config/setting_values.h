@@ -19,11 +19,13 @@ struct setting_values {
         uint64_t ignored_features;  /* bit N: kernel_feature_name(N) */
         bool refuse_unstable_paths; /* do not warn, refuse */
         bool everyone_reads;
-        const char *readers_group; /* its name */
-        uint32_t first_uid, uids;  /* of workers */
-        bool best_effort;          /* a worker serves with the walls that it can have */
-        bool replace_workers;      /* that run another version of their program */
-        int log_level;             /* for log_set_level() */
+        const char *readers_group;        /* its name */
+        const char *administrators_group; /* its name; NULL: none */
+        const char *socket_group;         /* its name; NULL: every user may connect */
+        uint32_t first_uid, uids;         /* of workers */
+        bool best_effort;                 /* a worker serves with the walls that it can have */
+        bool replace_workers;             /* that run another version of their program */
+        int log_level;                    /* for log_set_level() */
 };
 
 /* Set the value, or add it to a list. in_file: a path must be absolute; else it may be relative to the working
@@ -32,5 +34,6 @@ typedef int setting_parse(const char *text, bool in_file, struct setting_values 
 
 setting_parse setting_parse_listen, setting_parse_state_directory, setting_parse_runtime_directory,
         setting_parse_devices_directory, setting_parse_worker, setting_parse_ignored_feature,
-        setting_parse_unstable_paths, setting_parse_readers, setting_parse_worker_uids, setting_parse_sandbox,
+        setting_parse_unstable_paths, setting_parse_readers, setting_parse_administrators,
+        setting_parse_socket_group, setting_parse_worker_uids, setting_parse_sandbox,
         setting_parse_upgrade_workers, setting_parse_log_level;

@@ -58,6 +58,24 @@ def _dm(name, length, target):
 
 
 @contextlib.contextmanager
+def bad_disk(name, file, size, bad):
+    """A disk of dm over a new file, in which each request from byte bad[0] up to bad[1] fails with EIO."""
+    with open(file, "wb") as new:
+        new.truncate(size)
+    start, end = bad[0] // 512, bad[1] // 512
+    with loop_disk(file) as disk:
+        table = file.with_suffix(".table")
+        table.write_text(f"0 {start} linear {disk} 0\n{start} {end - start} error\n{end} {size // 512 - end} linear {disk} {end}\n")
+        run("dmsetup", "create", name, table)
+        path = f"/dev/mapper/{name}"
+        try:
+            wait_until(pathlib.Path(path).exists, path)
+            yield path
+        finally:
+            run("dmsetup", "remove", "--retry", name)
+
+
+@contextlib.contextmanager
 def dm_thin(name, directory, room, size):
     """Two thin volumes of `size` bytes, NAME-0 and NAME-1, in one pool with `room` bytes, which says ENOSPC at once."""
     with contextlib.ExitStack() as stack:

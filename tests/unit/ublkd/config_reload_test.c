@@ -43,11 +43,11 @@ struct world {
         bool refuses; /* the values that were applied last */
 };
 
-static void on_apply(void *userdata, const struct setting_values *values, const struct api_readers *readers)
+static void on_apply(void *userdata, const struct setting_values *values, const struct api_rights *rights)
 {
         struct world *world = userdata;
 
-        CHECK(readers->everyone);
+        CHECK(rights->everyone_reads);
         world->applied++;
         world->refuses = values->refuse_unstable_paths;
 }

@@ -39,7 +39,7 @@ static void open_and_close(const char *path, mode_t wanted)
         _cleanup_problems_ struct problem_list problems = {};
         struct listener listener = {.fd = -1};
 
-        CHECK_INT(listener_open(path, &listener, &problems), 0);
+        CHECK_INT(listener_open(path, &(const struct api_group){}, &listener, &problems), 0);
         CHECK_INT(mode_of(path), wanted);
         CHECK_INT(umask(0077), 0077); /* as it was */
         listener_close(&listener);

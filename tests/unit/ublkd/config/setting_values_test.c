@@ -122,6 +122,33 @@ static void test_readers(void)
         CHECK_STR(values.readers_group, "ublk");
 }
 
+/* Never everyone, whatever is written. */
+static void test_administrators(void)
+{
+        struct setting_values values = {};
+
+        CHECK_INT(setting_parse_administrators("group", true, &values), 0);
+        CHECK_STR(values.administrators_group, "ublk-admin");
+        CHECK_INT(setting_parse_administrators("group:disk", true, &values), 0);
+        CHECK_INT(setting_parse_administrators("everyone", true, &values), -EINVAL);
+        CHECK_INT(setting_parse_administrators("group:", true, &values), -EINVAL);
+        CHECK_INT(setting_parse_administrators("", true, &values), -EINVAL);
+        CHECK_STR(values.administrators_group, "disk");
+        CHECK_INT(setting_parse_administrators("none", true, &values), 0);
+        CHECK_STR(values.administrators_group, NULL);
+}
+
+static void test_socket_group(void)
+{
+        struct setting_values values = {};
+
+        CHECK_INT(setting_parse_socket_group("disk", true, &values), 0);
+        CHECK_STR(values.socket_group, "disk");
+        CHECK_INT(setting_parse_socket_group("", true, &values), -EINVAL);
+        CHECK_INT(setting_parse_socket_group("group:disk", true, &values), -EINVAL);
+        CHECK_STR(values.socket_group, "disk");
+}
+
 static void test_uids(void)
 {
         static const char *const bad[] = {
@@ -158,6 +185,8 @@ int main(void)
         test_paths();
         test_words();
         test_readers();
+        test_administrators();
+        test_socket_group();
         test_uids();
         test_features();
         return check_report();
