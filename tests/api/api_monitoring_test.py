@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""The alert rules and the dashboard of examples/monitoring, against what /metrics gives. Where promtool is installed, it
+checks and runs the rules as well; install-deps leaves it out, because its package is large and starts a service."""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+from api_server import spec
+from prometheus_client.parser import text_string_to_metric_families
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "examples/monitoring"
+RULES = FOLDER / "alerts.yml"
+DASHBOARD = json.loads((FOLDER / "dashboard.json").read_text())
+PROMTOOL = shutil.which("promtool")
+OF_PROMETHEUS = {"instance", "job"}  # labels that Prometheus adds
+WORDS = {"by", "on", "le"}
+
+
+def rules():
+    """The name of each alert, and its lines."""
+    parts = re.split(r"^      - alert: (\w+)\n", RULES.read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def expressions():
+    for name, text in rules().items():
+        yield name, re.search(r"^        expr: (.+)$", text, re.MULTILINE).group(1)
+    for panel in DASHBOARD["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+    for variable in DASHBOARD["templating"]["list"]:
+        if variable["type"] == "query":
+            yield variable["name"], variable["query"]["query"]
+
+
+@pytest.fixture
+def labels(server):
+    """The labels of each metric that ublkd gives, for a device that has all of them."""
+    server.ask("POST", "/devices?wait", spec())
+    for op in range(6):
+        server.tell(f"count data 0 {op} 3 4096 10000")
+        server.tell(f"errors data 0 {op} 1")
+    server.tell("condition data PathLeadsToStore False PathGone It is gone.")
+    found = {}
+    for family in text_string_to_metric_families(server.ask("GET", "/metrics").body.decode()):
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+def test_every_query_asks_for_what_there_is(labels):
+    """A name or a label that does not exist makes an alert that never fires, and an empty panel."""
+    asked = set()
+    for where, expression in expressions():
+        names = set(re.findall(r"\bublkd_\w+", expression))
+        assert names <= set(labels), (where, names - set(labels))
+        asked |= names
+        known = set().union(OF_PROMETHEUS, *(labels[name] for name in names))
+        used = set(re.findall(r'[{,]\s*(\w+)(?:=~|!=|=|!~)"', expression))
+        for group in re.findall(r"\b(?:by|on) \(([^)]*)\)", expression):
+            used |= {label.strip() for label in group.split(",")}
+        assert used <= known, (where, used - known)
+    assert {"ublkd_device_io_errors_by_errno_total", "ublkd_device_size_bytes", "ublkd_build_info", "ublkd_device_store_low",
+            "ublkd_device_path_leads_to_store"} <= asked
+
+
+def test_the_values_that_rules_name_exist(labels, server):
+    """Phases and errnos are texts that a query compares."""
+    text = server.ask("GET", "/metrics").body.decode()
+    for name, expression in expressions():
+        for label, values in re.findall(r'\b(phase|errno)=~?"([^"$]+)"', expression):
+            for value in values.split("|"):
+                assert f'{label}="{value}"' in text, (name, value)
+
+
+def test_each_alert_says_what_and_where():
+    assert len(rules()) >= 10
+    for name, text in rules().items():
+        assert re.search(r"severity: (critical|warning)", text), name
+        assert "summary:" in text and "description:" in text and "{{ $labels." in text, name
+
+
+def test_no_two_panels_overlap():
+    taken = set()
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
+        assert not cells & taken and place["x"] + place["w"] <= 24, panel["title"]
+        taken |= cells
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+
+
+def test_the_configuration_loads_the_rules():
+    assert f"rule_files: [{RULES.name}]" in (FOLDER / "prometheus.yml").read_text()
+
+
+if PROMTOOL:
+    def promtool(*arguments):
+        run = subprocess.run([PROMTOOL, *arguments], capture_output=True, text=True, timeout=120, check=False)
+        assert run.returncode == 0, run.stdout + run.stderr
+
+    def test_promtool_takes_the_rules():
+        promtool("check", "rules", RULES)
+
+    def test_promtool_takes_the_configuration(tmp_path):
+        """With a token in the place that the file names."""
+        (tmp_path / RULES.name).write_text(RULES.read_text())
+        (tmp_path / "token").write_text("0" * 64)
+        text = (FOLDER / "prometheus.yml").read_text().replace("/etc/prometheus/ublkd-token", str(tmp_path / "token"))
+        (tmp_path / "prometheus.yml").write_text(text)
+        promtool("check", "config", tmp_path / "prometheus.yml")
+
+    def test_promtool_takes_the_metrics(server):
+        server.ask("POST", "/devices?wait", spec())
+        server.tell("errors data 0 1 1")
+        run = subprocess.run([PROMTOOL, "check", "metrics"], input=server.ask("GET", "/metrics").body, capture_output=True, timeout=60, check=False)
+        assert run.returncode == 0, run.stdout + run.stderr
+
+    def test_the_alerts_fire_when_they_should():
+        promtool("test", "rules", ROOT / "tests/api/alerts_test.yml")
