@@ -77,8 +77,8 @@ def human_bytes(value):
 
 def bytes_value(value):
     if isinstance(value, str):
-        match = re.fullmatch(r"(0|[1-9][0-9]*)([KMGT]iB)?", value)
-        return int(match[1]) * UNITS[match[2] or ""]
+        match = re.fullmatch(r"(0|[1-9][0-9]*)([KMGT](iB)?)?", value)
+        return int(match[1]) * UNITS[f"{match[2][0]}iB" if match[2] else ""]
     return value
 
 

@@ -192,7 +192,7 @@ class Specs:
 
     def amount(self, low, high, step):
         number = self.number(low, high, step)
-        units = ["", "KiB", "MiB", "GiB", "TiB"] + (["kiB", "GB", "K", " GiB", "GiB\n", "iB"] if self.evil else [])
+        units = ["", "KiB", "MiB", "GiB", "TiB", "K", "M", "G", "T"] + (["kiB", "GB", "k", " GiB", "GiB\n", "iB"] if self.evil else [])
 
         def text():
             return self.pick("", "", "0", " ", "-", "9" * 20)[: 9 if self.evil else 0] + str(

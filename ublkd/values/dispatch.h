@@ -15,7 +15,7 @@ enum option_kind {
         OPTION_BOOL,         /* bool */
         OPTION_INTEGER,      /* int64_t */
         OPTION_AUTO_INTEGER, /* int64_t; the string "auto" is OPTION_AUTO */
-        OPTION_BYTES,        /* uint64_t; an integer, or a string with KiB, MiB, GiB, TiB */
+        OPTION_BYTES,        /* uint64_t; an integer, or a string like "10GiB" or "10G" */
         OPTION_DURATION,     /* uint64_t microseconds; "0" or a number with us, ms, s, min, h */
         OPTION_ENUM,       /* int, the index in `names`; the name "" cannot be given: it stands for silence */
         OPTION_OBJECT,     /* a struct inside the struct, with a table of its own */

@@ -20,6 +20,11 @@ static const struct unit byte_units[] = {
         {.name = "MiB", .factor = UINT64_C(1) << 20},
         {.name = "GiB", .factor = UINT64_C(1) << 30},
         {.name = "TiB", .factor = UINT64_C(1) << 40},
+        /* as truncate(1) and losetup(8) take them */
+        {.name = "K",   .factor = UINT64_C(1) << 10},
+        {.name = "M",   .factor = UINT64_C(1) << 20},
+        {.name = "G",   .factor = UINT64_C(1) << 30},
+        {.name = "T",   .factor = UINT64_C(1) << 40},
 };
 
 static const struct unit duration_units[] = {

@@ -9,7 +9,7 @@ enum { DURATION_SIZE = 32, SIZE_TEXT_MAX = 32 };
 
 /* Return whether `text` is one decimal digit or more, and nothing else, like the names of processes in /proc. */
 bool is_number(const char *text);
-/* Parse a size: "10GiB", "4096", "1MiB" → bytes. Return 0; -EINVAL; -ERANGE: more than INT64_MAX. */
+/* Parse a size: "10GiB" or "10G", "4096", "1MiB" → bytes. Return 0; -EINVAL; -ERANGE: more than INT64_MAX. */
 int parse_bytes(const char *text, uint64_t *ret);
 /* Format bytes as parse_bytes() reads them, with the largest unit that leaves a whole number: "64MiB"; "1000
  * bytes" if none does. */
