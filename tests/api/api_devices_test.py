@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Devices over the API: create, read, list, replace, remove, recover; and the resources that can only be read."""
 import contextlib
+import datetime
 import json
 import os
 import re
@@ -26,6 +27,21 @@ def test_create_gives_location_etag_and_the_device(server):
     assert device["status"]["phase"] == "Pending"
     assert device["status"]["device"] is None and device["status"]["worker"] is None
     assert server.ask("GET", "/devices/data").json["uid"] == device["uid"]
+
+
+def test_created_at_is_the_time_of_the_creation(server):
+    before = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(milliseconds=1)
+    created = server.ask("POST", "/devices", spec()).json["createdAt"]
+    assert before <= datetime.datetime.fromisoformat(created) <= datetime.datetime.now(datetime.timezone.utc)
+    assert server.ask("PUT", "/devices/data", spec(size="2M")).json["createdAt"] == created
+    assert server.ask("GET", "/devices").json["items"][0]["createdAt"] == created
+
+
+def test_short_units_are_those_of_1024(server):
+    stored = server.ask("POST", "/devices", spec(size="1G", maxIoSize="512K")).json["spec"]
+    assert (stored["size"], stored["maxIoSize"]) == ("1G", "512K")
+    assert server.ask("POST", "/devices", spec(size="1GiB", maxIoSize=512 << 10)).status == 200, "the same spec"
+    check_problem(server.ask("POST", "/devices", spec("other", size="1GB")), 422, "invalid-spec")
 
 
 def test_integers_stay_integers(server):

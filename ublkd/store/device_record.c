@@ -5,6 +5,7 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/values/json_print.h"
+#include "ublkd/values/json_time.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -276,7 +277,8 @@ cJSON *device_record_to_json(const struct device_record *record)
         if (object && status && spec && add_path(status, spec)
                 && cJSON_AddStringToObject(object, "name", record->name)
                 && cJSON_AddStringToObject(object, "uid", record->uid)
-                && json_add_integer(object, "generation", record->generation) && add_source(object, record)
+                && json_add_integer(object, "generation", record->generation)
+                && json_add_time(object, "createdAt", record->created_at) && add_source(object, record)
                 && cJSON_AddItemToObject(object, "spec", spec)) {
                 spec = NULL;
                 if (cJSON_AddItemToObject(object, "status", status))
