@@ -369,6 +369,7 @@ static const struct field_rule {
         {.option = "busyPollUs", .field = "busyPollUs", .live = true},
         {.option = "onFull", .field = "onFull", .live = true},
         {.option = "partitions", .field = "partitions", .live = true},
+        {.option = "temporary", .field = "temporary", .live = true},
         {.option = "labels", .field = "labels", .live = true},
         {.option = "owner", .field = "owner", .live = true},
         {.option = "enabled", .field = "enabled", .live = true},

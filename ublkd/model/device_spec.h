@@ -73,6 +73,7 @@ struct device_options {
         int64_t busy_poll_us;
         int on_full; /* enum on_full */
         bool partitions;
+        bool temporary;
         cJSON *labels; /* or NULL */
         bool enabled;
 };
@@ -116,8 +117,8 @@ struct disk_change {
 /* Return whether both specs name the same target with the same options. */
 bool device_spec_targets_equal(const struct device_spec *one, const struct device_spec *other);
 /* Return whether the change from `from` to `to` needs a new disk. Every field does but labels, owner, enabled,
- * limits, resources, busyPollUs, onFull, partitions, recovery.trigger, recovery.giveUpAfter, recovery.hangAfter, a size
- * that the disk can grow to, and an id that is the number of the disk. ret may be NULL; it is set only if the change
+ * limits, resources, busyPollUs, onFull, partitions, temporary, recovery.trigger, recovery.giveUpAfter, recovery.hangAfter, a
+ * size that the disk can grow to, and an id that is the number of the disk. ret may be NULL; it is set only if the change
  * needs a new disk. */
 bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to,
         const struct disk_now *now, struct disk_change *ret);

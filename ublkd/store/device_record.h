@@ -45,6 +45,8 @@ struct device_record {
         bool recover_requested;          /* POST …/recover came; cleared when Live */
         char held_boot[UID_TEXT_SIZE];   /* boot id in which a manual device was Live, or "" */
         bool stopped;                    /* POST …/stop: no disk in this boot, until POST …/start */
+        bool temporary;                  /* the device belongs to the boot in which it was stored */
+        bool expired;                    /* not durable: it does, and that boot is over */
         uint64_t created_at;             /* CLOCK_REALTIME, microseconds */
         struct backing_identity backing; /* of the store that its disk was last created on; empty: none yet */
         char backing_boot[UID_TEXT_SIZE]; /* boot id in which ublkd read it */

@@ -149,6 +149,8 @@ static int load_record(void *userdata, const struct device_record *stored, const
                 entry->record.source = strdup(stored->source);
         if (!entry->record.name || !entry->text || (stored->source && !entry->record.source))
                 return -ENOMEM;
+        if (stored->expired) /* removed as if a client had asked for it: after its disk and its files */
+                entry->record.deleting = true;
         r = device_record_explain_unseen(&entry->record);
         if (r >= 0)
                 r = device_record_parse(&entry->record, text);
@@ -168,6 +170,16 @@ static void note_quarantined(struct device_store *store)
                 if (record->quarantine)
                         (void)device_store_note(store, record->name, EVENT_WARNING, REASON_QUARANTINED, "%s",
                                 record->status.message);
+}
+
+static void note_expired(struct device_store *store)
+{
+        DEVICE_STORE_FOREACH (record, store)
+                if (record->expired)
+                        (void)device_store_note(store, record->name, EVENT_NORMAL, REASON_BOOT_OVER,
+                                "The device is temporary, and the boot that it belongs to is over; ublkd "
+                                "removes "
+                                "it. Its backing store stays as it is.");
 }
 
 int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret)
@@ -197,6 +209,7 @@ int device_store_new(const struct device_backend *backend, void *context, struct
         if (event_log_newest(store->events) > store->revision) /* used while the disk was full */
                 store->revision = event_log_newest(store->events);
         note_quarantined(store);
+        note_expired(store);
         *ret = store;
         return 0;
 }
@@ -322,6 +335,7 @@ static int create_entry(struct device_store *store, struct device_spec *spec, ch
         if (r < 0)
                 return r;
         entry->record.number = (int)spec->options.id;
+        entry->record.temporary = spec->options.temporary;
         r = copy_source(source, &entry->record.source);
         if (r < 0)
                 return r;
@@ -351,6 +365,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                 return r;
         changed.generation++;
         changed.source = owner;
+        changed.temporary = spec->options.temporary;
         if (!record->spec || device_spec_needs_new_disk(record->spec, spec, &disk, NULL)) {
                 changed.epoch++;
                 changed.held_boot[0] = '\0'; /* there will be no old disk to hold */

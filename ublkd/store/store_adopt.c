@@ -49,9 +49,11 @@ static int fill_entry(
                 return -ENOMEM;
         if (renamed)
                 record->generation++;
+        record->expired = false;
         r = device_record_explain_unseen(record);
         if (r >= 0)
                 r = device_record_parse(record, entry->text);
+        record->temporary = record->spec && record->spec->options.temporary;
         return r >= 0 && record->quarantine ? -EINVAL : r;
 }
 

@@ -38,9 +38,9 @@ static const char *const statement_texts[] = {
                 "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
                 " recover_requested, held_boot, created_at, spec, restart, restart_refused,"
                 " backing_basis, backing_is_disk, backing_now, backing_lasting, backing_boot, source,"
-                " stopped_boot)"
+                " stopped_boot, temporary_boot)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-                "?19, ?20)"
+                "?19, ?20, ?21)"
                 " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
                 " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number,"
                 " deleting = excluded.deleting, recover_requested = excluded.recover_requested,"
@@ -49,7 +49,7 @@ static const char *const statement_texts[] = {
                 " backing_basis = excluded.backing_basis, backing_is_disk = excluded.backing_is_disk,"
                 " backing_now = excluded.backing_now, backing_lasting = excluded.backing_lasting,"
                 " backing_boot = excluded.backing_boot, source = excluded.source,"
-                " stopped_boot = excluded.stopped_boot",
+                " stopped_boot = excluded.stopped_boot, temporary_boot = excluded.temporary_boot",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
 };
@@ -206,8 +206,8 @@ static int sqlite_save(void *context, const struct device_record *record, const 
 {
         struct store_sqlite *store = context;
         sqlite3_stmt *save = store->statements[STATEMENT_SAVE];
-        char stopped_boot[UID_TEXT_SIZE] = "";
-        int r = record->stopped ? device_record_boot(stopped_boot) : 0;
+        char boot[UID_TEXT_SIZE] = "";
+        int r = record->stopped || record->temporary ? device_record_boot(boot) : 0;
 
         if (r >= 0)
                 r = begin(store);
@@ -236,7 +236,8 @@ static int sqlite_save(void *context, const struct device_record *record, const 
         (void)sqlite3_bind_text(save, 17, record->backing.lasting, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 18, record->backing_boot, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 19, record->source ? record->source : "", -1, SQLITE_STATIC);
-        (void)sqlite3_bind_text(save, 20, stopped_boot, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 20, record->stopped ? boot : "", -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 21, record->temporary ? boot : "", -1, SQLITE_STATIC);
         r = run(store, STATEMENT_SAVE);
         if (r >= 0)
                 r = set_revision(store, revision);
@@ -310,6 +311,14 @@ static bool is_of_this_boot(const char *boot)
         return device_record_boot(now) >= 0 && strcmp(boot, now) == 0;
 }
 
+/* Return whether the text names a boot before this one. No boot is over if the id of this one is unknown. */
+static bool is_over(const char *boot)
+{
+        char now[UID_TEXT_SIZE];
+
+        return *boot && device_record_boot(now) >= 0 && strcmp(boot, now) != 0;
+}
+
 static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
 {
         struct device_record record = {
@@ -325,6 +334,7 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
                 .restart = (uint32_t)sqlite3_column_int64(row, 11),
                 .restart_refused = (uint32_t)sqlite3_column_int64(row, 12),
                 .stopped = is_of_this_boot(column_text(row, 19)),
+                .temporary = *column_text(row, 20) != '\0',
         };
 
         snprintf(record.uid, sizeof(record.uid), "%s", column_text(row, 1));
@@ -332,6 +342,7 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
         load_backing(row, &record);
         if (*column_text(row, 18)) /* borrowed, as the name is */
                 record.source = (char *)column_text(row, 18);
+        record.expired = !record.source && is_over(column_text(row, 20));
         return each(userdata, &record, column_text(row, 10));
 }
 
@@ -363,7 +374,8 @@ static int sqlite_load(void *context, load_each each, void *userdata, struct sto
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot, created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, "
                 "backing_now,"
-                " backing_lasting, backing_boot, source, stopped_boot FROM device ORDER BY name",
+                " backing_lasting, backing_boot, source, stopped_boot, temporary_boot FROM device ORDER BY "
+                "name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);

@@ -286,6 +286,8 @@ static void test_comparison(void)
         CHANGE(",\"onFull\":\"wait\"", "live");
         CHANGE(",\"partitions\":true", "same");
         CHANGE(",\"partitions\":false", "live");
+        CHANGE(",\"temporary\":false", "same");
+        CHANGE(",\"temporary\":true", "live");
         CHANGE(",\"recovery\":{\"trigger\":\"manual\"}", "live");
         CHANGE(",\"recovery\":{\"giveUpAfter\":\"1s\"}", "live");
         CHANGE(",\"recovery\":{\"onCrash\":\"queue\"}", "recovery.onCrash");

@@ -165,8 +165,9 @@ static void test_the_database(void)
         CHECK_INT(put(store, "a", "2MiB", NULL, &outcome), -EPERM);
         device_store_free(store);
         /* As the version before this one has left it. */
-        execute(database, "ALTER TABLE device DROP COLUMN source; ALTER TABLE device DROP COLUMN "
-                          "stopped_boot; PRAGMA user_version = 6");
+        execute(database,
+                "ALTER TABLE device DROP COLUMN source; ALTER TABLE device DROP COLUMN "
+                "stopped_boot; ALTER TABLE device DROP COLUMN temporary_boot; PRAGMA user_version = 6");
         store = open_store(directory);
         if (CHECK_INT(device_store_count(store), 3))
                 CHECK(device_store_get(store, "a")->source == NULL);

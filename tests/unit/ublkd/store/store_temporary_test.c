@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Temporary devices: ublkd removes them after their boot, as any removal goes, and nothing else. */
+#include "ublkd/store/device_store.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct device_store *open_store(const char *directory)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct device_store *store = NULL;
+
+        if (!CHECK_INT(device_store_open(directory, &store, &problems), 0))
+                abort();
+        return store;
+}
+
+static void execute(const char *directory, const char *text)
+{
+        char database[64];
+        sqlite3 *db = NULL;
+
+        snprintf(database, sizeof(database), "%s/ublkd.db", directory);
+        CHECK_INT(sqlite3_open(database, &db), SQLITE_OK);
+        CHECK_INT(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+}
+
+/* What the database looks like after a boot. */
+static void boot(const char *directory)
+{
+        execute(directory, "UPDATE device SET temporary_boot = '00000000-0000-0000-0000-000000000001' "
+                           "WHERE temporary_boot <> ''");
+}
+
+static bool is_being_removed(const struct device_store *store, const char *name)
+{
+        return device_store_get(store, name)->deleting;
+}
+
+static void check_newest_event(const struct device_store *store, const char *name)
+{
+        const struct event_log *events = device_store_events(store);
+        const struct device_event *newest = event_log_at(events, event_log_count(events) - 1);
+
+        CHECK_INT(newest->reason, REASON_BOOT_OVER);
+        CHECK_STR(newest->device, name);
+}
+
+static void test_it_ends_with_the_boot(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        CHECK_INT(put_null_disk(store, "gone", ",\"temporary\":true"), 0);
+        CHECK_INT(put_null_disk(store, "kept", ",\"temporary\":true"), 0);
+        CHECK_INT(put_null_disk(store, "kept", ",\"temporary\":false"), 0);
+        CHECK_INT(put_null_disk(store, "plain", ""), 0);
+        device_store_free(store);
+        store = open_store(directory); /* in the same boot, as after a crash of ublkd */
+        CHECK(!is_being_removed(store, "gone"));
+        device_store_free(store);
+        boot(directory);
+        for (int start = 0; start < 2; start++) { /* the second: the power was cut before the removal */
+                store = open_store(directory);
+                CHECK(is_being_removed(store, "gone") && !device_store_get(store, "gone")->forced);
+                CHECK(!is_being_removed(store, "kept") && !is_being_removed(store, "plain"));
+                check_newest_event(store, "gone");
+                device_store_free(store);
+        }
+        store = open_store(directory);
+        CHECK_INT(device_store_remove(store, "gone"), 0);
+        device_store_free(store);
+        store = open_store(directory);
+        CHECK_INT(device_store_count(store), 2);
+        device_store_free(store);
+}
+
+static void test_a_change_makes_it_last(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        CHECK_INT(put_null_disk(store, "made-lasting", ",\"temporary\":true"), 0);
+        CHECK_INT(put_null_disk(store, "made-lasting", ""), 0);
+        CHECK_INT(put_null_disk(store, "made-temporary", ""), 0);
+        CHECK_INT(put_null_disk(store, "made-temporary", ",\"temporary\":true"), 0);
+        device_store_free(store);
+        boot(directory);
+        store = open_store(directory);
+        CHECK(!is_being_removed(store, "made-lasting") && is_being_removed(store, "made-temporary"));
+        device_store_free(store);
+}
+
+/* Only its file removes such a device. */
+static void test_a_device_of_a_file_stays(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        CHECK_INT(put_null_disk(store, "of-a-file", ",\"temporary\":true"), 0);
+        device_store_free(store);
+        execute(directory,
+                "UPDATE device SET source = '/etc/ublkd/devices.d/a.json' WHERE name = 'of-a-file'");
+        boot(directory);
+        store = open_store(directory);
+        CHECK(!is_being_removed(store, "of-a-file"));
+        device_store_free(store);
+}
+
+static void in_a_new_directory(void (*test)(const char *directory))
+{
+        char directory[] = "/tmp/store_temporary_test.XXXXXX", file[64];
+        static const char *const names[] = {"ublkd.db", "ublkd.db-wal"};
+
+        if (!mkdtemp(directory))
+                abort();
+        test(directory);
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                snprintf(file, sizeof(file), "%s/%s", directory, names[i]);
+                (void)unlink(file);
+        }
+        CHECK_INT(rmdir(directory), 0);
+}
+
+int main(void)
+{
+        in_a_new_directory(test_it_ends_with_the_boot);
+        in_a_new_directory(test_a_change_makes_it_last);
+        in_a_new_directory(test_a_device_of_a_file_stays);
+        return check_report();
+}
