@@ -2,13 +2,15 @@
 """How ublkctl finds and reaches ublkd: its socket, its address, and what a user may do there."""
 import os
 import shutil
+import signal
 import socket
 import tempfile
+import time
 
 import pytest
 from api_listen_test import free_port
 from api_server import Server
-from ctl import FAILED, NO_DAEMON, NOT_ALLOWED, PROGRAM, USAGE, Ctl
+from ctl import FAILED, NO_DAEMON, NOT_ALLOWED, PROGRAM, TIMED_OUT, USAGE, Ctl
 
 NULL = ["target.type=null", "size=1MiB"]
 
@@ -91,3 +93,20 @@ def test_tcp_needs_the_token(tmp_path):
     server.stop()
     output = ctl("--url", url, "list", status=NO_DAEMON).err
     assert "cannot reach ublkd" in output and "check the address" in output
+
+
+@pytest.mark.parametrize("verb", [["attach", "data.img"], ["create", "new", *NULL], ["wait", "data"], ["detach", "data"]],
+                         ids=lambda verb: verb[0])
+def test_a_timeout_that_is_given_is_waited_for_a_ublkd_that_hangs(server, tmp_path, verb):
+    """It was a minute."""
+    (tmp_path / "data.img").write_bytes(bytes(1 << 20))
+    ctl = Ctl(server.path, tmp_path)
+    ctl("create", "data", *NULL)
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        run = ctl(*verb, "--timeout", "2s", status=TIMED_OUT)
+        waited = time.monotonic() - begun
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+    assert "does not answer within --timeout" in run.err and 1.9 < waited < 15

@@ -19,6 +19,10 @@
 enum {
         CONNECT_PATIENCE_MS = 10 * 1000,
         ANSWER_PATIENCE_MS = 60 * 1000,
+        GRACE_MS = 2 * 1000, /* for an answer that the daemon may hold for as long as --timeout */
+        LIMIT_LEAST_MS =
+                3
+                * 1000, /* for any other answer, with a shorter --timeout: a search for openers takes its time */
         STREAM_PATIENCE = 60, /* seconds */
         TICK_MS = 500,
         TOKEN_MAX = 4096,
@@ -32,6 +36,8 @@ struct client {
         const char *socket; /* path of the Unix socket; NULL: TCP */
         char *base;         /* scheme and host, without a slash at the end */
         char *authorization;
+        bool limited;      /* --timeout was given */
+        uint64_t limit_ms; /* then: that time */
 };
 
 /* One request in flight. */
@@ -99,6 +105,8 @@ enum exit_status client_new(const struct settings *settings, struct client **ret
         if (client) {
                 client->abort_fd = -1;
                 client->multi = curl_multi_init();
+                client->limited = settings->given & SETTING_BIT(SETTING_TIMEOUT);
+                client->limit_ms = (settings->timeout + 999) / 1000;
         }
         if (client && client->multi)
                 status = set_place(client, settings);
@@ -187,8 +195,10 @@ static enum exit_status explain(const struct client *client, CURLcode result, bo
                 return STATUS_FAILED;
         if (result == CURLE_OPERATION_TIMEDOUT) {
                 if (!quiet)
-                        fputs("ublkctl: ublkd timed out; look at its log, as with 'journalctl -u ublkd'.\n",
-                                stderr);
+                        fprintf(stderr,
+                                "ublkctl: ublkd timed out%s; look at its log, as with 'journalctl -u "
+                                "ublkd'.\n",
+                                client->limited ? ": it does not answer within --timeout" : "");
                 return STATUS_TIMED_OUT;
         }
         if (result == CURLE_OUT_OF_MEMORY || result == CURLE_WRITE_ERROR) {
@@ -287,10 +297,23 @@ static bool add_headers(const struct client *client, struct exchange *exchange)
         return good;
 }
 
+/* Return the limit for a whole exchange, in milliseconds; 0: none. */
+static long patience_of(const struct client *client, const struct request *request)
+{
+        uint64_t held = (request->patience + 999) / 1000;
+
+        if (request->take)
+                return (long)held;
+        if (!client->limited)
+                return (long)(ANSWER_PATIENCE_MS + held);
+        if (held > 0)
+                return (long)(held + GRACE_MS);
+        return (long)(client->limit_ms > LIMIT_LEAST_MS ? client->limit_ms : LIMIT_LEAST_MS);
+}
+
 static bool prepare(const struct client *client, struct exchange *exchange)
 {
         const struct request *request = exchange->request;
-        long patience = (request->take ? 0 : ANSWER_PATIENCE_MS) + (long)((request->patience + 999) / 1000);
         CURL *easy = exchange->easy = curl_easy_init();
 
         exchange->body = request->body ? json_print(request->body) : NULL;
@@ -304,7 +327,7 @@ static bool prepare(const struct client *client, struct exchange *exchange)
                 1L); /* no device is called ".."; libcurl 8 would resolve %2E%2E as ".." */
         curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* do not use $http_proxy for a daemon of this machine */
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_PATIENCE_MS);
-        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, patience);
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, patience_of(client, request));
         if (request->take) { /* a stream sends a keep-alive every 15 s */
                 curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
                 curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)STREAM_PATIENCE);
