@@ -69,7 +69,8 @@ static const struct verb verbs[] = {
                         "a field of an object: recovery.trigger=manual. A VALUE is JSON if it parses as "
                         "JSON, else a string; labels, cpus and owner.mode are always strings; null removes "
                         "the field. Bytes are a number, alone or with KiB, MiB, GiB or TiB: size=20GiB (or "
-                        "20G). A disk does not shrink without --allow-shrink.",
+                        "20G). owner.uid and owner.gid also take names of this machine: "
+                        "owner.uid=alice. A disk does not shrink without --allow-shrink.",
          .settings = BIT(ALLOW_SHRINK) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 2, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_set},
         {.name = "patch", .arguments = "NAME [JSON]", .summary = "change a device with a merge patch",

@@ -5,8 +5,13 @@
 #include "schemas/spec_fields.h"
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/client/call.h"
+#include "ublkctl/spec/owner_names.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+enum { OWNER_TEXT_SIZE = 16 };
 
 static const char labels_prefix[] = "labels.";
 /* The value "null" names a target here, and does not remove the field. */
@@ -66,6 +71,29 @@ static enum exit_status put(cJSON *object, const char *key, cJSON *value)
         return STATUS_FAILED;
 }
 
+/* Replace the name of a user or group by its number. Leave a number, null and the values of other fields as they are. */
+static enum exit_status resolve_owner(
+        const char *field, const char **value, char number[static OWNER_TEXT_SIZE])
+{
+        uint32_t id;
+        int r;
+
+        if (!field || !owner_names_has(field) || !**value || strcmp(*value, "null") == 0
+                || strspn(*value, "-0123456789.") == strlen(*value))
+                return STATUS_OK;
+        r = owner_name_find(field, *value, &id);
+        if (r < 0) {
+                complain(NULL,
+                        "%s=%s: cannot find the number of this name on this machine: %s; check it, or give "
+                        "the number.",
+                        field, *value, r == -ENOENT ? "there is none" : strerror(-r));
+                return STATUS_FAILED;
+        }
+        snprintf(number, OWNER_TEXT_SIZE, "%" PRIu32, id);
+        *value = number;
+        return STATUS_OK;
+}
+
 static enum exit_status add_one(cJSON *object, const char *argument)
 {
         const char *equals = strchr(argument, '=');
@@ -74,7 +102,7 @@ static enum exit_status add_one(cJSON *object, const char *argument)
              type = strncmp(argument, target_type, sizeof(target_type) - 1) == 0;
         bool string = label || is_among(field, spec_text_fields);
         const char *value = equals ? equals + 1 : NULL;
-        char size[SIZE_ARGUMENT_SIZE], *name = field;
+        char size[SIZE_ARGUMENT_SIZE], number[OWNER_TEXT_SIZE], *name = field;
 
         if (!equals || equals == argument || argument[0] == '.') {
                 complain(NULL, "'%s' is not FIELD=VALUE, like size=10GiB or recovery.trigger=manual.",
@@ -85,6 +113,8 @@ static enum exit_status add_one(cJSON *object, const char *argument)
                 size_argument(value, size);
                 value = size;
         }
+        if (resolve_owner(field, &value, number) != STATUS_OK)
+                return STATUS_FAILED;
         while (object && name) {
                 char *dot = label && name != field ? NULL : strchr(name, '.');
 
