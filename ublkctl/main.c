@@ -56,8 +56,10 @@ static enum exit_status choose_daemon(struct settings *settings)
 static enum exit_status run_with_daemon(
         const struct verb *verb, struct settings *settings, int argc, char *argv[])
 {
-        struct context context = {
-                .settings = settings, .colours = wants_colours(), .progress = isatty(STDERR_FILENO)};
+        struct context context = {.settings = settings,
+                .colours = wants_colours(),
+                .terminal = isatty(STDOUT_FILENO),
+                .progress = isatty(STDERR_FILENO)};
         enum exit_status status = choose_daemon(settings);
 
         if (status == STATUS_OK)

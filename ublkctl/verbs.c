@@ -141,8 +141,9 @@ static const struct verb verbs[] = {
          .settings = BIT(FOLDER) | BIT(LABEL), .arguments_max = 0, .run = verb_export},
         {.name = "events", .arguments = "[NAME...]", .summary = "show what happened",
          .description = "Shows what happened to all devices, or to those named. With -f it continues, also "
-                        "after a restart of ublkd. With -o wide each line begins with the revision of the "
-                        "event, which --since accepts; with -o json each line is one event.",
+                        "after a restart of ublkd. On a terminal the times are local, and each line has the "
+                        "age of its event; else they are in UTC. With -o wide each line begins with the "
+                        "revision of the event, which --since accepts; with -o json each line is one event.",
          .settings = BIT(FOLLOW) | BIT(SINCE) | BIT(OUTPUT),
          .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_events},
         {.name = "stats", .arguments = "[NAME...]", .summary = "print the counters of devices",

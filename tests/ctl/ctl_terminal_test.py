@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """On a terminal: colours, and a line of progress that disappears."""
+import datetime
 import fcntl
+import json
 import os
 import pty
+import re
 import select
 import signal
+import struct
 import termios
 
 import pytest
@@ -16,8 +20,9 @@ NULL = ["target.type=null", "size=1MiB"]
 class Terminal:
     """ublkctl on a terminal, or with some of its streams on it."""
 
-    def __init__(self, ctl, *arguments, streams=(0, 1, 2), **environment):
+    def __init__(self, ctl, *arguments, streams=(0, 1, 2), columns=0, **environment):
         self.leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
         self.text = b""
         pid = os.fork()
         if pid == 0:
@@ -119,3 +124,38 @@ def test_top_ends_while_the_daemon_does_not_answer(ctl, server):
     finally:
         os.kill(server.process.pid, signal.SIGCONT)
     assert status == 0 and text.endswith("\x1b[?1049l") and "does not answer" not in text
+
+
+def local(time):
+    """A time of the API as a terminal in Tokyo shows it."""
+    moment = datetime.datetime.fromisoformat(time).astimezone(datetime.timezone(datetime.timedelta(hours=9)))
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def test_times_are_local_with_their_age_on_a_terminal(ctl):
+    ctl("create", "data", *NULL)
+    device = ctl("get", "data").json
+    text = Terminal(ctl, "describe", "data", TZ="Asia/Tokyo", NO_COLOR="1").end()[0]
+    assert re.search(rf"Created: +{local(device['createdAt'])} \([0-9]+s ago\)\r\n", text)
+    assert f"since {local(device['status']['worker']['startedAt'])} (" in text
+    assert f"  {local(device['status']['conditions'][0]['lastTransitionTime'])}  " in text
+    events = Terminal(ctl, "events", TZ="Asia/Tokyo", NO_COLOR="1").end()[0].splitlines()
+    assert events and all(re.match(r"20..-..-.. ..:..:..  [0-9]+s +Normal ", line) for line in events), events
+
+
+def test_times_are_in_utc_without_a_terminal(ctl):
+    ctl("create", "data", *NULL)
+    device = ctl("get", "data").json
+    text = ctl("describe", "data", environment={"TZ": "Asia/Tokyo"}).out
+    assert f"Created:        {device['createdAt']} (" in text
+    for line in ctl("events", environment={"TZ": "Asia/Tokyo"}).lines:
+        assert re.match(r"20..-..-..T..:..:..\....Z  Normal ", line)
+
+
+def test_a_repeated_event_shows_since_when(ctl, server):
+    server.tell("auto off")
+    ctl("create", "data", *NULL, "--no-wait")
+    for phase in ("Backoff", "Starting") * 3:
+        server.tell(f"status data {phase} {phase} It is the same.")
+    repeated = [event for event in map(json.loads, ctl("events", "-o", "json").lines) if event["count"] > 1]
+    assert repeated and f"({repeated[0]['count']} times since {repeated[0]['firstTime']})" in ctl("events").out

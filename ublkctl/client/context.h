@@ -11,5 +11,6 @@ struct context {
         const struct settings *settings;
         struct client *client;
         bool colours;  /* on standard output */
+        bool terminal; /* standard output is a terminal: times are local */
         bool progress; /* standard error is a terminal: show progress */
 };

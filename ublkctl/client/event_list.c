@@ -4,6 +4,7 @@
 
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
+#include "ublkctl/text/times.h"
 #include "ublkctl/client/url.h"
 #include "ublkd/base/printable.h"
 
@@ -99,23 +100,39 @@ static void print_padded(const char *text, int width)
         printf("%-*s  ", width, copy ? copy : "?");
 }
 
+/* On a terminal with the age. */
+static void print_time(const struct context *context, const char *time)
+{
+        char text[TIME_SHOWN_SIZE], age[AGE_SIZE];
+
+        time_show(time, context->terminal, text);
+        print_padded(text, context->terminal ? 19 : 24);
+        if (!context->terminal)
+                return;
+        time_age(time, age);
+        print_padded(age, 6);
+}
+
 void print_event(const struct context *context, const cJSON *event, bool revision)
 {
         const char *type = json_text(event, "type"), *message = json_text(event, "message");
         double count = json_number(event, "count", 1);
         bool warning = type && strcmp(type, "Warning") == 0;
+        char first[TIME_SHOWN_SIZE];
 
         if (revision)
                 printf("%8.0f  ", json_number(event, "revision", 0));
-        print_padded(json_text(event, "lastTime"), 24);
+        print_time(context, json_text(event, "lastTime"));
         fputs(warning && context->colours ? paint_begin(PAINT_BAD) : "", stdout);
         print_padded(type, 7);
         fputs(warning && context->colours ? paint_end() : "", stdout);
         print_padded(json_text(event, "device.name"), 12);
         print_padded(json_text(event, "reason"), 16);
         print_safely(stdout, message ? message : "");
-        if (count > 1)
-                printf(" (%.0f times)", count);
+        if (count > 1) {
+                time_show(json_text(event, "firstTime"), context->terminal, first);
+                printf(" (%.0f times since %s)", count, first);
+        }
         putchar('\n');
 }
 

@@ -5,6 +5,7 @@
 #include "ublkctl/client/event_list.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/table.h"
+#include "ublkctl/text/times.h"
 #include "ublkctl/verbs.h"
 
 #include "ublkd/values/json_print.h"
@@ -64,7 +65,31 @@ static void print_size(const cJSON *device)
                 puts("-");
 }
 
-static void print_worker(const cJSON *device)
+/* Print a time and how long ago it was; on a terminal in the local time zone. */
+static void print_time(const struct context *context, const char *time)
+{
+        char text[TIME_SHOWN_SIZE], age[AGE_SIZE];
+
+        time_show(time, context->terminal, text);
+        time_age(time, age);
+        print_safely(stdout, text);
+        printf(" (%s ago)", age);
+}
+
+static void print_created(const struct context *context, const cJSON *device)
+{
+        const char *created = json_text(device, "createdAt");
+
+        if (!created)
+                return;
+        print_name("Created");
+        print_time(context, created);
+        if (json_true(device, "spec.temporary"))
+                fputs(", until the next boot", stdout);
+        putchar('\n');
+}
+
+static void print_worker(const struct context *context, const cJSON *device)
 {
         const char *since = json_text(device, "status.worker.startedAt"),
                    *version = json_text(device, "status.worker.version");
@@ -78,7 +103,7 @@ static void print_worker(const cJSON *device)
         printf("pid %.0f", pid);
         if (since) {
                 fputs(" since ", stdout);
-                print_safely(stdout, since);
+                print_time(context, since);
         }
         replaced = json_number(device, "status.worker.restarts", 0);
         printf(", %.0f worker%s replaced", replaced, replaced == 1 ? "" : "s");
@@ -271,8 +296,10 @@ static void print_spec(const cJSON *object, const char *path, unsigned depth)
 
 static enum exit_status print_conditions(const struct context *context, const cJSON *device)
 {
-        static const char *const headings[] = {"  TYPE", "STATUS", "REASON", "SINCE", "MESSAGE", NULL};
+        static const char *const headings[] = {
+                "  TYPE", "STATUS", "REASON", "SINCE", ">AGE", "MESSAGE", NULL};
         _cleanup_table_ struct table *table = table_new(headings);
+        char since[TIME_SHOWN_SIZE], age[AGE_SIZE];
         const cJSON *condition;
 
         puts("Conditions:");
@@ -285,21 +312,25 @@ static enum exit_status print_conditions(const struct context *context, const cJ
                 table_add_format(table, "  %s", type ? type : "-");
                 table_add_painted(table, good ? PAINT_GOOD : PAINT_BAD, is);
                 table_add(table, json_text(condition, "reason"));
-                table_add(table, json_text(condition, "lastTransitionTime"));
+                time_show(json_text(condition, "lastTransitionTime"), context->terminal, since);
+                time_age(json_text(condition, "lastTransitionTime"), age);
+                table_add(table, since);
+                table_add(table, age);
                 table_add(table, json_text(condition, "message"));
         }
         return table_print(table, stdout, context->colours, 0, 0) < 0 ? STATUS_FAILED : STATUS_OK;
 }
 
-static void print_next_try(const cJSON *device)
+static void print_next_try(const struct context *context, const cJSON *device)
 {
         const char *at = json_text(device, "status.nextTryAt");
         double attempts = json_number(device, "status.attempts", 0);
-        char text[96];
+        char text[128], when[TIME_SHOWN_SIZE];
 
         if (!at)
                 return;
-        snprintf(text, sizeof(text), "%s; %.0f in a row %s failed", at, attempts,
+        time_show(at, context->terminal, when);
+        snprintf(text, sizeof(text), "%s; %.0f in a row %s failed", when, attempts,
                 attempts == 1 ? "has" : "have");
         print_field("Next attempt", text);
 }
@@ -323,7 +354,7 @@ static void print_store_faults(const cJSON *device)
 }
 
 /* Print why the device is not Live, and what ublkd does next. */
-static void print_next(const cJSON *device)
+static void print_next(const struct context *context, const cJSON *device)
 {
         const char *message = device_message(device);
 
@@ -333,7 +364,7 @@ static void print_next(const cJSON *device)
                 print_store_faults(device);
                 putchar('\n');
         }
-        print_next_try(device);
+        print_next_try(context, device);
 }
 
 static enum exit_status describe(struct context *context, const cJSON *device)
@@ -343,17 +374,18 @@ static enum exit_status describe(struct context *context, const cJSON *device)
 
         print_field("Name", name);
         print_phase(context, device);
-        print_next(device);
+        print_next(context, device);
         print_disk(device);
         print_size(device);
         print_backing(device);
         print_data_path(device);
-        print_worker(device);
+        print_worker(context, device);
         print_io_errors(context, name);
         print_newest_errors(device);
         print_recoveries(device);
         print_features(device);
         print_generation(device);
+        print_created(context, device);
         print_field("Uid", json_text(device, "uid"));
         if (json_text(device, "source"))
                 print_field("Source", json_text(device, "source"));
