@@ -4,7 +4,7 @@ import json
 import subprocess
 
 from api_server import Server
-from ctl import NO_DAEMON, USAGE, Ctl
+from ctl import NO_DAEMON, NOT_FOUND, USAGE, Ctl
 
 NULL = ["target.type=null", "size=1MiB"]
 
@@ -92,3 +92,18 @@ def test_since_accepts_revisions_of_wide(ctl):
     assert [line.split(maxsplit=1)[1] for line in wide] == ctl("events").lines
     for index, line in enumerate(wide):
         assert ctl("events", "-o", "wide", "--since", line.split()[0]).lines == wide[index + 1:]
+
+
+def test_events_of_an_unknown_name_are_an_error(ctl):
+    ctl("create", "data", *NULL)
+    for arguments in (["nope"], ["data", "nope"], ["-f", "nope"], ["-o", "json", "nope"]):
+        run = ctl("events", *arguments, status=NOT_FOUND)
+        assert run.out == "" and "nope: No device has this name" in run.err
+
+
+def test_events_of_a_removed_device_stay(ctl):
+    ctl("create", "data", *NULL)
+    ctl("delete", "data")
+    assert "Removed" in ctl("events", "data").out
+    last = json.loads(ctl("events", "-o", "json").lines[-1])["revision"]
+    assert ctl("events", "data", "--since", str(last)).out == "", "nothing new, and not an error"

@@ -142,6 +142,29 @@ static enum exit_status follow(struct events *events, uint64_t revision)
         return status;
 }
 
+/* Return STATUS_OK for a device that exists, and for one that was removed and has kept events. */
+static enum exit_status check_name(struct context *context, const char *name)
+{
+        _cleanup_free_ char *path = device_path(name, "");
+        struct request request = {.method = "GET", .path = path};
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status =
+                path ? client_ask(context->client, &request, false, &answer) : STATUS_FAILED;
+        cJSON *kept = NULL;
+        bool known;
+
+        if (status != STATUS_OK || answer.status < 400)
+                return status;
+        if (is_problem(&answer, "no-such-device")) {
+                status = fetch_events(context, name, 0, 1, false, &kept, NULL);
+                known = cJSON_GetArraySize(kept) > 0;
+                cJSON_Delete(kept);
+                if (status != STATUS_OK || known)
+                        return status;
+        }
+        return report_problem(&request, name, &answer);
+}
+
 enum exit_status verb_events(struct context *context, int argc, char *argv[])
 {
         struct events events = {.context = context, .names = argv, .count = argc};
@@ -154,6 +177,9 @@ enum exit_status verb_events(struct context *context, int argc, char *argv[])
                         "-o json.");
                 return STATUS_USAGE;
         }
+        status = for_each_name(context, argc, argv, check_name);
+        if (status != STATUS_OK)
+                return status;
         events.sse = sse_new(on_event, &events);
         if (!events.sse)
                 return STATUS_FAILED;
