@@ -64,6 +64,8 @@ void help_verb(const struct verb *verb, FILE *file)
 {
         fputs("Usage: ublkctl ", file);
         help_synopsis(verb, file);
+        if (verb->alias)
+                fprintf(file, "\nAlso:  ublkctl %s", verb->alias);
         fputs("\n\n", file);
         print_wrapped(file, verb->description, 0, 0);
         fputs("\nOptions:\n", file);
@@ -95,10 +97,8 @@ enum exit_status verb_help(struct context *context _unused_, int argc, char *arg
 {
         const struct verb *verb = argc > 0 ? verb_find(argv[0]) : NULL;
 
-        if (argc > 0 && !verb) {
-                fprintf(stderr, "ublkctl: unknown verb '%s'; try 'ublkctl --help'.\n", argv[0]);
-                return STATUS_USAGE;
-        }
+        if (argc > 0 && !verb)
+                return verb_refuse(argv[0]);
         if (verb)
                 help_verb(verb, stdout);
         else

@@ -70,15 +70,20 @@ static enum exit_status run_with_daemon(
         return status;
 }
 
-static enum exit_status check_labels(const struct text_list *labels)
+/* selects: KEY!=VALUE is allowed, too. */
+static enum exit_status check_labels(const struct text_list *labels, bool selects)
 {
         for (size_t i = 0; i < labels->count; i++) {
                 const char *equals = strchr(labels->items[i], '=');
 
-                if (equals && equals != labels->items[i])
+                bool negated = equals && equals > labels->items[i] && equals[-1] == '!';
+
+                if (equals && equals > labels->items[i] + negated && (selects || !negated)
+                        && strcspn(labels->items[i], " !<>,()")
+                                   >= (size_t)(equals - labels->items[i]) - negated)
                         continue;
-                fprintf(stderr, "ublkctl: -l %s is not KEY=VALUE; give it like -l app=db.\n",
-                        labels->items[i]);
+                fprintf(stderr, "ublkctl: -l %s is not KEY=VALUE%s; give it like -l app=db.\n",
+                        labels->items[i], selects ? " or KEY!=VALUE" : "");
                 return STATUS_USAGE;
         }
         return STATUS_OK;
@@ -103,12 +108,14 @@ static enum exit_status run_verb(const struct verb *verb, struct settings *setti
         if (argc < verb->arguments_min || argc > verb->arguments_max) {
                 fputs("ublkctl: usage: ublkctl ", stderr);
                 help_synopsis(verb, stderr);
+                if (verb->arguments_max == 0 && verb->settings & SETTING_BIT(SETTING_FILES))
+                        fputs("; each file needs an -f of its own", stderr);
                 fprintf(stderr, "; try '%s --help'.\n", who);
                 return STATUS_USAGE;
         }
         if (verb->local)
                 return verb->run(NULL, argc, argv);
-        status = check_labels(&settings->labels);
+        status = check_labels(&settings->labels, verb->selects);
         if (status != STATUS_OK)
                 return status;
         return run_with_daemon(verb, settings, argc, argv);
@@ -136,9 +143,8 @@ static enum exit_status run(int argc, char *argv[])
         if (verb)
                 return run_verb(verb, &settings, argc - first, argv + first);
         if (first < argc)
-                fprintf(stderr, "ublkctl: unknown verb '%s'; try 'ublkctl --help'.\n", argv[first]);
-        else
-                help_program(stderr);
+                return verb_refuse(argv[first]);
+        help_program(stderr);
         return STATUS_USAGE;
 }
 

@@ -66,6 +66,8 @@ static void print_verb(const struct verb *verb)
         putchar('\n');
         print_text(verb->description);
         putchar('\n');
+        if (verb->alias)
+                printf("Its short name is\n.Cm %s .\n", verb->alias);
         print_settings(verb->settings);
 }
 

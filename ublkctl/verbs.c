@@ -2,8 +2,13 @@
 /* The table of verbs. */
 #include "ublkctl/verbs.h"
 
-#include "ublkd/base/cleanup.h"
+#include "ublkctl/client/call.h"
+#include "ublkctl/text/terminal.h"
 
+#include "ublkd/base/cleanup.h"
+#include "ublkd/values/name_distance.h"
+
+#include <stdio.h>
 #include <string.h>
 
 #define BIT(name) SETTING_BIT(SETTING_##name)
@@ -33,7 +38,8 @@ static const struct verb verbs[] = {
                         "arguments describe, as in: ublkctl create data target.type=loop "
                         "target.path=/srv/data.img. 'ublkctl set --help' explains how to write a VALUE. If "
                         "the same device exists, that is a success; if a different device has its name, a "
-                        "failure. A device that cannot start is kept, and ublkd retries.",
+                        "failure. A device that cannot start is kept, and ublkd retries. For a file with "
+                        "several specs use 'ublkctl apply'.",
          .settings = BIT(FILE) | BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(OUTPUT),
          .arguments_max = ARGUMENTS_ANY, .run = verb_create},
         {.name = "apply", .arguments = "", .summary = "create or change devices as files describe them",
@@ -49,17 +55,20 @@ static const struct verb verbs[] = {
                         "it does not open backing files.",
          .settings = BIT(FILES) | BIT(PRUNE) | BIT(PRUNE_IN_USE) | BIT(LABEL) | BIT(DRY_RUN) | BIT(ALLOW_SHRINK) | BIT(WAIT) | BIT(TIMEOUT),
          .arguments_max = 0, .run = verb_apply},
-        {.name = "get", .arguments = "NAME...", .summary = "print devices as JSON",
-         .description = "Prints devices as the API returns them; with -o also as a table or as names.",
-         .settings = BIT(OUTPUT),
-         .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_get},
-        {.name = "list", .arguments = "", .summary = "list devices",
-         .description = "Lists all devices, or those with the labels of -l. The column REASON appears where a "
+        {.name = "get", .arguments = "[NAME...]", .summary = "print devices as JSON",
+         .description = "Prints devices as the API returns them, or as -o and --columns say. Without a NAME it "
+                        "lists all devices, as 'ublkctl list' does.",
+         .settings = BIT(OUTPUT) | BIT(LABEL) | BIT(COLUMNS) | BIT(SORT), .selects = true,
+         .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_get},
+        {.name = "list", .alias = "ls", .arguments = "[NAME...]", .summary = "list devices",
+         .description = "Lists all devices, those with the labels of -l, or those named. AGE is the time since "
+                        "the device was created. The column REASON appears where a "
                         "device has more to say than its phase: why it is not Live, or what is wrong with a "
                         "disk that is served. In -o wide, REPLACED counts the workers that ublkd started in "
                         "place of another, failed tries included, and RECOVERIES those that ended in Live. "
                         "'ublkctl apply' accepts the output of -o json.",
-         .settings = BIT(OUTPUT) | BIT(LABEL), .arguments_max = 0, .run = verb_list},
+         .settings = BIT(OUTPUT) | BIT(LABEL) | BIT(COLUMNS) | BIT(SORT), .selects = true,
+         .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_list},
         {.name = "describe", .arguments = "NAME...", .summary = "show everything about devices",
          .description = "Shows what a device is, its state, why it is not Live and what ublkd does next, "
                         "and what happened to it.",
@@ -138,7 +147,7 @@ static const struct verb verbs[] = {
          .description = "Prints the specs of all devices, or of those with the labels of -l, or writes "
                         "them to a folder. 'ublkctl apply -f' creates the same devices from them; a spec "
                         "does not contain uid, kernel number and history.",
-         .settings = BIT(FOLDER) | BIT(LABEL), .arguments_max = 0, .run = verb_export},
+         .settings = BIT(FOLDER) | BIT(LABEL), .selects = true, .arguments_max = 0, .run = verb_export},
         {.name = "events", .arguments = "[NAME...]", .summary = "show what happened",
          .description = "Shows what happened to all devices, or to those named. With -f it continues, also "
                         "after a restart of ublkd. On a terminal the times are local, and each line has the "
@@ -187,7 +196,39 @@ const struct verb *verbs_all(size_t *ret_count)
 const struct verb *verb_find(const char *name)
 {
         for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-                if (strcmp(verbs[i].name, name) == 0)
+                if (strcmp(verbs[i].name, name) == 0 || (verbs[i].alias && strcmp(verbs[i].alias, name) == 0))
                         return &verbs[i];
         return NULL;
+}
+
+/* Return the verb that a mistyped word most resembles; NULL: none. */
+static const struct verb *meant(const char *word)
+{
+        const struct verb *best = NULL;
+        size_t least = SIZE_MAX;
+
+        for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+                size_t distance = name_distance(word, verbs[i].name), length = strlen(verbs[i].name);
+
+                /* A third of the letters may be wrong, and one of a short word; more is a different word. */
+                if (!verbs[i].hidden && distance < least && distance <= (length < 6 ? 1 : length / 3)) {
+                        least = distance;
+                        best = &verbs[i];
+                }
+        }
+        return best;
+}
+
+enum exit_status verb_refuse(const char *name)
+{
+        const struct verb *verb = meant(name);
+
+        begin_line(NULL);
+        fputs("unknown verb '", stderr);
+        print_safely(stderr, name);
+        if (verb)
+                fprintf(stderr, "'; did you mean '%s'? 'ublkctl --help' lists all.\n", verb->name);
+        else
+                fputs("'; try 'ublkctl --help'.\n", stderr);
+        return STATUS_USAGE;
 }

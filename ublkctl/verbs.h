@@ -6,12 +6,14 @@
 
 struct verb {
         const char *name;
+        const char *alias;       /* another name; NULL: none */
         const char *arguments;   /* as the help shows them; "": none */
         const char *summary;     /* one clause, without a full stop */
         const char *description; /* sentences, for --help and the manual */
         uint64_t settings;       /* mask of setting_id, beside SETTINGS_COMMON */
         int arguments_min, arguments_max;
         enum completion completion; /* of the arguments */
+        bool selects;               /* -l may also be KEY!=VALUE */
         const char *const *words;   /* COMPLETE_CHOICE: values of the first argument; NULL-terminated */
         bool local;                 /* needs no daemon */
         bool hidden;                /* for the build only */
@@ -23,8 +25,10 @@ enum { ARGUMENTS_ANY = 1 << 20 };
 
 /* Return all verbs, in the order of the help, and their number in *ret_count. */
 const struct verb *verbs_all(size_t *ret_count);
-/* Return the verb of this name; NULL: unknown. */
+/* Return the verb of this name or alias; NULL: unknown. */
 const struct verb *verb_find(const char *name);
+/* Print that a verb is unknown, and which one was meant. Return STATUS_USAGE. */
+enum exit_status verb_refuse(const char *name);
 
 /* Run a verb. The comment beside each names its file. */
 enum exit_status verb_create(struct context *context, int argc, char *argv[]);     /* change.c */

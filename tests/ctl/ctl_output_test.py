@@ -15,7 +15,7 @@ def test_an_aligned_table(ctl):
     ctl("create", "a", *NULL)
     ctl("create", "a-long-name", "target.type=null", "size=10GiB")
     lines = ctl("list").lines
-    assert lines[0].split() == ["NAME", "PHASE", "DEVICE", "SIZE", "TARGET", "BACKING"]
+    assert lines[0].split() == ["NAME", "PHASE", "DEVICE", "SIZE", "TARGET", "BACKING", "AGE"]
     column = lines[0].index("PHASE")
     assert all(line[column - 1] == " " and line[column:].startswith(("PHASE", "Live")) for line in lines)
     assert [row[3] for row in ctl("list").rows] == ["1MiB", "10GiB"]

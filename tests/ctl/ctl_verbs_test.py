@@ -509,15 +509,16 @@ def test_usage():
     assert "--bogus is not an option of this verb" in ctl("list", "--bogus", status=USAGE).err
     assert "-z is not an option of this verb" in ctl("list", "-z", status=USAGE).err
     assert "needs a value" in ctl("list", "-o", status=USAGE).err
-    assert "give one of" in ctl("list", "-o", "yaml", status=USAGE).err
+    assert "give one of" in ctl("list", "-o", "xml", status=USAGE).err
     assert "with its unit" in ctl("wait", "x", "--timeout", "5", status=USAGE).err
     assert "--timeout 0: give a time from 1us to 24h.\n" in ctl("wait", "x", "--timeout", "0", status=USAGE).err
     assert "--rounds 0: give a number from 1 to 4294967296.\n" in ctl("top", "-n", "0", status=USAGE).err
     assert "--interval 1ms: give a time from 100ms to 1h.\n" in ctl("top", "-i", "1ms", status=USAGE).err
     assert "does not support TLS; give http://" in ctl("list", "--url", "https://host:1", status=USAGE).err
     assert "http://127.0.0.1:8080" in ctl("list", environment={"UBLKD_URL": "host:1"}, status=USAGE).err
-    assert "usage: ublkctl get" in ctl("get", status=USAGE).err
-    ctl("list", "extra", status=USAGE)
+    assert "usage: ublkctl describe" in ctl("describe", status=USAGE).err
+    ctl("host", "extra", status=USAGE)
+    assert "each file needs an -f of its own" in ctl("apply", "-f", "a", "b", status=USAGE).err
     ctl("help", "bogus", status=USAGE)
 
 

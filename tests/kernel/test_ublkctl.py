@@ -34,7 +34,7 @@ def test_attach_use_restart_detach(daemon, file_of, directory):
     run("mkfs.ext4", "-q", "-F", node)
 
     (row,) = [line.split() for line in ublkctl(daemon, "list").splitlines()[1:]]
-    assert row[1:3] == ["Live", node] and row[4:] == ["loop", path]
+    assert row[1:3] == ["Live", node] and row[4:6] == ["loop", path]
     read, write = [line.split() for line in ublkctl(daemon, "stats", name).splitlines()[1:3]]
     assert (read[1], write[1]) == ("read", "write") and int(write[2]) > 0 and write[4] == "0"
 

@@ -20,6 +20,7 @@ static const char default_socket[] = "/run/ublkd/ublkd.sock";
 static const char *const output_names[] = {
         [OUTPUT_DEFAULT] = "default",
         [OUTPUT_JSON] = "json",
+        [OUTPUT_YAML] = "yaml",
         [OUTPUT_NAME] = "name",
         [OUTPUT_WIDE] = "wide",
         [OUTPUT_TABLE] = "table",
@@ -49,9 +50,10 @@ static const struct setting settings_table[] = {
                 .help = "read specs from FILE, from every *.json of DIR, or from standard input (-)"},
         [SETTING_OUTPUT] = {.name = "output", .letter = 'o', .kind = SETTING_KIND_CHOICE,
                 .offset = MEMBER(output), .value = "FORMAT", .choices = output_names,
-                .completion = COMPLETE_CHOICE, .help = "how to print: json, name, wide or table"},
+                .completion = COMPLETE_CHOICE, .help = "how to print: json, yaml, name, wide or table"},
         [SETTING_LABEL] = {.name = "label", .letter = 'l', .kind = SETTING_KIND_LIST, .offset = MEMBER(labels),
-                .value = "KEY=VALUE", .help = "only devices with this label; may be repeated"},
+                .value = "KEY=VALUE",
+                .help = "only devices with this label, or (KEY!=VALUE) without it; may be repeated"},
         [SETTING_PRUNE] = {.name = "prune", .kind = SETTING_KIND_FLAG, .offset = MEMBER(prune),
                 .help = "also remove devices that have the labels of -l and no spec"},
         [SETTING_DRY_RUN] = {.name = "dry-run", .kind = SETTING_KIND_FLAG, .offset = MEMBER(dry_run),
@@ -117,6 +119,12 @@ static const struct setting settings_table[] = {
         [SETTING_FOLDER] = {.name = "output-dir", .letter = 'o', .kind = SETTING_KIND_TEXT, .offset = MEMBER(folder),
                 .value = "DIR", .completion = COMPLETE_FILE,
                 .help = "write NAME.json for each device into DIR (default: one array to standard output)"},
+        [SETTING_COLUMNS] = {.name = "columns", .letter = 'c', .kind = SETTING_KIND_TEXT, .offset = MEMBER(columns),
+                .value = "[+]COLUMN,...", 
+                .help = "the columns of the table, as in NAME,AGE,LABELS; with + in addition to the usual ones"},
+        [SETTING_SORT] = {.name = "sort", .letter = 'S', .kind = SETTING_KIND_TEXT, .offset = MEMBER(sort),
+                .value = "[-]COLUMN", 
+                .help = "sort by this column, also one that is not shown; with - the largest first"},
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(settings_table) == _SETTING_MAX, "every option is described");

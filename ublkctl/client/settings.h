@@ -44,6 +44,8 @@ enum setting_id {
         SETTING_ALL,
         SETTING_NEW_NAME,
         SETTING_FOLDER,
+        SETTING_COLUMNS,
+        SETTING_SORT,
         _SETTING_MAX
 };
 
@@ -92,14 +94,21 @@ struct text_list {
         size_t count;
 };
 
-enum output_format { OUTPUT_DEFAULT, OUTPUT_JSON, OUTPUT_NAME, OUTPUT_WIDE, OUTPUT_TABLE };
+enum output_format { OUTPUT_DEFAULT, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_NAME, OUTPUT_WIDE, OUTPUT_TABLE };
 enum wait_for { WAIT_FOR_LIVE, WAIT_FOR_GONE };
+
+/* Return whether a format is for programs: data, whole. */
+static inline bool output_is_data(int format)
+{
+        return format == OUTPUT_JSON || format == OUTPUT_YAML;
+}
 
 struct settings {
         uint64_t given;     /* mask of setting_id */
         const char *folder; /* --output-dir */
         bool all;
         const char *socket, *url, *token_file, *file, *name, *offset, *accept_backing, *accept_write_errors;
+        const char *columns, *sort;
         struct text_list files, labels, prune_in_use;
         int output, wait_for;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,

@@ -157,6 +157,21 @@ static void measure(const struct table *table, size_t rows, size_t widths[static
         }
 }
 
+const char *table_cell(const struct table *table, size_t index)
+{
+        return index < table->count ? table->cells[index].text : "";
+}
+
+size_t table_width(const struct table *table)
+{
+        size_t widths[COLUMNS_MAX], width = 0;
+
+        measure(table, table->count / table->columns, widths);
+        for (size_t column = 0; column < table->columns; column++)
+                width += widths[column] + (column > 0 ? GAP : 0);
+        return width;
+}
+
 int table_print(const struct table *table, FILE *file, bool colours, size_t rows, size_t columns)
 {
         size_t widths[COLUMNS_MAX], all = table->count / table->columns;

@@ -28,5 +28,10 @@ void table_add_format(struct table *table, const char *format, ...) _printf_(2, 
  * Return 0; -ENOMEM if cells are missing: nothing is printed. */
 int table_print(const struct table *table, FILE *file, bool colours, size_t rows, size_t columns);
 
+/* Return the text of the cell `index`, counted row by row; "": there is none. */
+const char *table_cell(const struct table *table, size_t index);
+/* Return how many code points the longest line has. */
+size_t table_width(const struct table *table);
+
 DEFINE_CLEANUP(struct table, table_free);
 #define _cleanup_table_ _cleanup_(table_free_pointer)

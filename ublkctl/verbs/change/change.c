@@ -85,10 +85,29 @@ static enum exit_status spec_from_arguments(int argc, char *argv[], cJSON **ret)
         return status;
 }
 
+/* Read the one spec of a file, also of a device as the API shows it. */
+static enum exit_status spec_from_file(const char *path, cJSON **ret)
+{
+        struct documents documents = {};
+        enum exit_status status = documents_read(&documents, path);
+
+        if (status == STATUS_OK && documents.count != 1) {
+                complain(path,
+                        "create takes one spec, and there are %zu; 'ublkctl apply -f %s' takes any number of "
+                        "them.",
+                        documents.count, path);
+                status = STATUS_USAGE;
+        }
+        if (status == STATUS_OK)
+                *ret = TAKE_PTR(documents.items[0].spec);
+        documents_clear(&documents);
+        return status;
+}
+
 static enum exit_status read_spec(struct context *context, int argc, char *argv[], cJSON **ret)
 {
         if (context->settings->file && argc == 0)
-                return document_read_one(context->settings->file, ret);
+                return spec_from_file(context->settings->file, ret);
         if (!context->settings->file && argc > 0)
                 return spec_from_arguments(argc, argv, ret);
         complain(NULL, "Give the spec either in a file (-f FILE) or as NAME FIELD=VALUE....");
@@ -101,7 +120,7 @@ static enum exit_status print_created(struct context *context, const struct answ
                    *node = json_text(answer->json, "status.device");
 
         if (context->settings->output != OUTPUT_DEFAULT)
-                return show_devices(context, answer->json, context->settings->output);
+                return show_device(context, answer->json, context->settings->output);
         print_safely(stdout, name ? name : "");
         fputs(answer->status == 201 ? " created" : " unchanged", stdout);
         if (node && phase && strcmp(phase, "Live") == 0)

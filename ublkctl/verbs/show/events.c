@@ -3,6 +3,7 @@
 #include "ublkctl/client/event_list.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/client/sse.h"
+#include "ublkctl/text/yaml.h"
 #include "ublkctl/client/url.h"
 #include "ublkctl/verbs.h"
 
@@ -39,7 +40,10 @@ static bool show(const struct events *events, const cJSON *event)
 
         if (!is_wanted(events, event))
                 return true;
-        if (events->context->settings->output != OUTPUT_JSON) {
+        if (events->context->settings->output == OUTPUT_YAML) { /* a stream of documents */
+                puts("---");
+                yaml_print(stdout, event);
+        } else if (events->context->settings->output != OUTPUT_JSON) {
                 print_event(events->context, event, events->context->settings->output == OUTPUT_WIDE);
         } else {
                 text = json_print(event);

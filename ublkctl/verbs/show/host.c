@@ -123,8 +123,8 @@ enum exit_status verb_host(struct context *context, int argc _unused_, char *arg
         if (status != STATUS_OK)
                 return status;
         problems = json_find(answer.json, "problems");
-        if (context->settings->output == OUTPUT_JSON) {
-                status = show_json(answer.json);
+        if (output_is_data(context->settings->output)) {
+                status = show_data(context->settings->output, answer.json);
         } else if (context->settings->output == OUTPUT_NAME) {
                 print_adoptable_names(json_find(answer.json, "adoptable"));
         } else {
@@ -151,8 +151,8 @@ enum exit_status verb_targets(struct context *context, int argc _unused_, char *
 
         if (status != STATUS_OK)
                 return status;
-        if (context->settings->output == OUTPUT_JSON)
-                return show_json(answer.json);
+        if (output_is_data(context->settings->output))
+                return show_data(context->settings->output, answer.json);
         cJSON_ArrayForEach (target, json_find(answer.json, "items")) {
                 if (context->settings->output == OUTPUT_NAME)
                         puts(json_text(target, "name"));

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Show devices as a table, as JSON, or by name. */
+/* Show devices as a table, as JSON or YAML, or by name. */
 #pragma once
 
 #include "ublkctl/client/call.h"
 
-/* Print one device, or an array of them. OUTPUT_DEFAULT is the table. */
-enum exit_status show_devices(struct context *context, const cJSON *devices, enum output_format format);
+/* Print an array of devices, or one device. format: enum output_format; OUTPUT_DEFAULT is the table. */
+enum exit_status show_devices(struct context *context, const cJSON *devices, int format);
+enum exit_status show_device(struct context *context, const cJSON *device, int format);
+
+/* Print any JSON as JSON or (OUTPUT_YAML) as YAML. */
+enum exit_status show_data(int format, const cJSON *value);
 
 /* Print any JSON, indented, with a newline. */
 enum exit_status show_json(const cJSON *value);

@@ -154,8 +154,8 @@ enum exit_status verb_stats(struct context *context, int argc, char *argv[])
         enum exit_status status = fetch_stats(context, argc, argv, &all), shown = STATUS_OK;
         const cJSON *one;
 
-        if (context->settings->output == OUTPUT_JSON && (status == STATUS_OK || cJSON_GetArraySize(all) > 0))
-                shown = show_json(
+        if (output_is_data(context->settings->output) && (status == STATUS_OK || cJSON_GetArraySize(all) > 0))
+                shown = show_data(context->settings->output,
                         argc == 1 && cJSON_GetArraySize(all) == 1 ? cJSON_GetArrayItem(all, 0) : all);
         else if (context->settings->output == OUTPUT_NAME)
                 cJSON_ArrayForEach (one, all)
