@@ -20,12 +20,15 @@ static const struct verb verbs[] = {
         {.name = "attach", .arguments = "FILE", .summary = "create a disk from a file, print its node",
          .description = "Creates a disk from FILE (or a block device), waits until it is Live and prints "
                         "its node, like /dev/ublkb0. If FILE is already attached in the same way, prints "
-                        "the node of its disk. If the file was replaced under a device of that path, refuses "
+                        "the node of its disk; if its disk has another --size, --label or --direct-io, refuses. "
+                        "If the file was replaced under a device of that path, refuses "
                         "(exit status 7), also with another --offset or --read-only; --name creates a second "
                         "disk. On failure nothing is left behind. The device comes "
                         "back after a reboot, so its path is stored as given, with its links: name a block "
-                        "device by a link that stays, as in /dev/disk/by-id or /dev/mapper.",
-         .settings = BIT(READ_ONLY) | BIT(NAME) | BIT(OFFSET) | BIT(TIMEOUT),
+                        "device by a link that stays, as in /dev/disk/by-id or /dev/mapper. With --temporary it "
+                        "does not come back: ublkd removes it after the next boot, and touches neither the "
+                        "file nor any other device.",
+         .settings = BIT(READ_ONLY) | BIT(NAME) | BIT(OFFSET) | BIT(SIZE) | BIT(SET_LABEL) | BIT(DIRECT_IO) | BIT(TEMPORARY) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = 1, .completion = COMPLETE_FILE, .run = verb_attach},
         {.name = "detach", .arguments = "NODE|FILE|NAME...", .summary = "remove disks",
          .description = "Removes the disk with this node, this backing file or this name, and waits until "

@@ -110,6 +110,7 @@ def test_what_changes_devices_takes_equal_labels_only(three, tmp_path):
     (tmp_path / "empty.json").write_text("[]")
     assert "is not KEY=VALUE;" in three("apply", "-f", "empty.json", "--prune", "-l", "app!=db", status=USAGE).err
     assert three("list", "-o", "name").lines == ["a", "b", "c"]
+    assert three.run("attach", "x", "-l", "a!=b").status == USAGE
 
 
 def test_create_of_a_file_with_several_specs_names_apply(three, tmp_path):

@@ -27,6 +27,8 @@ static const char *const output_names[] = {
         NULL,
 };
 
+static const char *const direct_io_names[] = {"auto", "on", "off", NULL};
+
 static const char *const wait_names[] = {[WAIT_FOR_LIVE] = "live", [WAIT_FOR_GONE] = "gone", NULL};
 
 /* clang-format off */
@@ -125,6 +127,15 @@ static const struct setting settings_table[] = {
         [SETTING_SORT] = {.name = "sort", .letter = 'S', .kind = SETTING_KIND_TEXT, .offset = MEMBER(sort),
                 .value = "[-]COLUMN", 
                 .help = "sort by this column, also one that is not shown; with - the largest first"},
+        [SETTING_SIZE] = {.name = "size", .kind = SETTING_KIND_TEXT, .offset = MEMBER(size), .value = "SIZE",
+                .help = "the size of the disk, like 10GiB or 10G (default: all of the file from the offset on)"},
+        [SETTING_SET_LABEL] = {.name = "label", .letter = 'l', .kind = SETTING_KIND_LIST, .offset = MEMBER(labels),
+                .value = "KEY=VALUE", .help = "give the device this label; may be repeated"},
+        [SETTING_DIRECT_IO] = {.name = "direct-io", .kind = SETTING_KIND_CHOICE, .offset = MEMBER(direct_io),
+                .value = "auto|on|off", .choices = direct_io_names, .completion = COMPLETE_CHOICE,
+                .help = "whether I/O bypasses the page cache; auto does where the file allows it (default: auto)"},
+        [SETTING_TEMPORARY] = {.name = "temporary", .kind = SETTING_KIND_FLAG, .offset = MEMBER(temporary),
+                .help = "do not attach the file again after the next boot"},
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(settings_table) == _SETTING_MAX, "every option is described");

@@ -46,6 +46,10 @@ enum setting_id {
         SETTING_FOLDER,
         SETTING_COLUMNS,
         SETTING_SORT,
+        SETTING_SIZE,
+        SETTING_SET_LABEL,
+        SETTING_DIRECT_IO,
+        SETTING_TEMPORARY,
         _SETTING_MAX
 };
 
@@ -107,12 +111,13 @@ struct settings {
         uint64_t given;     /* mask of setting_id */
         const char *folder; /* --output-dir */
         bool all;
-        const char *socket, *url, *token_file, *file, *name, *offset, *accept_backing, *accept_write_errors;
+        const char *socket, *url, *token_file, *file, *name, *offset, *size, *accept_backing,
+                *accept_write_errors;
         const char *columns, *sort;
         struct text_list files, labels, prune_in_use;
-        int output, wait_for;
+        int output, wait_for, direct_io;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
-                read_only, drop_last_copy, when_unused;
+                read_only, drop_last_copy, when_unused, temporary;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since;
 };

@@ -2,6 +2,8 @@
 /* Files and block devices, as the command line names them. */
 #include "ublkctl/spec/place.h"
 
+#include "ublkctl/text/json_path.h"
+
 #include "ublkd/base/cleanup.h"
 #include "ublkd/values/path_text.h"
 
@@ -73,4 +75,11 @@ bool place_is(const struct place *place, const char *path)
         if (strcmp(place->path, path) == 0)
                 return true;
         return place->exists && stat(path, &other) == 0 && same(&place->stat, &other);
+}
+
+bool place_backs(const struct place *place, const cJSON *device)
+{
+        const char *backing = json_text(device, "spec.target.path");
+
+        return backing && place_is(place, backing);
 }

@@ -3,6 +3,7 @@
  * boot a link may lead elsewhere. Two paths are compared by where they lead. */
 #pragma once
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -22,3 +23,6 @@ void place_clear(struct place *place);
 /* Return whether `path` (absolute) leads to the same file or block device: by another link, another name of
  * the file or another node of the device. A place that does not exist equals its own path only. */
 bool place_is(const struct place *place, const char *path);
+
+/* Return whether the backing store of `device` (in the form of the API) is that place. */
+bool place_backs(const struct place *place, const cJSON *device);

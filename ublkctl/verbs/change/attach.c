@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* attach and detach: handle disks like losetup does, by file and by node. */
-#include "ublkctl/text/amounts.h"
+/* attach: create a disk from a file, as losetup does. */
 #include "ublkctl/verbs/show/await.h"
 #include "ublkctl/spec/device_name.h"
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/spec/place.h"
-#include "ublkctl/verbs/change/remove.h"
+#include "ublkctl/verbs/change/attach_options.h"
 #include "ublkctl/verbs/show/show.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 
 #include "ublkd/values/json_print.h"
-#include "ublkd/values/quantity.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -28,30 +26,10 @@ enum {
 struct attach {
         struct context *context;
         struct place place;
-        bool read_only;
-        uint64_t offset;
+        struct attach_options options;
         cJSON *devices; /* all devices */
         char name[DEVICE_NAME_SIZE];
 };
-
-static uint64_t offset_of(const cJSON *device)
-{
-        const cJSON *offset = json_find(device, "spec.target.offset");
-        uint64_t bytes = 0;
-
-        if (cJSON_IsNumber(offset))
-                return (uint64_t)offset->valuedouble;
-        if (cJSON_IsString(offset))
-                (void)parse_bytes(offset->valuestring, &bytes);
-        return bytes;
-}
-
-static bool has_backing(const cJSON *device, const struct place *place)
-{
-        const char *backing = json_text(device, "spec.target.path");
-
-        return backing && place_is(place, backing);
-}
 
 /* Return whether the path of a disk leads to another file now: that file is not attached. */
 static bool leads_elsewhere(const cJSON *device)
@@ -71,9 +49,8 @@ static const cJSON *find_attached(const struct attach *attach)
                 bool named = !attach->context->settings->name
                              || (name && strcmp(name, attach->context->settings->name) == 0);
 
-                if (named && has_backing(device, &attach->place) && !leads_elsewhere(device)
-                        && json_true(device, "spec.readOnly") == attach->read_only
-                        && offset_of(device) == attach->offset)
+                if (named && place_backs(&attach->place, device) && !leads_elsewhere(device)
+                        && attach_options_match(&attach->options, device))
                         return device;
         }
         return NULL;
@@ -93,19 +70,17 @@ static bool is_taken(void *userdata, const char *name)
         return false;
 }
 
-static cJSON *make_spec(const struct attach *attach)
+/* For a user of losetup: a disk outlives the boot, unless it is temporary. */
+static void print_lifetime(const struct attach *attach, const cJSON *device)
 {
-        cJSON *spec = cJSON_CreateObject();
-        cJSON *target = spec ? cJSON_AddObjectToObject(spec, "target") : NULL;
-
-        if (target && cJSON_AddStringToObject(spec, "name", attach->name)
-                && cJSON_AddStringToObject(target, "type", "loop")
-                && cJSON_AddStringToObject(target, "path", attach->place.path)
-                && (!attach->offset || cJSON_AddNumberToObject(target, "offset", (double)attach->offset))
-                && (!attach->read_only || cJSON_AddTrueToObject(spec, "readOnly")))
-                return spec;
-        cJSON_Delete(spec);
-        return NULL;
+        if (json_true(device, "spec.temporary"))
+                complain(attach->name, "The disk is temporary: it does not come back after the next boot.");
+        else
+                complain(attach->name,
+                        "The disk comes back after each boot, until 'ublkctl detach %s'; --temporary "
+                        "attaches "
+                        "a file for this boot only.",
+                        attach->name);
 }
 
 static enum exit_status print_node(const struct attach *attach, const cJSON *device)
@@ -119,6 +94,8 @@ static enum exit_status print_node(const struct attach *attach, const cJSON *dev
         print_safely(stdout, node);
         putchar('\n');
         warn_of_path(attach->place.word, device);
+        if (attach->context->progress)
+                print_lifetime(attach, device);
         return STATUS_OK;
 }
 
@@ -163,7 +140,7 @@ static enum exit_status create(struct attach *attach, bool *ret_taken)
         struct watch watch = {
                 .context = attach->context, .name = attach->name, .goal = "Live", .began = monotonic_now()};
         char path[sizeof("/devices") + WAIT_QUERY_SIZE], query[WAIT_QUERY_SIZE];
-        cJSON *spec = make_spec(attach);
+        cJSON *spec = attach_options_spec(&attach->options, attach->name, attach->place.path);
         struct request request = {.method = "POST",
                 .path = path,
                 .body = spec,
@@ -215,24 +192,6 @@ static enum exit_status create_under_free_name(struct attach *attach)
         return STATUS_REFUSED;
 }
 
-static enum exit_status check_settings(const struct settings *settings, uint64_t *ret_offset)
-{
-        char offset[SIZE_ARGUMENT_SIZE];
-
-        if (settings->name && strlen(settings->name) >= DEVICE_NAME_SIZE) {
-                complain(NULL, "The name is too long; give one of 63 bytes at most.");
-                return STATUS_USAGE;
-        }
-        *ret_offset = 0;
-        if (settings->offset)
-                size_argument(settings->offset, offset);
-        if (!settings->offset || parse_bytes(offset, ret_offset) >= 0)
-                return STATUS_OK;
-        complain(NULL, "'%s' is not a valid offset; give bytes, or a number with KiB, MiB, GiB or TiB.",
-                settings->offset);
-        return STATUS_USAGE;
-}
-
 /* Warn of the part of the file that is not on the disk. `device`: the disk exists; NULL: it is being
  * created. */
 static void warn_of_what_is_missing(const struct attach *attach, const cJSON *device)
@@ -241,6 +200,8 @@ static void warn_of_what_is_missing(const struct attach *attach, const cJSON *de
         const cJSON *size = json_find(device, "spec.size");
         struct stat stat_of;
 
+        if (attach->options.size > 0)
+                return; /* as the user asked */
         if (size) {
                 _cleanup_free_ char *text =
                         cJSON_IsString(size) ? strdup(size->valuestring) : json_print_indented(size);
@@ -263,7 +224,7 @@ static const char *find_owner(const struct attach *attach)
         const cJSON *device;
 
         cJSON_ArrayForEach (device, attach->devices) {
-                if (has_backing(device, &attach->place))
+                if (place_backs(&attach->place, device))
                         return json_text(device, "name");
         }
         return NULL;
@@ -310,10 +271,18 @@ static enum exit_status look(struct attach *attach, const char *word)
 static enum exit_status show_attached(struct attach *attach, const cJSON *there)
 {
         struct context *context = attach->context;
+        const char *other = attach_options_difference(&attach->options, there);
         _cleanup_answer_ struct answer answer = {};
         enum exit_status status;
 
         snprintf(attach->name, sizeof(attach->name), "%s", json_text(there, "name"));
+        if (other) {
+                complain(attach->place.word,
+                        "The file is attached already, as the device %s, which differs in --%s. Nothing was "
+                        "done; change that device with 'ublkctl set %s ...', or detach it first.",
+                        attach->name, other, attach->name);
+                return STATUS_REFUSED;
+        }
         status = await_live(context, attach->name, monotonic_now() + context->settings->timeout);
         if (status != STATUS_OK)
                 return status;
@@ -333,7 +302,7 @@ static const cJSON *find_replaced(const struct attach *attach)
                 const char *name = json_text(device, "name");
                 bool meant = name && (!wanted || strcmp(name, wanted) == 0);
 
-                if (meant && has_backing(device, &attach->place) && leads_elsewhere(device))
+                if (meant && place_backs(&attach->place, device) && leads_elsewhere(device))
                         return device;
         }
         return NULL;
@@ -354,14 +323,36 @@ static enum exit_status refuse_replaced(const struct attach *attach, const cJSON
         return STATUS_REFUSED;
 }
 
+/* Find the disk of the file, in *ret (NULL: none). Wait for one that is being removed, such as a temporary one after
+ * a boot. */
+static enum exit_status find_remaining(struct attach *attach, const cJSON **ret)
+{
+        uint64_t deadline = monotonic_now() + attach->context->settings->timeout;
+        enum exit_status status;
+
+        for (;;) {
+                _cleanup_free_ char *name = NULL;
+
+                cJSON_Delete(attach->devices);
+                attach->devices = NULL;
+                status = fetch_devices(attach->context, &(struct text_list){}, &attach->devices);
+                *ret = status == STATUS_OK ? find_attached(attach) : NULL;
+                if (!*ret || !device_has_reason(*ret, "Deleting"))
+                        return status;
+                name = strdup(json_text(*ret, "name"));
+                status = name ? await_device(attach->context, name, WAIT_FOR_GONE, deadline) : STATUS_FAILED;
+                if (status != STATUS_OK)
+                        return status;
+        }
+}
+
 static enum exit_status attach_place(struct attach *attach)
 {
-        enum exit_status status = fetch_devices(attach->context, &(struct text_list){}, &attach->devices);
         const cJSON *there, *replaced;
+        enum exit_status status = find_remaining(attach, &there);
 
         if (status != STATUS_OK)
                 return status;
-        there = find_attached(attach);
         if (there)
                 return show_attached(attach, there);
         replaced = find_replaced(attach);
@@ -375,8 +366,8 @@ static enum exit_status attach_place(struct attach *attach)
 
 enum exit_status verb_attach(struct context *context, int argc _unused_, char *argv[])
 {
-        struct attach attach = {.context = context, .read_only = context->settings->read_only};
-        enum exit_status status = check_settings(context->settings, &attach.offset);
+        struct attach attach = {.context = context};
+        enum exit_status status = attach_options_read(context->settings, &attach.options);
 
         if (status == STATUS_OK)
                 status = look(&attach, argv[0]);
@@ -384,89 +375,5 @@ enum exit_status verb_attach(struct context *context, int argc _unused_, char *a
                 status = attach_place(&attach);
         place_clear(&attach.place);
         cJSON_Delete(attach.devices);
-        return status;
-}
-
-/* ---- detach ---- */
-
-enum meaning { MEANING_NONE, MEANING_FILE, MEANING_NODE, MEANING_NAME };
-
-static enum meaning meaning_of(const cJSON *device, const struct place *place)
-{
-        const char *name = json_text(device, "name"), *node = json_text(device, "status.device");
-
-        if (name && strcmp(name, place->word) == 0)
-                return MEANING_NAME;
-        if (node && place_is(place, node))
-                return MEANING_NODE;
-        /* a missing file may still have its disk */
-        return has_backing(device, place) ? MEANING_FILE : MEANING_NONE;
-}
-
-/* Resolve `word` to one device, in *ret: by name, then by node, then by backing file. */
-static enum exit_status find_meant(const cJSON *devices, const struct place *place, const char **ret)
-{
-        const char *word = place->word, *found = NULL, *second = NULL;
-        enum meaning best = MEANING_NONE;
-        const cJSON *device;
-
-        cJSON_ArrayForEach (device, devices) {
-                const char *name = json_text(device, "name");
-                enum meaning meaning = name ? meaning_of(device, place) : MEANING_NONE;
-
-                if (meaning == MEANING_NONE || meaning < best)
-                        continue;
-                second = meaning == best ? name : NULL;
-                if (!second)
-                        found = name;
-                best = meaning;
-        }
-        if (second) {
-                complain(word,
-                        "The word is ambiguous: it stands for several disks, %s and %s among them; use "
-                        "the name of the device.",
-                        found, second);
-                return STATUS_REFUSED;
-        }
-        if (!found) {
-                complain(word, "No disk has this node, file or name; 'ublkctl list -o wide' shows all.");
-                return STATUS_NOT_FOUND;
-        }
-        *ret = found;
-        return STATUS_OK;
-}
-
-static enum exit_status find_word(const cJSON *devices, const char *word, const char **ret)
-{
-        struct place place;
-        int r = place_look(word, &place);
-        enum exit_status status;
-
-        if (r < 0)
-                return print_file_fault(word, -r);
-        status = find_meant(devices, &place, ret);
-        place_clear(&place);
-        return status;
-}
-
-enum exit_status verb_detach(struct context *context, int argc, char *argv[])
-{
-        _cleanup_free_ const char **names = calloc((size_t)argc, sizeof(*names));
-        cJSON *devices = NULL;
-        enum exit_status status =
-                names ? fetch_devices(context, &(struct text_list){}, &devices) : STATUS_FAILED;
-        size_t count = 0;
-
-        if (!devices)
-                return status;
-        for (int i = 0; i < argc; i++) {
-                enum exit_status one = find_word(devices, argv[i], &names[count]);
-
-                count += one == STATUS_OK;
-                status = exit_status_merge(status, one);
-        }
-        if (count > 0)
-                status = exit_status_merge(status, remove_devices(context, count, names));
-        cJSON_Delete(devices);
         return status;
 }
