@@ -166,9 +166,20 @@ static const struct verb verbs[] = {
          .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_stats},
         {.name = "top", .arguments = "[NAME...]", .summary = "show the load of devices, live",
          .description = "Shows requests and bytes per second and latencies of all devices, or of those "
-                        "named, the busiest first, and refreshes them. Ctrl-C ends it.",
-         .settings = BIT(BATCH) | BIT(ROUNDS) | BIT(INTERVAL),
+                        "named, the busiest first, and refreshes them. LOAD draws the requests per second of "
+                        "the last intervals, from 0 to the most of them. A terminal that is too narrow for "
+                        "all columns lacks the least important ones. With -o json each line is one interval. "
+                        "Ctrl-C ends it.",
+         .settings = BIT(BATCH) | BIT(ROUNDS) | BIT(INTERVAL) | BIT(OUTPUT),
          .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_top},
+        {.name = "latency", .arguments = "NAME...", .summary = "draw the latencies of devices",
+         .description = "Draws, for each operation, how many requests took how long since the disk was "
+                        "created, with percentiles. With --before it draws the requests up to that earlier "
+                        "output and those since, to compare: latencies before and after a recovery, a restart "
+                        "or a change. The times are those of the worker: a request that waited for one, as "
+                        "during a recovery, begins when the worker gets it.",
+         .settings = BIT(OPERATION) | BIT(BEFORE) | BIT(OUTPUT),
+         .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_latency},
         {.name = "host", .arguments = "", .summary = "check this machine",
          .description = "Shows what the kernel supports, the problems of this machine, and the disks that "
                         "'ublkctl adopt' can adopt (-o name prints those alone). The exit status is 1 if "

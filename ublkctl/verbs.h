@@ -46,6 +46,7 @@ enum exit_status verb_wait(struct context *context, int argc, char *argv[]);    
 enum exit_status verb_events(struct context *context, int argc, char *argv[]);     /* events.c */
 enum exit_status verb_stats(struct context *context, int argc, char *argv[]);      /* stats.c */
 enum exit_status verb_top(struct context *context, int argc, char *argv[]);        /* top.c */
+enum exit_status verb_latency(struct context *context, int argc, char *argv[]);    /* latency.c */
 enum exit_status verb_recover(struct context *context, int argc, char *argv[]);    /* act.c */
 enum exit_status verb_restart(struct context *context, int argc, char *argv[]);    /* act.c */
 enum exit_status verb_stop(struct context *context, int argc, char *argv[]);       /* stop.c */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """stats and top: the counters, and their change over time."""
+import json
 import subprocess
 
 from ctl import NOT_FOUND, OK, USAGE
@@ -95,3 +96,46 @@ def test_top_reports_a_daemon_that_disappears(ctl, server):
     server.started = True
     text, status = terminal.end()
     assert status == 5 and "ublkd is not running" in text.split("\x1b[?1049l")[1]
+
+
+def test_top_draws_the_load_of_the_last_intervals(ctl, server):
+    ctl("create", "data", *NULL)
+    count(server, "data", READ, 1)
+    process = subprocess.Popen([ctl.program, "top", "-b", "-n", "200", "-i", "100ms"], text=True, stdout=subprocess.PIPE,
+                               env=ctl.environment(LC_ALL="C"))
+    try:
+        curves = []
+        for line in process.stdout:
+            if not line.startswith("data"):
+                continue
+            curves.append(line.split()[-1])
+            if len(curves) == 2:
+                count(server, "data", READ, 1000)
+            if len(curves) > 2 and "#" in curves[-1]:
+                break
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+    assert curves[0] == "_" and curves[1] == "__", "without UTF-8, from the first interval on"
+    assert curves[-1].startswith("__") and curves[-1].endswith("#")
+
+
+def test_top_as_data(ctl, server):
+    ctl("create", "data", *NULL)
+    count(server, "data", READ, 1)
+    process = ctl.start("top", "-o", "json", "-i", "100ms", stdout=subprocess.PIPE)
+    try:
+        first = json.loads(process.stdout.readline())
+        assert first["devices"][0]["read"] == {"requestsPerSec": 0, "bytesPerSec": 0, "p50Ns": None, "p99Ns": None}
+        count(server, "data", READ, 1000)
+        for line in process.stdout:
+            interval = json.loads(line)
+            (device,) = interval["devices"]
+            if device["load"][-1] > 0:
+                break
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+    assert device["name"] == "data" and abs(device["read"]["requestsPerSec"] * interval["seconds"] - 1000) < 1
+    assert 9000 < device["read"]["p50Ns"] < 11000 and device["inFlight"] == 0 and len(device["load"]) <= 12
+    ctl("top", "-o", "name", status=USAGE)

@@ -159,3 +159,35 @@ def test_a_repeated_event_shows_since_when(ctl, server):
         server.tell(f"status data {phase} {phase} It is the same.")
     repeated = [event for event in map(json.loads, ctl("events", "-o", "json").lines) if event["count"] > 1]
     assert repeated and f"({repeated[0]['count']} times since {repeated[0]['firstTime']})" in ctl("events").out
+
+
+def table_of_top(ctl, columns):
+    """The lines of a table of top in a terminal that is so wide."""
+    terminal = Terminal(ctl, "top", "-i", "100ms", columns=columns, NO_COLOR="1", LC_ALL="C.UTF-8")
+    terminal.read_until(b"IN FLIGHT")
+    terminal.read_until(b"\x1b[H\x1b[J")
+    while terminal.text.count(b"\x1b[H\x1b[J") < 3:
+        terminal.read()
+    terminal.send(b"\x03")
+    return terminal.end()[0].split("\x1b[H\x1b[J")[2].split("\r\n")
+
+
+def test_top_in_80_columns_keeps_what_is_in_flight(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("count data 0 0 123456 1048576 12345678")
+    heading, data, *_ = table_of_top(ctl, 80)
+    assert "ERR/s" in heading and "READ/s" in heading and "WRITE/s" in heading and "IN FLIGHT" in heading
+    assert len(heading) <= 80 and len(data) <= 80 and data.startswith("data ")
+    assert "OTHER/s" not in heading, "the least important one makes room"
+
+
+def test_top_shortens_a_long_name_at_last(ctl, server):
+    ctl("create", "a-name-that-is-as-long-as-the-names-of-some-virtual-machines-63", *NULL)
+    heading, data, *_ = table_of_top(ctl, 80)
+    assert "IN FLIGHT" in heading and len(heading) <= 80 and data.startswith("a-name-that-is-")
+
+
+def test_top_in_a_wide_terminal_has_all_columns_and_a_curve(ctl):
+    ctl("create", "data", *NULL)
+    heading, data, *_ = table_of_top(ctl, 160)
+    assert heading.endswith("OTHER/s  IN FLIGHT  LOAD") and data.split()[-1].startswith("\u2581")

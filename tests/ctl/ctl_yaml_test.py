@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import pytest
 import yaml
 from ctl import FAILED, PROGRAM
 
@@ -34,7 +35,8 @@ def test_lists_and_what_is_empty(ctl, server):
     assert yaml.safe_load(ctl("list", "-o", "yaml").out) == {"items": []}
     ctl("create", "data", "target.type=null", "size=4503599627370496", "labels={}")
     server.tell("count data 0 0 3 4096 10000")
-    for arguments in (["list"], ["get", "data"], ["get", "data", "data"], ["stats", "data"], ["stats"], ["targets"]):
+    for arguments in (["list"], ["get", "data"], ["get", "data", "data"], ["stats", "data"], ["stats"], ["targets"],
+                      ["latency", "data"]):
         assert yaml.safe_load(ctl(*arguments, "-o", "yaml").out) == ctl(*arguments, "-o", "json").json, arguments
     read = yaml.safe_load(ctl("host", "-o", "yaml", status=FAILED).out)
     assert read == ctl("host", "-o", "json", status=FAILED).json
@@ -49,6 +51,15 @@ def test_events_are_documents(ctl):
     ctl("create", "data", *NULL)
     read = list(yaml.safe_load_all(ctl("events", "-o", "yaml").out))
     assert read == [json.loads(line) for line in ctl("events", "-o", "json").lines] and read
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_top_is_documents(ctl, server, rounds):
+    ctl("create", "data", *NULL)
+    server.tell("count data 0 0 3 4096 10000")
+    read = list(yaml.safe_load_all(ctl("top", "-o", "yaml", "-n", str(rounds), "-i", "100ms").out))
+    assert [list(interval) for interval in read] == [["time", "seconds", "devices"]] * rounds
+    assert read[-1]["devices"][0]["name"] == "data" and len(read[-1]["devices"][0]["load"]) == rounds
 
 
 def test_the_locale_changes_nothing(ctl):

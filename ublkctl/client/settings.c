@@ -29,6 +29,9 @@ static const char *const output_names[] = {
 
 static const char *const direct_io_names[] = {"auto", "on", "off", NULL};
 
+static const char *const operation_names[] = {
+        "all", "read", "write", "flush", "discard", "write-zeroes", "other", NULL};
+
 static const char *const wait_names[] = {[WAIT_FOR_LIVE] = "live", [WAIT_FOR_GONE] = "gone", NULL};
 
 /* clang-format off */
@@ -136,6 +139,12 @@ static const struct setting settings_table[] = {
                 .help = "whether I/O bypasses the page cache; auto does where the file allows it (default: auto)"},
         [SETTING_TEMPORARY] = {.name = "temporary", .kind = SETTING_KIND_FLAG, .offset = MEMBER(temporary),
                 .help = "do not attach the file again after the next boot"},
+        [SETTING_OPERATION] = {.name = "operation", .kind = SETTING_KIND_CHOICE, .offset = MEMBER(operation),
+                .value = "OPERATION", .choices = operation_names, .completion = COMPLETE_CHOICE,
+                .help = "only this operation: read, write, flush, discard, write-zeroes or other (default: all)"},
+        [SETTING_BEFORE] = {.name = "before", .kind = SETTING_KIND_TEXT, .offset = MEMBER(before), .value = "FILE",
+                .completion = COMPLETE_FILE,
+                .help = "compare with the output of -o json that was written to FILE earlier; - is standard input"},
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(settings_table) == _SETTING_MAX, "every option is described");

@@ -50,6 +50,8 @@ enum setting_id {
         SETTING_SET_LABEL,
         SETTING_DIRECT_IO,
         SETTING_TEMPORARY,
+        SETTING_OPERATION,
+        SETTING_BEFORE,
         _SETTING_MAX
 };
 
@@ -113,9 +115,9 @@ struct settings {
         bool all;
         const char *socket, *url, *token_file, *file, *name, *offset, *size, *accept_backing,
                 *accept_write_errors;
-        const char *columns, *sort;
+        const char *columns, *sort, *before;
         struct text_list files, labels, prune_in_use;
-        int output, wait_for, direct_io;
+        int output, wait_for, direct_io, operation;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
                 read_only, drop_last_copy, when_unused, temporary;
         uint64_t timeout, interval; /* microseconds */

@@ -27,6 +27,19 @@ static double bucket_gain(const cJSON *bucket, const cJSON **before)
         return count > 0 ? count : 0;
 }
 
+void histogram_each(const cJSON *before, const cJSON *after,
+        void (*each)(void *userdata, double from, double to, double requests), void *userdata)
+{
+        const cJSON *bucket, *old = before ? before->child : NULL;
+
+        cJSON_ArrayForEach (bucket, after) {
+                double gain = bucket_gain(bucket, &old);
+
+                if (gain > 0)
+                        each(userdata, number_at(bucket, 0), number_at(bucket, 1), gain);
+        }
+}
+
 static double histogram_gain(const cJSON *before, const cJSON *after)
 {
         const cJSON *bucket, *old = before ? before->child : NULL;

@@ -20,6 +20,11 @@ struct rate {
  * recreated), everything in `after` counts. */
 void rate_between(const cJSON *before, const cJSON *after, double seconds, struct rate *ret);
 
+/* Call `each` for every bucket of `after` ([from, to, requests] each) that has more requests than in `before` (or
+ * NULL), with the difference. */
+void histogram_each(const cJSON *before, const cJSON *after,
+        void (*each)(void *userdata, double from, double to, double requests), void *userdata);
+
 /* Return the time, in nanoseconds, within which `fraction` of the requests of a histogram ([from, to,
  * requests] each) ended, without the requests in `before` (or NULL): the middle of the bucket. -1: no
  * requests. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* top: show the load of devices, from the differences of their counters. */
-#include "ublkctl/text/amounts.h"
 #include "ublkctl/verbs/show/await.h"
 #include "ublkctl/text/json_path.h"
+#include "ublkctl/verbs/show/load.h"
 #include "ublkctl/verbs/show/rate.h"
 #include "ublkctl/verbs/show/stats.h"
-#include "ublkctl/text/table.h"
+#include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
 
 #include <poll.h>
@@ -13,11 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
-
-struct row {
-        const char *name; /* owned by the stats */
-        struct rate rate;
-};
 
 struct top {
         struct context *context;
@@ -27,6 +22,8 @@ struct top {
         int signals;    /* signalfd of SIGINT and SIGTERM, or -1 */
         cJSON *before;
         uint64_t before_at;
+        struct load *rows; /* of the last table; the names belong to `before` */
+        size_t row_count;
 };
 
 static const cJSON *find_stats(const cJSON *all, const char *name)
@@ -42,9 +39,24 @@ static const cJSON *find_stats(const cJSON *all, const char *name)
         return NULL;
 }
 
-static double load_of(const struct row *row)
+static double load_of(const struct load *row)
 {
         return row->rate.reads + row->rate.writes + row->rate.others;
+}
+
+/* Continue the history of the device from its row in the last table. */
+static void remember_load(const struct top *top, struct load *row)
+{
+        for (size_t i = 0; i < top->row_count; i++) {
+                const struct load *old = &top->rows[i];
+                size_t dropped = old->load_count == LOAD_HISTORY;
+
+                if (strcmp(old->name, row->name) != 0)
+                        continue;
+                row->load_count = old->load_count - dropped;
+                memcpy(row->loads, old->loads + dropped, row->load_count * sizeof(row->loads[0]));
+        }
+        row->loads[row->load_count++] = load_of(row);
 }
 
 /* The busiest first; equal ones in the order of their names. */
@@ -54,95 +66,56 @@ static int compare_rows(const void *one, const void *other)
 
         return a > b   ? -1
                : a < b ? 1
-                       : strcmp(((const struct row *)one)->name, ((const struct row *)other)->name);
+                       : strcmp(((const struct load *)one)->name, ((const struct load *)other)->name);
 }
 
-static size_t make_rows(const struct top *top, const cJSON *now, double seconds, struct row *rows)
+static size_t make_rows(const struct top *top, const cJSON *now, double seconds, struct load *rows)
 {
         const cJSON *stats;
         size_t count = 0;
 
         cJSON_ArrayForEach (stats, now) {
-                struct row *row = &rows[count];
+                struct load *row = &rows[count];
 
-                row->name = json_text(stats, "name");
+                *row = (struct load){.name = json_text(stats, "name")};
                 if (!row->name)
                         continue;
                 rate_between(find_stats(top->before, row->name), stats, seconds, &row->rate);
+                remember_load(top, row);
                 count++;
         }
         qsort(rows, count, sizeof(*rows), compare_rows);
         return count;
 }
 
-static void add_count(struct table *table, double value)
+static enum exit_status print_rows(const struct top *top, const struct load *rows, size_t count)
 {
-        char text[AMOUNT_TEXT_SIZE];
-
-        format_count(value < 0.5 && value > 0 ? 1 : (double)(uint64_t)(value + 0.5), text);
-        table_add(table, text);
-}
-
-static void add_bytes(struct table *table, double value)
-{
-        char text[AMOUNT_TEXT_SIZE];
-
-        format_bytes((double)(uint64_t)(value + 0.5), text);
-        table_add(table, text);
-}
-
-static void add_time(struct table *table, double value)
-{
-        char text[AMOUNT_TEXT_SIZE];
-
-        format_nanoseconds(value, text);
-        table_add(table, text);
-}
-
-static void add_row(struct table *table, const struct row *row)
-{
-        const struct rate *rate = &row->rate;
-        char errors[AMOUNT_TEXT_SIZE], in_flight[AMOUNT_TEXT_SIZE];
-
-        table_add(table, row->name);
-        format_count((double)(uint64_t)(rate->errors + 0.999), errors);
-        table_add_painted(table, rate->errors > 0 ? PAINT_BAD : PAINT_NONE, errors);
-        add_count(table, rate->reads);
-        add_bytes(table, rate->read_bytes);
-        add_time(table, rate->read_p50);
-        add_time(table, rate->read_p99);
-        add_count(table, rate->writes);
-        add_bytes(table, rate->write_bytes);
-        add_time(table, rate->write_p50);
-        add_time(table, rate->write_p99);
-        add_count(table, rate->others);
-        format_count(rate->in_flight, in_flight);
-        table_add(table, in_flight);
-}
-
-static enum exit_status print_rows(const struct top *top, const struct row *rows, size_t count)
-{
-        static const char *const headings[] = {"NAME", ">ERR/s", ">READ/s", ">BYTES/s", ">P50", ">P99",
-                ">WRITE/s", ">BYTES/s", ">P50", ">P99", ">OTHER/s", ">IN FLIGHT", NULL};
-        _cleanup_table_ struct table *table = table_new(headings);
         unsigned columns = 0, lines = 0;
+        enum exit_status status;
 
-        for (size_t i = 0; table && i < count; i++)
-                add_row(table, &rows[i]);
         if (top->refreshes) {
                 terminal_size(STDOUT_FILENO, &columns, &lines);
                 fputs("\033[H\033[J", stdout); /* move to the corner, clear everything below */
         }
         /* one line for the headings, one for the cursor */
-        if (!table
-                || table_print(table, stdout, top->context->colours, lines > 2 ? lines - 2 : 0, columns)
-                           < 0) {
-                complain(NULL, "Out of memory.");
-                return STATUS_FAILED;
-        }
+        status = load_table_print(top->context, rows, count, lines > 2 ? lines - 2 : 0, columns);
+        if (status != STATUS_OK)
+                return status;
         if (!top->refreshes)
                 putchar('\n');
         return fflush(stdout) == 0 && !ferror(stdout) ? STATUS_OK : STATUS_FAILED;
+}
+
+static enum exit_status print_table(
+        const struct top *top, const struct load *rows, size_t count, double seconds)
+{
+        int format = top->context->settings->output;
+        enum exit_status status;
+
+        if (!output_is_data(format))
+                return print_rows(top, rows, count);
+        status = load_data_print(format, rows, count, seconds);
+        return fflush(stdout) == 0 && !ferror(stdout) ? status : STATUS_FAILED;
 }
 
 /* Read the counters, and print a table unless it is the first reading. */
@@ -153,10 +126,14 @@ static enum exit_status look(struct top *top)
         uint64_t now_at = monotonic_now();
 
         if (status == STATUS_OK && top->before) {
-                _cleanup_free_ struct row *rows = calloc((size_t)cJSON_GetArraySize(now) + 1, sizeof(*rows));
-                size_t count = rows ? make_rows(top, now, (double)(now_at - top->before_at) / 1e6, rows) : 0;
+                struct load *rows = calloc((size_t)cJSON_GetArraySize(now) + 1, sizeof(*rows));
+                double seconds = (double)(now_at - top->before_at) / 1e6;
+                size_t count = rows ? make_rows(top, now, seconds, rows) : 0;
 
-                status = rows ? print_rows(top, rows, count) : STATUS_FAILED;
+                status = rows ? print_table(top, rows, count, seconds) : STATUS_FAILED;
+                free(top->rows);
+                top->rows = rows;
+                top->row_count = count;
         }
         cJSON_Delete(top->before);
         top->before = now;
@@ -226,10 +203,15 @@ enum exit_status verb_top(struct context *context, int argc, char *argv[])
         struct top top = {.context = context,
                 .count = argc,
                 .names = argv,
-                .refreshes = isatty(STDOUT_FILENO) && !context->settings->batch,
+                .refreshes = isatty(STDOUT_FILENO) && !context->settings->batch
+                             && !output_is_data(context->settings->output),
                 .signals = -1};
         enum exit_status status;
 
+        if (context->settings->output == OUTPUT_NAME) {
+                complain(NULL, "The load cannot be printed in this format; use -o json or -o yaml.");
+                return STATUS_USAGE;
+        }
         if (top.refreshes) {
                 top.signals = catch_signals();
                 client_abort_on(context->client, top.signals);
@@ -245,6 +227,7 @@ enum exit_status verb_top(struct context *context, int argc, char *argv[])
         }
         client_abort_on(context->client, -1);
         close_fd(top.signals);
+        free(top.rows);
         cJSON_Delete(top.before);
         return status;
 }
