@@ -453,6 +453,33 @@ def leaves(schema, prefix=""):
             yield prefix + name, field
 
 
+def choices(schema):
+    """The values that a field may have, if they are few."""
+    if schema.get("type") == "boolean":
+        return ["true", "false"]
+    if "const" in schema:
+        return [schema["const"]]
+    return [str(value) for part in schema.get("anyOf", []) for value in choices(part)] + [
+        str(value) for value in schema.get("enum", [])]
+
+
+def field_choices(fields):
+    """{name: choices} of all fields; a field of several targets has the choices of all."""
+    found = {}
+    for name, schema in fields:
+        if name not in ("name", "target"):
+            found.setdefault(name, []).extend(value for value in choices(schema) if value not in found.get(name, []))
+    return dict(sorted(found.items()))
+
+
+def write_choices(fields):
+    lines = ["", "const struct spec_field spec_fields[] = {"]
+    for name, values in field_choices(fields).items():
+        array = f"(const char *const[]) {{{', '.join(map(c_string, values))}, NULL}}" if values else "NULL"
+        lines.append(f"        {{{c_string(name)}, {array}}},")
+    return [*lines, "        {NULL, NULL},", "};"]
+
+
 def write_fields(device, targets):
     fields = [*leaves(device), *(leaf for target in targets for leaf in leaves(target, "target."))]
     lines = [
@@ -466,7 +493,7 @@ def write_fields(device, targets):
         names = sorted({name for name, _ in fields} - others)
         lines += ["", f"const char *const {array}[] = {{", *(f"        {c_string(name)}," for name in names)]
         lines += ["        NULL,", "};"]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *write_choices(fields), ""])
 
 
 def check_targets(source, targets):

@@ -9,3 +9,11 @@
 extern const char *const spec_text_fields[];
 /* The same of those whose value is a number of bytes: a number, or a string with a unit ("10GiB"). */
 extern const char *const spec_bytes_fields[];
+
+struct spec_field {
+        const char *name;           /* with dots; "labels" stands for each of its members */
+        const char *const *choices; /* its values, ends with NULL; NULL: any */
+};
+
+/* All fields but the name. Sorted; ends with a name that is NULL. */
+extern const struct spec_field spec_fields[];

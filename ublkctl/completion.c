@@ -5,6 +5,9 @@
  * cannot be the name of a device. */
 #include "ublkctl/completion_texts.h"
 #include "ublkctl/verbs.h"
+#include "ublkctl/text/list_columns.h"
+
+#include "schemas/spec_fields.h"
 
 #include "ublkd/base/cleanup.h"
 
@@ -44,8 +47,43 @@ static void print_bash_value(const struct setting *setting)
                 puts("files=yes ;;");
         } else if (setting->completion == COMPLETE_DEVICE) {
                 puts("words=$(_ublkctl_devices) ;;");
+        } else if (setting->completion == COMPLETE_COLUMN) {
+                fputs("parts=yes words='", stdout);
+                print_choices(list_column_names);
+                puts("' ;;");
         } else {
                 puts("return ;;");
+        }
+}
+
+/* Print a variable with the options that take a value. */
+static void print_bash_valued(uint64_t mask)
+{
+        fputs("\t\tvalued='", stdout);
+        for (int id = 0; id < _SETTING_MAX; id++)
+                if (mask & SETTING_BIT(id) && setting_get(id)->value) {
+                        printf(" --%s", setting_get(id)->name);
+                        if (setting_get(id)->letter)
+                                printf(" -%c", setting_get(id)->letter);
+                }
+        puts(" '");
+}
+
+static void print_field_words(void)
+{
+        for (const struct spec_field *field = spec_fields; field->name; field++)
+                printf("%s%s", field > spec_fields ? " " : "", field->name);
+}
+
+/* Print the lines of a case on a field, for both shells. */
+static void print_field_values(void)
+{
+        for (const struct spec_field *field = spec_fields; field->name; field++) {
+                if (!field->choices)
+                        continue;
+                printf("\t%s) values=(", field->name);
+                print_choices(field->choices);
+                puts(") ;;");
         }
 }
 
@@ -58,11 +96,16 @@ static void print_bash_verb(const struct verb *verb)
                 [COMPLETE_NODE_OR_FILE] = "files=yes words=$(_ublkctl_devices)",
                 [COMPLETE_ADOPTABLE] = "words=$(_ublkctl_devices host)",
                 [COMPLETE_CHOICE] = "",
+                [COMPLETE_COLUMN] = "",
         };
 
-        printf("\t%s)\n\t\toptions='", verb->name);
+        printf("\t%s%s%s)\n\t\toptions='", verb->name, verb->alias ? " | " : "",
+                verb->alias ? verb->alias : "");
         print_option_words(verb->settings | SETTINGS_COMMON);
-        puts("'\n\t\tcase $prev in");
+        puts("'");
+        if (verb->fields)
+                print_bash_valued(verb->settings | SETTINGS_COMMON);
+        puts("\t\tcase $prev in");
         for (int id = 0; id < _SETTING_MAX; id++)
                 if ((verb->settings | SETTINGS_COMMON) & SETTING_BIT(id) && setting_get(id)->value)
                         print_bash_value(setting_get(id));
@@ -71,6 +114,9 @@ static void print_bash_verb(const struct verb *verb)
                 fputs("words='", stdout);
                 print_choices(verb->words);
                 fputs("'", stdout);
+        } else if (verb->fields) {
+                printf("if _ublkctl_is_first \"$valued\"; then %s; else _ublkctl_fields; fi",
+                        *arguments[verb->completion] ? arguments[verb->completion] : ":");
         } else {
                 fputs(arguments[verb->completion], stdout);
         }
@@ -131,6 +177,7 @@ static void print_zsh_action(enum completion completion, const char *const *choi
                 [COMPLETE_DEVICE] = "_ublkctl_devices",
                 [COMPLETE_NODE_OR_FILE] = "_ublkctl_disks",
                 [COMPLETE_ADOPTABLE] = "_ublkctl_adoptable",
+                [COMPLETE_COLUMN] = "_ublkctl_columns",
         };
 
         if (completion != COMPLETE_CHOICE) {
@@ -172,12 +219,17 @@ static void print_zsh_options(uint64_t mask)
 
 static void print_zsh_verb(const struct verb *verb)
 {
-        printf("\t%s)\n\t\t_arguments -s", verb->name);
+        printf("\t%s%s%s)\n\t\t_arguments -s", verb->name, verb->alias ? "|" : "",
+                verb->alias ? verb->alias : "");
         print_zsh_options(verb->settings | SETTINGS_COMMON);
         if (strcmp(verb->name, "help") == 0) {
                 fputs(" \\\n\t\t\t'1:verb:(", stdout);
                 print_verb_words();
                 fputs(")'", stdout);
+        } else if (verb->fields) {
+                fputs(" \\\n\t\t\t'1:argument:", stdout);
+                print_zsh_action(verb->completion, NULL);
+                fputs("' \\\n\t\t\t'*:field:_ublkctl_fields'", stdout);
         } else if (verb->arguments_max > 0) {
                 printf(" \\\n\t\t\t'%s:argument:", verb->arguments_max == ARGUMENTS_ANY ? "*" : "1");
                 print_zsh_action(verb->completion, verb->words);
@@ -204,6 +256,11 @@ static void print_zsh_common_options(void)
         print_zsh_options(SETTINGS_COMMON | SETTING_BIT(SETTING_VERSION));
 }
 
+static void print_column_words(void)
+{
+        print_choices(list_column_names);
+}
+
 static void print_zsh_cases(void)
 {
         size_t count;
@@ -224,12 +281,15 @@ struct part {
 
 static const struct script {
         const char *shell, *text;
-        struct part parts[4]; /* ends with a NULL */
+        struct part parts[8]; /* ends with a NULL */
 } scripts[] = {
-        {"bash", completion_bash, {{"@CASES@", print_bash_cases}}},
+        {"bash", completion_bash,
+         {{"@CASES@", print_bash_cases}, {"@FIELDS@", print_field_words},
+                        {"@VALUES@", print_field_values}}                                   },
         {"zsh",  completion_zsh,
          {{"@VERBS@", print_zsh_verbs}, {"@OPTIONS@", print_zsh_common_options},
-                        {"@CASES@", print_zsh_cases}}            },
+                        {"@CASES@", print_zsh_cases}, {"@FIELDS@", print_field_words},
+                        {"@VALUES@", print_field_values}, {"@COLUMNS@", print_column_words}}},
 };
 
 static const struct part *part_at(const struct script *script, const char *text)

@@ -44,7 +44,7 @@ static const struct verb verbs[] = {
                         "failure. A device that cannot start is kept, and ublkd retries. For a file with "
                         "several specs use 'ublkctl apply'.",
          .settings = BIT(FILE) | BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(OUTPUT),
-         .arguments_max = ARGUMENTS_ANY, .run = verb_create},
+         .arguments_max = ARGUMENTS_ANY, .fields = true, .run = verb_create},
         {.name = "apply", .arguments = "", .summary = "create or change devices as files describe them",
          .description = "Creates and changes devices until each matches its spec, and prints created, "
                         "changed or unchanged for each. A file holds one spec, several in a row, an array "
@@ -84,7 +84,7 @@ static const struct verb verbs[] = {
                         "20G). owner.uid and owner.gid also take names of this machine: "
                         "owner.uid=alice. A disk does not shrink without --allow-shrink.",
          .settings = BIT(ALLOW_SHRINK) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
-         .arguments_min = 2, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_set},
+         .arguments_min = 2, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .fields = true, .run = verb_set},
         {.name = "patch", .arguments = "NAME [JSON]", .summary = "change a device with a merge patch",
          .description = "Applies a JSON merge patch (RFC 7396) from the command line, or from the file of "
                         "-f, to the spec, and waits until the device is Live again. A disk does not shrink "

@@ -13,6 +13,7 @@ struct verb {
         uint64_t settings;       /* mask of setting_id, beside SETTINGS_COMMON */
         int arguments_min, arguments_max;
         enum completion completion; /* of the arguments */
+        bool fields;                /* arguments after the first are FIELD=VALUE */
         bool selects;               /* -l may also be KEY!=VALUE */
         const char *const *words;   /* COMPLETE_CHOICE: values of the first argument; NULL-terminated */
         bool local;                 /* needs no daemon */

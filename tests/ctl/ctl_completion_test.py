@@ -57,6 +57,65 @@ def test_bash_values(ctl):
     assert complete(ctl, "wait", "--timeout", "") == []
 
 
+def complete_line(ctl, line, zsh=False):
+    """What an interactive bash or zsh makes of a line with a tab at its end."""
+    shell = Zsh(ctl) if zsh else Bash(ctl)
+    try:
+        shell.send(f"{line}\t\x18")
+        return shell.shown()
+    finally:
+        shell.end()
+
+
+FIELDS = [
+    ("set data recovery.onCr", "set data recovery.onCrash="),
+    ("set data recovery.onCrash=que", "set data recovery.onCrash=queue "),
+    ("set data recovery.onCrash=", "set data recovery.onCrash="),
+    ("set data readO", "set data readOnly="),
+    ("set data readOnly=t", "set data readOnly=true "),
+    ("set data queues=2 target.dir", "set data queues=2 target.directIo="),
+    ("set data target.directIo=of", "set data target.directIo=off "),
+    ("set --timeout 5s data temp", "set --timeout 5s data temporary="),
+    ("create new target.type=nu", "create new target.type=null "),
+    ("create new dataP", "create new dataPath="),
+    ("list --columns NAME,AG", "list --columns NAME,AGE"),
+    ("ls --sort -SI", "ls --sort -SIZE"),
+]
+
+
+@pytest.mark.parametrize("typed, wanted", FIELDS)
+def test_bash_completes_fields_and_values(ctl, typed, wanted):
+    ctl("create", "data", *NULL)
+    assert complete_line(ctl, f"ublkctl {typed}").rstrip() == f"ublkctl {wanted}".rstrip()
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
+@pytest.mark.parametrize("typed, wanted", FIELDS)
+def test_zsh_completes_fields_and_values(ctl, typed, wanted):
+    ctl("create", "data", *NULL)
+    assert complete_line(ctl, f"ublkctl {typed}", zsh=True).rstrip(" ,") == f"ublkctl {wanted}".rstrip()
+
+
+def test_bash_offers_all_fields_and_all_values(ctl, server):
+    ctl("create", "data", *NULL)
+    offered = complete(ctl, "set", "data", "")
+    spec = server.ask("GET", "/schemas/device").json["properties"]
+    top = {name for name, field in spec.items() if "properties" not in field} - {"name", "target"}
+    assert {f"{name}=" for name in top} <= set(offered) and "recovery.onCrash=" in offered and "target.path=" in offered
+    assert complete(ctl, "set", "data", "recovery.trigger", "=") == ["auto", "manual"]
+    assert complete(ctl, "set", "data", "recovery.trigger", "=", "m") == ["manual"]
+    assert complete(ctl, "set", "") == ["data"], "first the device"
+    assert complete(ctl, "create", "new", "dataPath", "=") == spec["dataPath"]["enum"]
+    assert complete(ctl, "set", "data", "size", "=") == []
+
+
+def test_bash_completes_columns(ctl):
+    columns = complete(ctl, "list", "--columns", "")
+    assert set(ctl("list", "-c", ",".join(columns)).lines[0].split()) == set(columns)
+    assert complete(ctl, "list", "-c", "NAME,A") == ["NAME,AGE"] and complete(ctl, "ls", "-S", "-A") == ["-AGE"]
+    assert complete(ctl, "list", "--output", "=", "js") == ["json"]
+
+
 def test_bash_completes_names_of_devices(ctl, tmp_path):
     ctl("create", "data", *NULL)
     ctl("create", "other", *NULL)
@@ -128,7 +187,43 @@ def test_an_unknown_shell():
     Ctl()("completion", "fish", status=USAGE)
 
 
-class Zsh:
+class Bash:
+    """An interactive bash with the completion loaded."""
+
+    def __init__(self, ctl):
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(ctl.directory)
+            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
+                       {**path_environment(ctl), "PS1": "", "TERM": "dumb", "HISTFILE": "", "COLUMNS": "500"})
+        self.seen = ""
+        self.send("source <(ublkctl completion bash); bind 'set enable-bracketed-paste off'; bind 'set bell-style none'; "
+                  "bind 'set horizontal-scroll-mode on'; show() { echo \"[$READLINE_LINE]SHO\"\"WN\"; READLINE_LINE=; }; "
+                  "bind -x '\"\\C-x\": show'; echo LOA''DED\n")
+        self.wait_for("LOADED")
+
+    def send(self, text):
+        os.write(self.terminal, text.encode())
+
+    def wait_for(self, words):
+        while words not in self.seen:
+            assert select.select([self.terminal], [], [], DEADLINE)[0], f"{words} did not come: {self.seen}"
+            self.seen += os.read(self.terminal, 65536).decode(errors="replace")
+        seen, self.seen = self.seen, ""
+        return seen
+
+    def shown(self):
+        """The line that the key C-x shows."""
+        seen = self.wait_for("]SHOWN")
+        return seen[seen.rindex("[") + 1:seen.rindex("]")]
+
+    def end(self):
+        os.kill(self.pid, 9)
+        os.waitpid(self.pid, 0)
+        os.close(self.terminal)
+
+
+class Zsh(Bash):
     """An interactive zsh with the completion loaded."""
 
     def __init__(self, ctl):
@@ -139,23 +234,9 @@ class Zsh:
         self.seen = ""
         self.send("PS1=; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -D -u; "
                   "eval \"$(ublkctl completion zsh)\"; compdef _ublkctl ublkctl; "
-                  "show() { print -r -- \"[$BUFFER]\"; BUFFER=; }; zle -N show; bindkey '^X' show; "
+                  "show() { print -r -- \"[$BUFFER]SHOWN\"; BUFFER=; }; zle -N show; bindkey '^X' show; "
                   "bindkey '^I' complete-word; zstyle ':completion:*' menu no; echo LOA''DED\n")
         self.wait_for("LOADED")
-
-    def send(self, text):
-        os.write(self.terminal, text.encode())
-
-    def wait_for(self, words):
-        while words not in self.seen:
-            assert select.select([self.terminal], [], [], DEADLINE)[0], f"zsh did not say {words}: {self.seen}"
-            self.seen += os.read(self.terminal, 65536).decode(errors="replace")
-        self.seen = ""
-
-    def end(self):
-        os.kill(self.pid, 9)
-        os.waitpid(self.pid, 0)
-        os.close(self.terminal)
 
 
 @pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")

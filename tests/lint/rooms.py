@@ -119,6 +119,7 @@ QUOTED = [
     ("ublkctl/spec/*", VALUES + rooms("ublkctl", "text client")),
     ("ublkctl/verbs/show/*", VALUES + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h"]),
     ("ublkctl/verbs/change/*", VALUES + rooms("ublkctl", "text client spec verbs/show") + ["ublkctl/verbs.h"]),
+    ("ublkctl/completion.c", VALUES + ["ublkctl/*/*", "schemas/spec_fields.h"]),
     ("ublkctl/*", VALUES + ["ublkctl/*/*"]),
     # the worker, from the ground up
     ("targets/worker/io/*", COMMON + CONTRACT),

@@ -78,6 +78,7 @@ enum completion {
         COMPLETE_DEVICE,
         COMPLETE_NODE_OR_FILE,
         COMPLETE_ADOPTABLE,
+        COMPLETE_COLUMN,
         COMPLETE_CHOICE
 };
 
