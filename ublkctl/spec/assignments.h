@@ -8,6 +8,6 @@
 
 /* Add each "a.b=value" to `object`. A value is JSON if it parses as JSON, else a string. A label
  * ("labels.KEY=VALUE") is always a string or null, and its key may contain dots. Bytes may have the form of
- * size_argument(). A field may occur once. On a fault print a sentence. Return STATUS_OK, _USAGE or _FAILED
- * (memory). */
+ * size_argument(); owner.uid and owner.gid may be names of this machine. A field may occur once. On a fault
+ * print a sentence. Return STATUS_OK, _USAGE or _FAILED (memory, an unknown name). */
 enum exit_status assignments_add(cJSON *object, int argc, char *argv[]);

@@ -4,8 +4,8 @@
 
 enum { SIZE_ARGUMENT_SIZE = 32 };
 
-/* Convert a size of the command line to the API's form: K, M, G and T (as in truncate(1)) become KiB, MiB,
- * GiB and TiB. Copy any other text; cut text that is too long for any size, so that it is invalid. */
+/* Convert a size of the command line to the form that every ublkd understands: K, M, G and T (as in truncate(1))
+ * become KiB, MiB, GiB and TiB. Copy any other text; cut text that is too long for any size, so that it is invalid. */
 void size_argument(const char *text, char ret[static SIZE_ARGUMENT_SIZE]);
 
 #include <stdint.h>
