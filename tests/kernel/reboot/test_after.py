@@ -5,6 +5,7 @@ import world
 from harness import ublk
 from harness.disk import Disk, block
 from harness.shell import run
+from harness.wait import wait_until
 
 
 def test_devices_are_back_after_the_reboot(make_daemon):
@@ -13,6 +14,8 @@ def test_devices_are_back_after_the_reboot(make_daemon):
     assert ublk.numbers() == []
     daemon = make_daemon(state=top / "state").start()
     api = daemon.api
+    temporary = world.temporary()["name"]
+    wait_until(lambda: temporary not in api.names(), "the temporary device removed")
     assert sorted(api.names()) == sorted(facts)
     for name in ("first", "second", "fixed", "manual"):
         status = api.wait_phase(name, "Live")["status"]

@@ -24,5 +24,6 @@ def test_devices_are_made_before_the_reboot(directory):
     for name in api.names():
         device = api.get(name)
         facts[name] = {"uid": device["uid"], "id": device["status"]["id"], "generation": device["generation"]}
+    api.create(world.temporary())
     (top / "missing.img").unlink()
     world.save(top, facts)

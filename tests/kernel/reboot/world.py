@@ -34,6 +34,11 @@ def specs(top):
     ]
 
 
+def temporary():
+    """A device that only the first boot has."""
+    return null_spec("temporary", temporary=True)
+
+
 def save(top, facts):
     """Keep what the second boot must find."""
     (top / "facts.json").write_text(json.dumps(facts))
