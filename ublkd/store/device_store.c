@@ -253,57 +253,6 @@ const struct store_stamp *device_store_stamp(const struct device_store *store)
         return &store->stamp;
 }
 
-size_t device_store_count(const struct device_store *store)
-{
-        return store_entries_count(&store->entries);
-}
-
-static const struct device_record *record_of(const struct store_entry *entry)
-{
-        return entry ? &entry->record : NULL;
-}
-
-const struct device_record *device_store_get(const struct device_store *store, const char *name)
-{
-        return record_of(store_entries_find(&store->entries, name));
-}
-
-const struct device_record *device_store_find_uid(const struct device_store *store, const char *uid)
-{
-        return record_of(store_entries_find_uid(&store->entries, uid));
-}
-
-const struct device_record *device_store_next(const struct device_store *store, const char *name)
-{
-        return record_of(store_entries_next(&store->entries, name));
-}
-
-const struct device_record *device_store_after(const struct device_record *record)
-{
-        return record_of(store_entries_after(TREE_OBJECT(record, struct store_entry, record)));
-}
-
-const struct device_record *device_store_of_number(const struct device_store *store, int number)
-{
-        const struct store_number *owner =
-                number < 0 ? NULL : store_entries_of_number(&store->entries, number);
-
-        while (owner && owner->entry->record.number != number) /* its spec only asks for the number */
-                owner = store_entries_same_number(owner);
-        return owner ? &owner->entry->record : NULL;
-}
-
-const struct device_record *device_store_number_owner(
-        const struct device_store *store, int number, const char *name)
-{
-        return store_numbers_owner(&store->entries, number, name);
-}
-
-int device_store_free_number(const struct device_store *store, int from, const char *name, int *ret)
-{
-        return store_numbers_free(&store->entries, from, name, ret);
-}
-
 /* Copy `source` (NULL is fine). Return 0 or -ENOMEM. */
 static int copy_source(const char *source, char **ret)
 {
