@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Debian's cloud kernels as bundles: DIR/vmlinux and DIR/root/lib/modules/RELEASE."""
 
+import argparse
 import os
 import re
 import subprocess
@@ -11,16 +12,14 @@ from debian_packages import PackageError, Suite, newest
 
 _RECIPE = 1
 
-# Where each series is found, the first that has it.  7.2 comes in three
-# packages, and its linux-image-* is only the sum of them.
-_SERIES = {
-    "6.12": {"suites": ("bookworm-backports", "trixie"), "packages": ("linux-image",)},
-    "7.2": {
-        "suites": ("trixie-backports",),
-        "packages": ("linux-binary", "linux-modules", "linux-base"),
-    },
-}
-SERIES = tuple(_SERIES)
+SERIES = ("6.12", "7.2")  # that the tests use
+
+# Where a series is found, the first that has it. From 7.0 on a kernel comes
+# in three packages, and its linux-image-* is only the sum of them.
+_SOURCES = (
+    (r"6\.12", {"suites": ("bookworm-backports", "trixie"), "packages": ("linux-image",)}),
+    (r"7\.\d+", {"suites": ("trixie-backports",), "packages": ("linux-binary", "linux-modules", "linux-base")}),
+)
 
 # What a bzImage may carry, by its first bytes.
 _DECOMPRESSORS = {
@@ -42,12 +41,24 @@ class Kernel:
     keep: int
 
 
+def _source(series):
+    """Return the suites and packages of a series, or None."""
+    return next((source for pattern, source in _SOURCES if re.fullmatch(pattern, series)), None)
+
+
+def known_series(text):
+    """For argparse: a series that Debian may have, also one that the tests do not use, as 7.3."""
+    if not _source(text):
+        raise argparse.ArgumentTypeError(f"no such kernel: {text}; give one of {', '.join(SERIES)}, or another 7.N")
+    return text
+
+
 def _find(series, scratch):
     """Return (suite, release) of the newest kernel of a series."""
-    first = _SERIES[series]["packages"][0]
+    first = _source(series)["packages"][0]
     pattern = re.escape(f"{first}-{series}.") + r"[^-]*-cloud-amd64"
     problems = []
-    for name in _SERIES[series]["suites"]:
+    for name in _source(series)["suites"]:
         try:
             suite = Suite(name, scratch)
         except PackageError as problem:
@@ -83,7 +94,7 @@ def _build(series):
         os.makedirs(os.path.join(root, "usr/lib"))
         os.symlink("usr/lib", os.path.join(root, "lib"))
         unpacked = os.path.join(scratch, "unpacked")
-        for package in _SERIES[series]["packages"]:
+        for package in _source(series)["packages"]:
             suite.unpack(f"{package}-{release}", unpacked)
         for modules in ("usr/lib/modules", "lib/modules"):
             path = os.path.join(unpacked, modules)
