@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TIME_SHOWN_SIZE = 40, AGE_SIZE = 16 };
+enum { TIME_SHOWN_SIZE = 40, AGE_SIZE = 48 };
 
 /* Parse "2026-11-22T10:00:00.161Z" into seconds of CLOCK_REALTIME. False: `text` is not such a time; NULL is fine. */
 bool time_parse(const char *text, int64_t *ret);
