@@ -159,10 +159,24 @@ def test_restart_moves_to_a_newer_worker(make_daemon, directory, file_of):
     assert daemon.api.restart("data")["status"]["worker"]["version"] == version
 
 
+def test_restart_without_a_replay_is_not_noticed(api):
+    """The worker gives back what it has not begun, so that it need not be repeated (QUIESCE_DEV)."""
+    if not ublk.features()["IO_DESC_SIZE"]:
+        return  # refused while in use: see below
+    device = api.create(null_spec("data", recovery={"onCrash": "queue"}))
+    user = _open(Disk(device["status"]["id"]))
+    try:
+        assert api.restart("data")["status"]["worker"]["pid"] != device["status"]["worker"]["pid"]
+    finally:
+        _close(user)
+
+
 @pytest.mark.parametrize("on_crash", ["queue", "fail", "none"])
 def test_restart_that_would_be_noticed_is_refused_while_in_use(api, on_crash):
     if on_crash == "fail" and not ublk.features()["USER_RECOVERY_FAIL_IO"]:
         return  # such a device cannot be made there
+    if on_crash == "queue" and ublk.features()["IO_DESC_SIZE"]:
+        return  # not noticed: see above
     device = api.create(null_spec("data", recovery={"onCrash": on_crash}))
     disk = Disk(device["status"]["id"])
     user = _open(disk)

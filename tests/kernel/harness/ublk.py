@@ -44,9 +44,14 @@ def is_known(number):
     return run(programs.stranger(), "info", number, check=False).returncode == 0
 
 
+def _is_from(major, minor):
+    """Whether the kernel is that one or newer."""
+    return tuple(int(number) for number in os.uname().release.split(".")[:2]) >= (major, minor)
+
+
 def is_new():
     """Of the two kernels that are tested, the newer."""
-    return os.uname().release.split(".")[0] != "6"
+    return _is_from(7, 0)
 
 
 def features():
@@ -55,7 +60,8 @@ def features():
     newer = (
         "SUPPORT_ZERO_COPY", "AUTO_BUF_REG", "BATCH_IO", "USER_RECOVERY_FAIL_IO", "UPDATE_SIZE", "SAFE_STOP_DEV",
     )
-    return {name: True for name in everywhere} | {name: is_new() for name in newer}
+    of_7_3 = {"IO_DESC_SIZE": _is_from(7, 3)}  # with which QUIESCE_DEV is sent
+    return {name: True for name in everywhere} | {name: is_new() for name in newer} | of_7_3
 
 
 def remove(number):
