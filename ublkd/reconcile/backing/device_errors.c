@@ -97,6 +97,14 @@ static void report_new(struct managed_device *device, int fd)
 
 /* ---- the look ---- */
 
+/* Without another error its time stays: one in the future, as after the clock was set back, is read as now each time. */
+static void keep_times(const struct io_errors *seen, struct io_errors *found)
+{
+        for (size_t i = 0; i < _STATS_OP_MAX; i++)
+                if (found->of[i].count == seen->of[i].count && found->of[i].at > seen->of[i].at)
+                        found->of[i].at = seen->of[i].at;
+}
+
 void device_errors_read(struct managed_device *device)
 {
         _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
@@ -105,6 +113,7 @@ void device_errors_read(struct managed_device *device)
 
         if (fd < 0 || region_errors_read(fd, found.of) < 0)
                 return;
+        keep_times(&device->errors.seen, &found);
         changed = !io_errors_equal(&found, &device->errors.seen);
         device->errors.seen = found;
         report_new(device, fd);

@@ -2,6 +2,7 @@
 /* Requests that failed: an event, a condition and the status, in bounded number, also for the next supervisor. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/proto/region_errors.h"
 #include "ublkd/proto/region_faults.h"
 
@@ -118,6 +119,24 @@ static void a_lost_flush_has_no_second_event(void)
         world_free(&world);
 }
 
+/* As after an error when the clock was wrong. */
+static void a_time_in_the_future_does_not_change_the_status_again(void)
+{
+        struct region_control *control;
+        struct world world;
+        uint64_t at;
+
+        bring_up(&world, &control);
+        (void)region_error_note(control, STATS_READ, EIO, 8192, 4096);
+        control->errors.newest[STATS_READ].at += 3600 * USEC_PER_SEC;
+        take_a_turn(&world);
+        at = status(&world)->errors.of[STATS_READ].at;
+        CHECK(at > 0 && at <= clock_usec(CLOCK_REALTIME));
+        take_a_turn(&world);
+        CHECK_INT(status(&world)->errors.of[STATS_READ].at, at);
+        world_free(&world);
+}
+
 /* A worker that was taken over, or one of another version. */
 static void nonsense_in_the_region_is_bounded(void)
 {
@@ -140,6 +159,7 @@ int main(void)
         a_flood_is_one_event();
         the_next_supervisor_reports_only_what_is_new();
         a_lost_flush_has_no_second_event();
+        a_time_in_the_future_does_not_change_the_status_again();
         nonsense_in_the_region_is_bounded();
         return check_report();
 }
