@@ -20,8 +20,9 @@ static bool is_near(uint64_t one, uint64_t other)
 struct path_room path_room_judge(const struct path_room *before, const struct path_space *space)
 {
         if (!is_low(before->low, space))
-                return (struct path_room){};
+                return (struct path_room){.known = true};
         if (before->low && is_near(before->available, space->available))
                 return *before;
-        return (struct path_room){.low = true, .missing = space->missing, .available = space->available};
+        return (struct path_room){
+                .known = true, .low = true, .missing = space->missing, .available = space->available};
 }

@@ -49,8 +49,7 @@ struct item {
         struct path_id id;
         struct path_store store;
         bool is_due, is_polled;
-        bool has_room; /* it leads to its file, whose room is known */
-        struct path_room room;
+        struct path_room room; /* known where it leads to its file */
         uint64_t due;
         TAILQ_ENTRY(item) of_due, of_polled;
         char path[];
@@ -218,9 +217,9 @@ static void look_at_room(struct watcher *watcher, struct item *item, const struc
 {
         struct path_space space;
 
-        item->has_room = measure_room(item->path, info, &space);
-        item->room = item->has_room ? path_room_judge(&item->room, &space) : (struct path_room){};
-        if (item->has_room && watcher->room_at == 0)
+        item->room = measure_room(item->path, info, &space) ? path_room_judge(&item->room, &space)
+                                                            : (struct path_room){};
+        if (item->room.known && watcher->room_at == 0)
                 watcher->room_at = monotonic_now() + watcher->options.room_usec;
 }
 
@@ -256,8 +255,8 @@ static struct path_view look_at(struct watcher *watcher, struct item *item)
         if (view.state == PATH_SAME && !view.found.is_disk)
                 look_at_room(watcher, item, &info);
         else
-                item->has_room = false;
-        view.room = item->has_room ? item->room : (struct path_room){};
+                item->room = (struct path_room){};
+        view.room = item->room;
         return view;
 }
 
@@ -471,7 +470,7 @@ static void poll_room(struct watcher *watcher)
         for (size_t i = 0; i < watcher->slot_count; i++) {
                 struct item *item = watcher->slots[i];
 
-                if (!item || !item->has_room)
+                if (!item || !item->room.known)
                         continue;
                 watcher->room_at = monotonic_now() + watcher->options.room_usec;
                 if (!item->is_polled && room_has_changed(item))

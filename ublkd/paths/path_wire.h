@@ -33,6 +33,7 @@ enum path_state {
 
 /* Whether the file system of a file has room for what the file has not allocated yet (path_room.h). */
 struct path_room {
+        bool known; /* false: nothing of it, as where the path does not lead to the file */
         bool low;
         uint64_t missing, available; /* bytes, when that was seen; meaningful with `low` */
 };
@@ -48,7 +49,7 @@ struct path_view {
 
 static inline bool path_room_equal(const struct path_room *one, const struct path_room *other)
 {
-        return one->low == other->low
+        return one->known == other->known && one->low == other->low
                && (!one->low || (one->missing == other->missing && one->available == other->available));
 }
 

@@ -20,7 +20,7 @@ void device_path_follow(struct managed_device *device, const struct device_recor
 void device_path_drop(struct managed_device *device);
 /* Return where the path leads, as far as the open descriptors identify the store of the disk. */
 enum path_state device_path_state(const struct managed_device *device);
-/* Return the room below the file of the disk; with `low` false if it is unknown. */
+/* Return the room below the file of the disk; not `known` if there is nothing to go by. */
 struct path_room device_path_room(const struct managed_device *device);
 /* Write CONDITION_PATH_LEADS_TO_STORE. Return 0 or -ENOMEM. */
 int device_path_condition(const struct managed_device *device, const struct device_record *record,

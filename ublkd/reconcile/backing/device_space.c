@@ -56,12 +56,13 @@ static void report_full(const struct managed_device *device, const struct region
                         : "the write failed (onFull is \"error\")");
 }
 
+/* Of a room that is unknown, as below a file that was deleted, there is no news. */
 static void report_low(struct managed_device *device)
 {
         const struct path_room room = device_path_room(device);
         _cleanup_free_ char *text = NULL;
 
-        if (room.low == device->space.low || (room.low && space_explain_low(&room, &text) < 0))
+        if (!room.known || room.low == device->space.low || (room.low && space_explain_low(&room, &text) < 0))
                 return;
         device->space.low = room.low;
         if (room.low)

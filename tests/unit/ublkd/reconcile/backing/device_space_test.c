@@ -58,13 +58,16 @@ int main(void)
         struct managed_device device = {.env = &env, .path.watch = (struct path_watch *)&view};
 
         CHECK_INT(look(&device), REASON_NONE);
-        view.room = (struct path_room){.low = true, .missing = 1 << 30, .available = 1 << 20};
+        view.room = (struct path_room){.known = true, .low = true, .missing = 1 << 30, .available = 1 << 20};
         CHECK_INT(look(&device), REASON_STORE_LOW);
         view.room.available /= 4;
         CHECK_INT(look(&device), REASON_STORE_LOW);
         CHECK_INT(emitted_count, 1);
         CHECK_INT(emitted[0], REASON_STORE_LOW);
-        view.room.low = false;
+        view.room = (struct path_room){}; /* the file was deleted: its file system is as full as before */
+        CHECK_INT(look(&device), REASON_NONE);
+        CHECK_INT(emitted_count, 1);
+        view.room = (struct path_room){.known = true};
         CHECK_INT(look(&device), REASON_NONE);
         CHECK_INT(look(&device), REASON_NONE);
         CHECK_INT(emitted_count, 2);

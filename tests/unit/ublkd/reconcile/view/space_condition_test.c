@@ -14,13 +14,15 @@ int main(void)
                 enum condition_reason reason;
                 const char *words; /* NULL: no message */
         } rows[] = {
-                {{},                                                     REASON_NONE,       NULL                 },
-                {{.waits = true},                                        REASON_NONE,       NULL                 },
-                {{.full_since = 1},                                      REASON_STORE_FULL, "onFull is \"error\""},
-                {{.full_since = 1, .waits = true},                       REASON_STORE_FULL, "onFull is \"wait\"" },
-                {{.full_since = 1, .room.low = true},                    REASON_STORE_FULL, "onFull is \"error\""},
-                {{.room = {true, UINT64_C(5) << 30, UINT64_C(7) << 20}}, REASON_STORE_LOW,  "had 7 MiB left"     },
-                {{.room = {true, UINT64_C(5) << 30, UINT64_C(7) << 20}}, REASON_STORE_LOW,  "need 5120 MiB"      },
+                {{},                                                           REASON_NONE,       NULL                 },
+                {{.waits = true},                                              REASON_NONE,       NULL                 },
+                {{.full_since = 1},                                            REASON_STORE_FULL, "onFull is \"error\""},
+                {{.full_since = 1, .waits = true},                             REASON_STORE_FULL, "onFull is \"wait\"" },
+                {{.full_since = 1, .room.low = true},                          REASON_STORE_FULL, "onFull is \"error\""},
+                {{.room = {true, true, UINT64_C(5) << 30, UINT64_C(7) << 20}}, REASON_STORE_LOW,
+                 "had 7 MiB left"                                                                                      },
+                {{.room = {true, true, UINT64_C(5) << 30, UINT64_C(7) << 20}}, REASON_STORE_LOW,
+                 "need 5120 MiB"                                                                                       },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
