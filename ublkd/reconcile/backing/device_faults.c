@@ -183,7 +183,7 @@ void device_faults_settle(struct managed_device *device, const struct device_rec
                 clear(device, is_latched);
         else
                 device_faults_read(device);
-        device_space_read(device);
+        device_space_read(device, record);
 }
 
 void device_faults_list(const struct managed_device *device, struct device_faults *ret)

@@ -56,10 +56,18 @@ static void report_full(const struct managed_device *device, const struct region
                         : "the write failed (onFull is \"error\")");
 }
 
-/* Of a room that is unknown, as below a file that was deleted, there is no news. */
-static void report_low(struct managed_device *device)
+/* Return the room for what the disk may still write; not `known` if there is nothing to go by. */
+static struct path_room room_of(const struct managed_device *device, const struct device_record *record)
 {
-        const struct path_room room = device_path_room(device);
+        if (record->spec && record->spec->options.read_only)
+                return (struct path_room){};
+        return device_path_room(device);
+}
+
+/* Of a room that is unknown, as below a file that was deleted, there is no news. */
+static void report_low(struct managed_device *device, const struct device_record *record)
+{
+        const struct path_room room = room_of(device, record);
         _cleanup_free_ char *text = NULL;
 
         if (!room.known || room.low == device->space.low || (room.low && space_explain_low(&room, &text) < 0))
@@ -92,19 +100,19 @@ static void read_full(struct managed_device *device)
         (void)region_space_mark_reported(fd, space.full_since);
 }
 
-void device_space_read(struct managed_device *device)
+void device_space_read(struct managed_device *device, const struct device_record *record)
 {
         read_full(device);
-        report_low(device);
+        report_low(device, record);
 }
 
-int device_space_condition(const struct managed_device *device, const struct device_record *record _unused_,
-        struct device_condition *ret)
+int device_space_condition(
+        const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
 {
         const struct space_facts facts = {
                 .full_since = device->space.full_since,
                 .waits = device->space.waits,
-                .room = device_path_room(device),
+                .room = room_of(device, record),
         };
 
         return space_condition(&facts, ret);

@@ -20,7 +20,7 @@ void device_space_end_waiting(const struct managed_device *device);
 /* Return whether writes wait for room. */
 bool device_space_is_waited_for(const struct managed_device *device);
 /* Read it out of the region, look at the room below the file, and report changes. */
-void device_space_read(struct managed_device *device);
+void device_space_read(struct managed_device *device, const struct device_record *record);
 /* Write the condition for device_publish.c, or leave *ret untouched if there is nothing to report. Return 0 or -ENOMEM. */
 int device_space_condition(const struct managed_device *device, const struct device_record *record,
         struct device_condition *ret);

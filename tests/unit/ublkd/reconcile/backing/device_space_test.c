@@ -42,12 +42,15 @@ void __wrap_device_emit(const struct managed_device *device, enum event_type typ
                 emitted[emitted_count++] = reason;
 }
 
+static struct device_spec spec;
+static const struct device_record record = {.spec = &spec};
+
 static enum condition_reason look(struct managed_device *device)
 {
         struct device_condition condition = {};
 
-        device_space_read(device);
-        CHECK_INT(device_space_condition(device, NULL, &condition), 0);
+        device_space_read(device, &record);
+        CHECK_INT(device_space_condition(device, &record, &condition), 0);
         free(condition.message);
         return condition.reason;
 }
@@ -72,5 +75,9 @@ int main(void)
         CHECK_INT(look(&device), REASON_NONE);
         CHECK_INT(emitted_count, 2);
         CHECK_INT(emitted[1], REASON_STORE_NOT_LOW);
+        spec.options.read_only = true; /* no write can find none */
+        view.room = (struct path_room){.known = true, .low = true, .missing = 1 << 30, .available = 1 << 20};
+        CHECK_INT(look(&device), REASON_NONE);
+        CHECK_INT(emitted_count, 2);
         return check_report();
 }
