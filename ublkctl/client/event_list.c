@@ -131,7 +131,9 @@ void print_event(const struct context *context, const cJSON *event, bool revisio
         print_safely(stdout, message ? message : "");
         if (count > 1) {
                 time_show(json_text(event, "firstTime"), context->terminal, first);
-                printf(" (%.0f times since %s)", count, first);
+                printf(" (%.0f times since ", count);
+                print_safely(stdout, first);
+                putchar(')');
         }
         putchar('\n');
 }
