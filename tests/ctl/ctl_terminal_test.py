@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """On a terminal: colours, and a line of progress that disappears."""
 import datetime
+import errno
 import fcntl
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 from ctl import DEADLINE, TIMED_OUT
 
 NULL = ["target.type=null", "size=1MiB"]
+WRITE = 1
 
 
 class Terminal:
@@ -141,6 +143,14 @@ def test_times_are_local_with_their_age_on_a_terminal(ctl):
     assert f"  {local(device['status']['conditions'][0]['lastTransitionTime'])}  " in text
     events = Terminal(ctl, "events", TZ="Asia/Tokyo", NO_COLOR="1").end()[0].splitlines()
     assert events and all(re.match(r"20..-..-.. ..:..:..  [0-9]+s +Normal ", line) for line in events), events
+
+
+def test_the_time_of_an_error_is_local_too(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell(f"failed data {WRITE} {errno.EIO} 1 0 4096")
+    text = Terminal(ctl, "describe", "data", TZ="Asia/Tokyo", NO_COLOR="1").end()[0]
+    at = local(ctl("get", "data").json["status"]["ioErrors"][0]["at"])
+    assert re.search(rf"EIO, {at} \([0-9a-z]+ ago\)\r\n", text)
 
 
 def test_times_are_in_utc_without_a_terminal(ctl):

@@ -84,7 +84,7 @@ static void print_created(const struct context *context, const cJSON *device)
                 return;
         print_name("Created");
         print_time(context, created);
-        if (json_true(device, "spec.temporary"))
+        if (json_true(device, "spec.temporary") && !json_text(device, "source")) /* a file brings it back */
                 fputs(", until the next boot", stdout);
         putchar('\n');
 }
@@ -206,7 +206,7 @@ static void print_io_errors(const struct context *context, const char *device)
 }
 
 /* Print the newest failed request of each operation. */
-static void print_newest_errors(const cJSON *device)
+static void print_newest_errors(const struct context *context, const cJSON *device)
 {
         const cJSON *error;
 
@@ -221,8 +221,10 @@ static void print_newest_errors(const cJSON *device)
                                 json_number(error, "offset", 0));
                 fputs(": ", stdout);
                 print_safely(stdout, number ? number : "-");
-                fputs(", ", stdout);
-                print_safely(stdout, at ? at : "-");
+                if (at) {
+                        fputs(", ", stdout);
+                        print_time(context, at);
+                }
                 putchar('\n');
         }
 }
@@ -381,7 +383,7 @@ static enum exit_status describe(struct context *context, const cJSON *device)
         print_data_path(device);
         print_worker(context, device);
         print_io_errors(context, name);
-        print_newest_errors(device);
+        print_newest_errors(context, device);
         print_recoveries(device);
         print_features(device);
         print_generation(device);
