@@ -70,9 +70,12 @@ static bool is_taken(void *userdata, const char *name)
         return false;
 }
 
-/* For a user of losetup: a disk outlives the boot, unless it is temporary. */
+/* For a user of losetup: a disk outlives the boot, unless it is temporary. A file of the system decides over its own
+ * devices. */
 static void print_lifetime(const struct attach *attach, const cJSON *device)
 {
+        if (json_text(device, "source"))
+                return;
         if (json_true(device, "spec.temporary"))
                 complain(attach->name, "The disk is temporary: it does not come back after the next boot.");
         else
