@@ -158,6 +158,15 @@ def test_the_service_sets_what_its_page_says():
         assert not re.search(rf"^{name}=", (ROOT / "units/ublkd.service.in").read_text(), re.MULTILINE), name
 
 
+def test_no_page_stops_a_unit_that_refuses_it():
+    refusing = {unit.name.removesuffix(".in") for unit in (ROOT / "units").glob("*.*")
+                if unit.is_file() and re.search(r"^RefuseManualStop=yes", unit.read_text(), re.MULTILINE)}
+    assert refusing
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs/man").glob("*.in")]:
+        for units in re.findall(r"systemctl (?:stop|restart|disable --now) ([^`#|&;\n]*)", page.read_text()):
+            assert not refusing & set(units.split()), (page.name, units)
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd")
 def test_each_option_that_systemd_misses_has_its_reason(tmp_path):
     missed = {row["name"].partition("=")[0] for row in json.loads(_security(tmp_path, "--json=short")) if not row["set"]}
