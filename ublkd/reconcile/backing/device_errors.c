@@ -2,7 +2,8 @@
 /* Reports the requests of a disk that failed.
  *
  * A worker sends NEWS of its errors once a second at most, so what it notes after that is found by a look of our own.
- * After an event no other one follows for QUIET_USEC: the next one has the count of all that failed meanwhile. */
+ * After an event no other one of that operation follows for QUIET_USEC: the next one has the count of all that failed
+ * meanwhile. */
 #include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/parts/device_note.h"
@@ -40,25 +41,32 @@ static void look_at(struct managed_device *device, uint64_t at)
         (void)sd_event_source_set_enabled(errors->timer, SD_EVENT_ONESHOT);
 }
 
-static bool has_unreported(const struct io_errors *errors)
+static bool is_unreported(const struct error_report *report)
 {
+        return report->count > report->reported;
+}
+
+/* Return when the next event is due; UINT64_MAX: none is. */
+static uint64_t next_event(const struct device_errors *errors)
+{
+        uint64_t next = UINT64_MAX;
+
         for (size_t i = 0; i < _STATS_OP_MAX; i++)
-                if (errors->of[i].count > errors->of[i].reported)
-                        return true;
-        return false;
+                if (is_unreported(&errors->seen.of[i]) && errors->quiet_until[i] < next)
+                        next = errors->quiet_until[i];
+        return next;
 }
 
 /* changed: there were new errors in this look. */
 static void plan_look(struct managed_device *device, bool changed)
 {
-        const struct io_errors *seen = &device->errors.seen;
         uint64_t now = monotonic_now(), wall = clock_usec(CLOCK_REALTIME),
-                 end = error_condition_end(seen, wall);
+                 end = error_condition_end(&device->errors.seen, wall), event = next_event(&device->errors);
 
         if (changed)
                 look_at(device, now + AGAIN_USEC);
-        else if (has_unreported(seen) && device->errors.quiet_until > now)
-                look_at(device, device->errors.quiet_until);
+        else if (event != UINT64_MAX)
+                look_at(device, event);
         else if (end > wall)
                 look_at(device, now + (end - wall));
 }
@@ -87,12 +95,15 @@ static void report(struct managed_device *device, int fd, enum stats_op op)
 
 static void report_new(struct managed_device *device, int fd)
 {
-        if (!has_unreported(&device->errors.seen) || monotonic_now() < device->errors.quiet_until)
-                return;
-        for (unsigned i = 0; i < _STATS_OP_MAX; i++)
-                if (device->errors.seen.of[i].count > device->errors.seen.of[i].reported)
-                        report(device, fd, (enum stats_op)i);
-        device->errors.quiet_until = monotonic_now() + QUIET_USEC;
+        struct device_errors *errors = &device->errors;
+        uint64_t now = monotonic_now();
+
+        for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
+                if (!is_unreported(&errors->seen.of[i]) || now < errors->quiet_until[i])
+                        continue;
+                report(device, fd, (enum stats_op)i);
+                errors->quiet_until[i] = now + QUIET_USEC;
+        }
 }
 
 /* ---- the look ---- */

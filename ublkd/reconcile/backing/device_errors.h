@@ -12,9 +12,9 @@ struct managed_device;
 
 /* Private to device_errors.c; zeroed: no request has failed. */
 struct device_errors {
-        struct io_errors seen;  /* as read from its region last */
-        uint64_t quiet_until;   /* no event before that; CLOCK_MONOTONIC */
-        sd_event_source *timer; /* of the next look; NULL: none was needed yet */
+        struct io_errors seen;               /* as read from its region last */
+        uint64_t quiet_until[_STATS_OP_MAX]; /* no event of that operation before; CLOCK_MONOTONIC */
+        sd_event_source *timer;              /* of the next look; NULL: none was needed yet */
 };
 
 /* Read the errors out of the region of a device, and report new ones. */

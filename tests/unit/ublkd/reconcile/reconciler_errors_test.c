@@ -75,6 +75,24 @@ static void a_flood_is_one_event(void)
         world_free(&world);
 }
 
+/* Discards that fail, which is harmless, do not delay the news of the first write. */
+static void the_first_error_of_each_operation_is_an_event_at_once(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        (void)region_error_note(control, STATS_DISCARD, EIO, 0, 4096);
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_DISCARD_FAILED), 1);
+        (void)region_error_note(control, STATS_DISCARD, EIO, 0, 4096);
+        (void)region_error_note(control, STATS_WRITE, EIO, 0, 512);
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        CHECK_INT(world_count_events(&world, REASON_DISCARD_FAILED), 1);
+        world_free(&world);
+}
+
 /* While no ublkd runs, `requests` more fail. */
 static void restart_ublkd(struct world *world, struct region_control *control, unsigned requests)
 {
@@ -157,6 +175,7 @@ int main(void)
 {
         the_first_error_is_an_event_a_condition_and_in_the_status();
         a_flood_is_one_event();
+        the_first_error_of_each_operation_is_an_event_at_once();
         the_next_supervisor_reports_only_what_is_new();
         a_lost_flush_has_no_second_event();
         a_time_in_the_future_does_not_change_the_status_again();
