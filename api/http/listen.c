@@ -204,15 +204,16 @@ static int explain(const char *address, int error, struct problem_list *problems
                 int error;
                 const char *sentence;
         } table[] = {
-                {EADDRINUSE,   "another process listens there; stop it or choose another address"          },
-                {EEXIST,       "the file there is not a socket; choose another path, or move the file away"},
+                {EADDRINUSE,   "another process listens there; stop it or choose another address"             },
+                {EEXIST,       "the file there is not a socket; choose another path, or move the file away"   },
                 {EDOM,         "beyond loopback the API needs TLS, which this version does not have; use "
-                       "127.0.0.1 or [::1]"                                          },
+                       "127.0.0.1 or [::1]"                                             },
                 {EINVAL,       "the address is invalid; give a path, tcp://127.0.0.1:PORT or "
-                         "tcp://[::1]:PORT"                                        },
-                {ENOENT,       "the directory does not exist; create it first"                             },
-                {EACCES,       "not permitted; start ublkd as root or choose another address"              },
-                {ENAMETOOLONG, "the name is too long; choose a shorter one"                                },
+                         "tcp://[::1]:PORT"                                           },
+                {ENOENT,       "the directory does not exist; create it first"                                },
+                {EACCES,       "not permitted; start ublkd as root or choose another address"                 },
+                {EPERM,        "not permitted; start ublkd as root, or choose another address or SocketGroup="},
+                {ENAMETOOLONG, "the name is too long; choose a shorter one"                                   },
         };
         const char *sentence = strerror(-error);
 

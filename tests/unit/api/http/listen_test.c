@@ -4,10 +4,13 @@
 
 #include "tests/unit/check.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 static const char *link_target; /* what the path becomes a link to, right after bind(); NULL: it stays */
 
@@ -66,6 +69,24 @@ static void test_a_link_in_the_place_of_the_socket_changes_no_mode(const char *f
         unlink(victim);
 }
 
+/* A user that is not in the group cannot give it the socket. */
+static void test_a_group_that_cannot_have_the_socket_is_named_as_the_cause(const char *folder)
+{
+        const struct api_group group = {.exists = true, .gid = 4242, .name = "storage"};
+        _cleanup_problems_ struct problem_list problems = {};
+        struct listener listener = {.fd = -1};
+        uid_t before = geteuid();
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s/api.sock", folder);
+        CHECK_INT(chmod(folder, 0777), 0);
+        CHECK_INT(seteuid(before ? before : 65534), 0);
+        CHECK_INT(listener_open(path, &group, &listener, &problems), -EPERM);
+        CHECK_INT(seteuid(before), 0);
+        CHECK(problems.count == 1 && strstr(problems.items[0].detail, "SocketGroup="));
+        CHECK(access(path, F_OK) < 0);
+}
+
 int main(void)
 {
         char folder[] = "/tmp/listen_test.XXXXXX";
@@ -73,6 +94,7 @@ int main(void)
         umask(0077);
         if (CHECK(mkdtemp(folder))) {
                 test_a_link_in_the_place_of_the_socket_changes_no_mode(folder);
+                test_a_group_that_cannot_have_the_socket_is_named_as_the_cause(folder);
                 CHECK_INT(rmdir(folder), 0);
         }
         return check_report();
