@@ -49,7 +49,5 @@ const char *const store_migrations[] = {
         "ALTER TABLE device ADD COLUMN source TEXT NOT NULL DEFAULT '';",
         /* boot id in which the disk was stopped; '': never, or started again */
         "ALTER TABLE device ADD COLUMN stopped_boot TEXT NOT NULL DEFAULT '';",
-        /* boot id that a temporary device belongs to; '': it is not temporary */
-        "ALTER TABLE device ADD COLUMN temporary_boot TEXT NOT NULL DEFAULT '';",
 };
 const size_t store_migration_count = ARRAY_SIZE(store_migrations);

@@ -6,6 +6,7 @@
  * newer ublkd, nor its write-ahead log. */
 #include "ublkd/store/database_file.h"
 #include "ublkd/store/device_store.h"
+#include "ublkd/store/store_columns.h"
 #include "ublkd/store/store_migrations.h"
 #include "ublkd/store/store_sqlite_events.h"
 
@@ -504,6 +505,13 @@ static int open_database(const char *path, struct store_sqlite *store)
         return database_file_read(sqlite3_db_filename(store->db, "main"), &store->file);
 }
 
+static int add_columns(struct store_sqlite *store)
+{
+        int result = store_columns_add(store->db);
+
+        return result == SQLITE_OK ? 0 : to_errno(store->db, result);
+}
+
 static int open_store(const char *path, struct store_sqlite *store)
 {
         int64_t version;
@@ -521,6 +529,8 @@ static int open_store(const char *path, struct store_sqlite *store)
                 r = configure(store);
         if (r >= 0 && version < (int64_t)store_migration_count)
                 r = migrate(store, version);
+        if (r >= 0)
+                r = add_columns(store);
         if (r >= 0) /* it can be written */
                 r = execute(store, "BEGIN IMMEDIATE; UPDATE store SET revision = revision; COMMIT");
         return r < 0 ? r : prepare(store);

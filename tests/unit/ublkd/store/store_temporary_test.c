@@ -110,6 +110,43 @@ static void test_a_device_of_a_file_stays(const char *directory)
         device_store_free(store);
 }
 
+static int read_version(const char *directory)
+{
+        char database[64];
+        sqlite3 *db = NULL;
+        sqlite3_stmt *statement = NULL;
+        int version;
+
+        snprintf(database, sizeof(database), "%s/ublkd.db", directory);
+        CHECK_INT(sqlite3_open(database, &db), SQLITE_OK);
+        CHECK_INT(sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &statement, NULL), SQLITE_OK);
+        CHECK_INT(sqlite3_step(statement), SQLITE_ROW);
+        version = sqlite3_column_int(statement, 0);
+        sqlite3_finalize(statement);
+        sqlite3_close(db);
+        return version;
+}
+
+/* It does not know the column, and goes on with the database: the version is the one that it knows. */
+static void test_an_older_ublkd_can_go_on(const char *directory)
+{
+        enum { VERSION_WITHOUT_TEMPORARY = 8 };
+        struct device_store *store = open_store(directory);
+
+        CHECK_INT(put_null_disk(store, "plain", ""), 0);
+        device_store_free(store);
+        CHECK_INT(read_version(directory), VERSION_WITHOUT_TEMPORARY);
+        execute(directory, "ALTER TABLE device DROP COLUMN temporary_boot"); /* as the older one makes it */
+        store = open_store(directory);
+        CHECK_INT(put_null_disk(store, "gone", ",\"temporary\":true"), 0);
+        device_store_free(store);
+        CHECK_INT(read_version(directory), VERSION_WITHOUT_TEMPORARY);
+        boot(directory);
+        store = open_store(directory);
+        CHECK(is_being_removed(store, "gone") && !is_being_removed(store, "plain"));
+        device_store_free(store);
+}
+
 static void in_a_new_directory(void (*test)(const char *directory))
 {
         char directory[] = "/tmp/store_temporary_test.XXXXXX", file[64];
@@ -130,5 +167,6 @@ int main(void)
         in_a_new_directory(test_it_ends_with_the_boot);
         in_a_new_directory(test_a_change_makes_it_last);
         in_a_new_directory(test_a_device_of_a_file_stays);
+        in_a_new_directory(test_an_older_ublkd_can_go_on);
         return check_report();
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Adds columns to a database that was written before they were thought of, or by an older ublkd since. */
+#include "ublkd/store/store_columns.h"
+
+#include "ublkd/base/cleanup.h"
+
+static const struct {
+        const char *name, *addition;
+} columns[] = {
+        /* boot id that a temporary device belongs to; '': it is not temporary */
+        {"temporary_boot", "ALTER TABLE device ADD COLUMN temporary_boot TEXT NOT NULL DEFAULT ''"},
+};
+
+/* Return SQLITE_ROW: the table of devices has the column; SQLITE_DONE: it has not; or an error. */
+static int find_column(sqlite3 *db, const char *name)
+{
+        sqlite3_stmt *statement = NULL;
+        int result = sqlite3_prepare_v2(
+                db, "SELECT 1 FROM pragma_table_info('device') WHERE name = ?1", -1, &statement, NULL);
+
+        if (result == SQLITE_OK)
+                result = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+        if (result == SQLITE_OK)
+                result = sqlite3_step(statement);
+        (void)sqlite3_finalize(statement);
+        return result;
+}
+
+int store_columns_add(sqlite3 *db)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+                int result = find_column(db, columns[i].name);
+
+                if (result == SQLITE_DONE)
+                        result = sqlite3_exec(db, columns[i].addition, NULL, NULL, NULL);
+                if (result != SQLITE_OK && result != SQLITE_ROW)
+                        return result;
+        }
+        return SQLITE_OK;
+}
