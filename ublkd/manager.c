@@ -257,9 +257,9 @@ static int open_api(
 
         snprintf(manager->socket_path, sizeof(manager->socket_path), "%s/ublkd.sock", options->runtime_dir);
         if (passed > 0 && options->socket_group.name)
-                log_warning(NULL, "SocketGroup= changes no socket of systemd: every user may connect as "
-                                  "ublkd.socket says; "
-                                  "set SocketGroup= and SocketMode=0660 in a drop-in of ublkd.socket");
+                log_info(NULL,
+                        "SocketGroup= changes no socket of systemd: ublkd.socket decides who may connect; "
+                        "for a group, set SocketGroup= and SocketMode=0660 in a drop-in of it");
         if (count == 0 && passed == 0) {
                 listen = &fallback;
                 count = 1;

@@ -4,6 +4,7 @@ file is shown before a write fails."""
 
 import errno
 import os
+import time
 
 import pytest
 
@@ -57,10 +58,12 @@ def test_read_and_write_errors_are_seen(bad, daemon):
         assert f'ublkd_device_io_errors_by_errno_total{{device="data",op="{op}",errno="EIO"}} 1\n' in text
     described = daemon.ctl("describe", "data")
     assert f"write of 4096 bytes at byte {_BAD + _MIB}: EIO" in described and "WriteFailed" in daemon.ctl("list")
+    began = time.monotonic()
     for _ in range(200):  # no flood of events
         _fails(disk.read, _BAD, 4096)
     daemon.api.wait_for("data", lambda device: _errors(device)["read"]["count"] == 201, "with all errors")
-    assert _count(daemon, "WriteFailed") == 1 and _count(daemon, "ReadFailed") <= 1  # the next comes in a minute
+    minutes = (time.monotonic() - began) // 60
+    assert _count(daemon, "WriteFailed") == 1 and _count(daemon, "ReadFailed") <= 2 + minutes  # one in a minute
 
 
 def test_errors_are_kept_over_deaths(bad, daemon):
