@@ -11,7 +11,7 @@ struct managed_device;
 /* Why a worker is killed. */
 enum worker_kill {
         KILL_UNWANTED,   /* it serves a disk that is not wanted or was removed */
-        KILL_TO_REPLACE, /* another one replaces it, and the driver cannot quiesce the disk */
+        KILL_TO_REPLACE, /* another one replaces it, and ublkd does not quiesce disks with this driver */
         KILL_STUCK,      /* it did not finish a step in time */
         /* No request of its disk ends: */
         KILL_STOPPED,  /* a signal or a debugger has stopped it */
