@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Run ublkctl."""
+import contextlib
+import http.server
 import json
 import os
 import subprocess
+import threading
 
 PROGRAM = os.environ["UBLKCTL"]
 DEADLINE = 30
@@ -65,3 +68,26 @@ class Ctl:
 
 def spec(name="data", **more):
     return {"name": name, "target": {"type": "null"}, "size": "1MiB", **more}
+
+
+@contextlib.contextmanager
+def answering(document):
+    """The URL of a server that answers every GET with that document."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = json.dumps(document).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        threading.Thread(target=listening.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{listening.server_port}"
+        finally:
+            listening.shutdown()

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The completion of bash and zsh matches the table of verbs."""
-import http.server
-import json
 import os
 import pty
 import select
 import shutil
 import subprocess
-import threading
 
 import pytest
-from ctl import DEADLINE, PROGRAM, USAGE, Ctl
+from ctl import DEADLINE, PROGRAM, USAGE, Ctl, answering
 
 NULL = ["target.type=null", "size=1MiB"]
 
@@ -136,22 +133,8 @@ HOSTILE = ["$(touch${IFS}ran)", "`touch${IFS}ran`", "${x:=$(touch${IFS}ran)}", "
 @pytest.fixture
 def hostile_url():
     """A server whose devices have names that a shell could execute."""
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            body = json.dumps({"items": [{"name": name, "generation": 1, "status": {"phase": "Live"}} for name in HOSTILE]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        threading.Thread(target=listening.serve_forever).start()
-        yield f"http://127.0.0.1:{listening.server_port}"
-        listening.shutdown()
+    with answering({"items": [{"name": name, "generation": 1, "status": {"phase": "Live"}} for name in HOSTILE]}) as url:
+        yield url
 
 
 def test_bash_executes_no_name_of_a_server(hostile_url, tmp_path):

@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 import pytest
-from ctl import FAILED, NO_DAEMON, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, Ctl
+from ctl import FAILED, NO_DAEMON, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, Ctl, answering
 
 NULL = ["target.type=null", "size=1MiB"]
 
@@ -496,6 +496,24 @@ def test_host_shows_problems(ctl, server):
     run = ctl("host", status=FAILED)
     assert "The ublk driver is not loaded." in run.out and os.uname().release in run.out
     assert ctl("host", "-o", "json", status=FAILED).json == server.ask("GET", "/host").json
+
+
+def test_host_shows_a_disk_to_adopt_only_among_those(tmp_path):
+    def foreign(number, maker):
+        return {"id": number, "device": f"/dev/ublkb{number}", "state": "live", "madeBy": maker, "managed": False,
+                "process": {"pid": 70 + number, "command": "ublkd-worker c"}, "detail": "It is another's."}
+
+    def shown(foreign_disks):
+        adoptable = [{"name": "c", "uid": "7", "id": 3, "device": "/dev/ublkb3", "served": True, "detail": "Adopt it."}]
+        host = {"version": "1", "kernel": "7", "ublk": {"available": True, "features": []}, "problems": [],
+                "foreignDisks": foreign_disks, "adoptable": adoptable}
+        with answering(host) as url:
+            return Ctl(None, tmp_path)("--url", url, "host").out
+
+    out = shown([foreign(3, "ublkd"), foreign(4, "other")])
+    assert out.count("/dev/ublkb3") == 1 and out.index("/dev/ublkb4") < out.index("to adopt") < out.index("/dev/ublkb3")
+    out = shown([foreign(3, "ublkd")])
+    assert out.count("/dev/ublkb3") == 1 and "other programs" not in out
 
 
 def test_targets(ctl):

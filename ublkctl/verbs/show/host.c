@@ -45,18 +45,31 @@ static void print_problems(const struct context *context, const cJSON *problems)
         }
 }
 
-static void print_foreign_disks(const cJSON *disks)
+/* Those to adopt have a list of their own. */
+static bool is_listed(const cJSON *adoptable, const cJSON *disk)
+{
+        const cJSON *item, *id = json_find(disk, "id");
+
+        cJSON_ArrayForEach (item, adoptable)
+                if (cJSON_IsNumber(id) && cJSON_Compare(json_find(item, "id"), id, true))
+                        return true;
+        return false;
+}
+
+static void print_foreign_disks(const cJSON *disks, const cJSON *adoptable)
 {
         const cJSON *disk;
+        bool begun = false;
 
-        if (cJSON_GetArraySize(disks) > 0)
-                puts("\nDisks of other programs:");
         cJSON_ArrayForEach (disk, disks) {
                 const char *device = json_text(disk, "device"), *state = json_text(disk, "state"),
                            *command = json_text(disk, "process.command");
                 const cJSON *pid = json_find(disk, "process.pid");
 
-                fputs("  ", stdout);
+                if (is_listed(adoptable, disk))
+                        continue;
+                fputs(begun ? "  " : "\nDisks of other programs:\n  ", stdout);
+                begun = true;
                 print_safely(stdout, device ? device : "");
                 fputs(", ", stdout);
                 print_safely(stdout, state ? state : "");
@@ -133,7 +146,8 @@ enum exit_status verb_host(struct context *context, int argc _unused_, char *arg
                 print_field(
                         "ublk:", json_true(answer.json, "ublk.available") ? "available" : "not available");
                 print_features(json_find(answer.json, "ublk.features"));
-                print_foreign_disks(json_find(answer.json, "foreignDisks"));
+                print_foreign_disks(
+                        json_find(answer.json, "foreignDisks"), json_find(answer.json, "adoptable"));
                 print_adoptable(json_find(answer.json, "adoptable"));
                 print_problems(context, problems);
         }
