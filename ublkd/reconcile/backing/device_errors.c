@@ -10,6 +10,7 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/error_condition.h"
+#include "ublkd/reconcile/view/turn_view.h"
 
 #include "ublkd/base/clock.h"
 
@@ -141,8 +142,10 @@ const struct io_errors *device_errors_list(const struct managed_device *device)
         return &device->errors.seen;
 }
 
-int device_errors_condition(const struct managed_device *device, const struct device_record *record _unused_,
-        struct device_condition *ret)
+int device_errors_condition(
+        const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
 {
+        if (turn_view_is_off(&device->view, record))
+                return 0;
         return error_condition(&device->errors.seen, clock_usec(CLOCK_REALTIME), ret);
 }

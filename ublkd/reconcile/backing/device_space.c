@@ -5,6 +5,7 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/space_condition.h"
+#include "ublkd/reconcile/view/turn_view.h"
 
 #include "ublkd/proto/region_space.h"
 
@@ -115,5 +116,5 @@ int device_space_condition(
                 .room = room_of(device, record),
         };
 
-        return space_condition(&facts, ret);
+        return turn_view_is_off(&device->view, record) ? 0 : space_condition(&facts, ret);
 }

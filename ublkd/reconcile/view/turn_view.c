@@ -25,6 +25,11 @@ int turn_view_disk(const struct turn_view *view)
         return has_size ? view->kernel.number : -1;
 }
 
+bool turn_view_is_off(const struct turn_view *view, const struct device_record *record)
+{
+        return view->facts.kernel == KERNEL_ABSENT && record->spec && !device_record_enabled(record);
+}
+
 void turn_view_measure(struct turn_view *view, const struct device_record *record,
         const struct disk_params *params, const struct device_geometry *disk)
 {

@@ -26,6 +26,8 @@ void turn_view_stay(struct turn_view *view);
 
 /* Return the number of the disk that has a size; -1: there is none. */
 int turn_view_disk(const struct turn_view *view);
+/* Return whether the device is disabled and its disk is gone: what went wrong with it is history. */
+bool turn_view_is_off(const struct turn_view *view, const struct device_record *record);
 /* Take the size of the disk, but for `wanted`, which is worked out here. params: of the worker, or NULL. */
 void turn_view_measure(struct turn_view *view, const struct device_record *record,
         const struct disk_params *params, const struct device_geometry *disk);

@@ -93,6 +93,29 @@ static void the_first_error_of_each_operation_is_an_event_at_once(void)
         world_free(&world);
 }
 
+/* The status keeps the errors; the conditions are those of a disk. */
+static void the_conditions_end_with_the_disk_of_a_disabled_device(void)
+{
+        static const char *const names[] = {"data"};
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        (void)region_error_note(control, STATS_WRITE, ENOSPC, 0, 512);
+        control->space.full_since = clock_usec(CLOCK_REALTIME);
+        take_a_turn(&world);
+        CHECK_INT(status(&world)->conditions.of[CONDITION_SPACE].reason, REASON_STORE_FULL);
+        CHECK_INT(status(&world)->conditions.of[CONDITION_ERROR_FREE].reason, REASON_WRITE_FAILED);
+        world_put_loop(&world, "data", ",\"enabled\":false");
+        world_settle(&world, 20);
+        world_churn(&world, names, 1, "file:1");
+        CHECK_INT(status(&world)->phase, PHASE_DISABLED);
+        CHECK_INT(status(&world)->conditions.of[CONDITION_SPACE].status, CONDITION_ABSENT);
+        CHECK_INT(status(&world)->conditions.of[CONDITION_ERROR_FREE].status, CONDITION_ABSENT);
+        CHECK_INT(status(&world)->errors.of[STATS_WRITE].count, 1);
+        world_free(&world);
+}
+
 /* While no ublkd runs, `requests` more fail. */
 static void restart_ublkd(struct world *world, struct region_control *control, unsigned requests)
 {
@@ -176,6 +199,7 @@ int main(void)
         the_first_error_is_an_event_a_condition_and_in_the_status();
         a_flood_is_one_event();
         the_first_error_of_each_operation_is_an_event_at_once();
+        the_conditions_end_with_the_disk_of_a_disabled_device();
         the_next_supervisor_reports_only_what_is_new();
         a_lost_flush_has_no_second_event();
         a_time_in_the_future_does_not_change_the_status_again();

@@ -58,7 +58,8 @@ static enum condition_reason look(struct managed_device *device)
 int main(void)
 {
         const struct surroundings env = {};
-        struct managed_device device = {.env = &env, .path.watch = (struct path_watch *)&view};
+        struct managed_device device = {
+                .env = &env, .path.watch = (struct path_watch *)&view, .view.facts.kernel = KERNEL_LIVE};
 
         CHECK_INT(look(&device), REASON_NONE);
         view.room = (struct path_room){.known = true, .low = true, .missing = 1 << 30, .available = 1 << 20};

@@ -71,6 +71,25 @@ static void test_the_size(struct device_record *record)
         record->spec = NULL;
 }
 
+static void test_off(struct device_record *record)
+{
+        struct device_spec spec = {.options.enabled = false};
+        struct turn_view view = {.facts.kernel = KERNEL_ABSENT};
+
+        CHECK(!turn_view_is_off(&view, record)); /* without a spec that this ublkd can read */
+        record->spec = &spec;
+        CHECK(turn_view_is_off(&view, record));
+        view.facts.kernel = KERNEL_LIVE; /* its disk is not gone yet */
+        CHECK(!turn_view_is_off(&view, record));
+        spec.options.enabled = true;
+        view.facts.kernel = KERNEL_ABSENT;
+        CHECK(!turn_view_is_off(&view, record));
+        record->stopped = true; /* until the next boot */
+        CHECK(turn_view_is_off(&view, record));
+        record->stopped = false;
+        record->spec = NULL;
+}
+
 int main(void)
 {
         struct device_record record = {.number = 3};
@@ -78,5 +97,6 @@ int main(void)
         memcpy(record.uid, uid, sizeof(uid));
         test_what_is_seen(&record);
         test_the_size(&record);
+        test_off(&record);
         return check_report();
 }
