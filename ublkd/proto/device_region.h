@@ -105,11 +105,12 @@ struct region_space {
                 full_since; /* CLOCK_REALTIME, microseconds, of the first that found none; 0: there is room */
         uint64_t missed_at; /* CLOCK_MONOTONIC, microseconds, of the last */
         uint32_t waiting;   /* writes that wait for room, of all queues */
-        uint32_t changes;   /* how often full_since was set, and set back to 0 */
+        uint32_t
+                changes; /* how often full_since was set, and set back to 0, and a first write began to wait */
         /* Written by the supervisor: */
-        uint64_t reported; /* the full_since that there was an event of; 0: none, or also of its end */
-        uint32_t on_full;  /* enum region_on_full */
-        uint32_t unused;
+        uint64_t reported;       /* the full_since that there was an event of; 0: none, or also of its end */
+        uint32_t on_full;        /* enum region_on_full */
+        uint32_t reported_waits; /* 1: that event was that writes wait */
 };
 
 /* The errors that are counted apart, for a bounded number of labels; REGION_ERRNO_OTHER: all others. */

@@ -49,7 +49,12 @@ int region_space_set_on_full(int fd, enum region_on_full on_full)
         return write_field(fd, offsetof(struct region_space, on_full), &value, sizeof(value));
 }
 
-int region_space_mark_reported(int fd, uint64_t full_since)
+int region_space_mark_reported(int fd, uint64_t full_since, bool waits)
 {
-        return write_field(fd, offsetof(struct region_space, reported), &full_since, sizeof(full_since));
+        const uint32_t reported_waits = waits;
+        int r = write_field(fd, offsetof(struct region_space, reported), &full_since, sizeof(full_since));
+
+        return r < 0 ? r
+                     : write_field(fd, offsetof(struct region_space, reported_waits), &reported_waits,
+                               sizeof(reported_waits));
 }

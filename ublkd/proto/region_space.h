@@ -8,5 +8,5 @@
 int region_space_read(int fd, struct region_space *ret);
 /* Set what a write does that finds no room. Return 0 or -errno. */
 int region_space_set_on_full(int fd, enum region_on_full on_full);
-/* Note that there was an event of that full_since; 0: of its end. Return 0 or -errno. */
-int region_space_mark_reported(int fd, uint64_t full_since);
+/* Note that there was an event of that full_since; 0: of its end. waits: it was that writes wait. Return 0 or -errno. */
+int region_space_mark_reported(int fd, uint64_t full_since, bool waits);

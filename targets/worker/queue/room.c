@@ -20,7 +20,7 @@ void room_begin(const struct shared *shared)
         __atomic_store_n(&device_region_control(shared->region)->space.waiting, 0, __ATOMIC_RELAXED);
 }
 
-/* The episode begins or ends: the supervisor has to show it. */
+/* The episode begins or ends, or writes begin to wait: the supervisor has to show it. */
 static void announce(const struct room *room)
 {
         __atomic_add_fetch(&room->space->changes, 1, __ATOMIC_RELEASE);
@@ -38,13 +38,20 @@ static void note_missing(struct room *room)
                 announce(room);
 }
 
+/* onFull may have become "wait" during the episode. */
+static void note_waiting(const struct room *room)
+{
+        if (__atomic_add_fetch(&room->space->waiting, 1, __ATOMIC_RELAXED) == 1)
+                announce(room);
+}
+
 bool room_wait_co(struct room *room, struct io_loop *loop, unsigned tries)
 {
         note_missing(room);
         if (__atomic_load_n(&room->space->on_full, __ATOMIC_ACQUIRE) != REGION_ON_FULL_WAIT)
                 return false;
         if (tries == 0)
-                __atomic_add_fetch(&room->space->waiting, 1, __ATOMIC_RELAXED);
+                note_waiting(room);
         await_pause(loop, PAUSE_FIRST << (tries < PAUSE_LONGEST_SHIFT ? tries : PAUSE_LONGEST_SHIFT));
         return true;
 }

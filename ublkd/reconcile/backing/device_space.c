@@ -17,7 +17,8 @@ static int open_region(const struct managed_device *device)
         return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
 }
 
-static void set_on_full(const struct managed_device *device, enum region_on_full on_full)
+/* Return 0 or -errno. */
+static int set_on_full(const struct managed_device *device, enum region_on_full on_full)
 {
         _cleanup_close_ int fd = open_region(device);
         int r = fd < 0 ? fd : region_space_set_on_full(fd, on_full);
@@ -27,17 +28,20 @@ static void set_on_full(const struct managed_device *device, enum region_on_full
                         "onFull cannot be passed to the worker: %s; ublkd retries at the next change of the "
                         "device.",
                         strerror(-r));
+        return r;
 }
 
-void device_space_apply(const struct managed_device *device, const struct device_record *record)
+void device_space_apply(struct managed_device *device, const struct device_record *record)
 {
-        set_on_full(device,
-                record->spec->options.on_full == ON_FULL_WAIT ? REGION_ON_FULL_WAIT : REGION_ON_FULL_ERROR);
+        bool waits = record->spec->options.on_full == ON_FULL_WAIT;
+
+        if (set_on_full(device, waits ? REGION_ON_FULL_WAIT : REGION_ON_FULL_ERROR) >= 0)
+                device->space.waits = waits;
 }
 
 void device_space_end_waiting(const struct managed_device *device)
 {
-        set_on_full(device, REGION_ON_FULL_ERROR);
+        (void)set_on_full(device, REGION_ON_FULL_ERROR);
 }
 
 bool device_space_is_waited_for(const struct managed_device *device)
@@ -81,6 +85,22 @@ static void report_low(struct managed_device *device, const struct device_record
                         "The file system of the backing file has enough space for the disk again.");
 }
 
+/* Report what has changed since the last event: the episode, or that its writes wait by now. */
+static void report_episode(const struct managed_device *device, int fd, const struct region_space *space)
+{
+        bool is_full = space->full_since > 0, waits = is_full && space->on_full == REGION_ON_FULL_WAIT;
+        bool is_new = space->full_since != space->reported;
+        bool begins_to_wait = waits && space->waiting > 0 && !space->reported_waits;
+
+        if (is_full && (is_new || begins_to_wait))
+                report_full(device, space);
+        else if (is_new)
+                device_emit(device, EVENT_NORMAL, REASON_STORE_HAS_ROOM,
+                        "The backing store has room for writes again.");
+        if (is_new || begins_to_wait || (space->reported_waits && !waits))
+                (void)region_space_mark_reported(fd, space->full_since, waits);
+}
+
 static void read_full(struct managed_device *device)
 {
         _cleanup_close_ int fd = open_region(device);
@@ -91,14 +111,7 @@ static void read_full(struct managed_device *device)
                 return;
         device->space.full_since = space.full_since;
         device->space.waits = space.on_full == REGION_ON_FULL_WAIT;
-        if (space.full_since == space.reported)
-                return;
-        if (space.full_since > 0)
-                report_full(device, &space);
-        else
-                device_emit(device, EVENT_NORMAL, REASON_STORE_HAS_ROOM,
-                        "The backing store has room for writes again.");
-        (void)region_space_mark_reported(fd, space.full_since);
+        report_episode(device, fd, &space);
 }
 
 void device_space_read(struct managed_device *device, const struct device_record *record)

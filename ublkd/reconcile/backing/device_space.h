@@ -14,7 +14,7 @@ struct device_space {
 };
 
 /* Pass onFull of the spec to the worker, if there is one. */
-void device_space_apply(const struct managed_device *device, const struct device_record *record);
+void device_space_apply(struct managed_device *device, const struct device_record *record);
 /* Fail the writes that wait for room, before the disk is stopped: stopping waits for them. */
 void device_space_end_waiting(const struct managed_device *device);
 /* Return whether writes wait for room. */

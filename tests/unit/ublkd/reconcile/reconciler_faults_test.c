@@ -307,6 +307,55 @@ static void a_restart_fails_no_write_that_waits_for_room(void)
         world_free(&world);
 }
 
+static void check_space(const struct world *world, const char *text, unsigned events)
+{
+        const struct device_condition *space =
+                &world_record(world, "data")->status.conditions.of[CONDITION_SPACE];
+
+        CHECK_INT(space->reason, REASON_STORE_FULL);
+        CHECK(space->message && strstr(space->message, text));
+        CHECK_INT(world_count_events(world, REASON_STORE_FULL), events);
+}
+
+static void take_a_turn(struct world *world)
+{
+        (void)device_store_request_recover(world->store, "data"); /* as after NEWS */
+        world_settle(world, 20);
+}
+
+/* The condition follows at once; an event shows the first write that waits, also that of the next change. */
+static void on_full_changes_while_the_store_is_full(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        control->space.full_since = 1;
+        take_a_turn(&world);
+        check_space(&world, "onFull is \"error\"", 1);
+        world_put_loop(&world, "data", ",\"onFull\":\"wait\"");
+        world_settle(&world, 20);
+        CHECK_INT(control->space.on_full, REGION_ON_FULL_WAIT);
+        check_space(&world, "onFull is \"wait\"", 1);
+        control->space.waiting = 1;
+        take_a_turn(&world);
+        check_space(&world, "onFull is \"wait\"", 2);
+        world_restart_with_workers(&world);
+        fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
+        world_settle(&world, 20);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        check_space(&world, "onFull is \"wait\"", 2);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 20);
+        check_space(&world, "onFull is \"error\"", 2);
+        control->space.waiting = 0;
+        control->space.full_since = 0;
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_HAS_ROOM), 1);
+        CHECK_INT(control->space.reported_waits, 0);
+        world_free(&world);
+}
+
 static const struct device_condition *whole(const struct world *world)
 {
         return &world_record(world, "data")->status.conditions.of[CONDITION_BACKING_WHOLE];
@@ -428,6 +477,7 @@ int main(void)
         a_cut_that_the_next_worker_finds_is_shown_at_once();
         a_cut_that_a_preflight_finds_is_latched_for_the_worker_that_serves();
         a_restart_fails_no_write_that_waits_for_room();
+        on_full_changes_while_the_store_is_full();
         shown_once_also_by_the_next_supervisor();
         kept_across_a_restart_that_accepts_nothing();
         cleared_with_the_worker_that_follows();

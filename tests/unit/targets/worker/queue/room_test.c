@@ -10,6 +10,15 @@ static struct shared shared;
 static struct room room;
 static struct region_space *space;
 
+void __wrap_await_pause(struct io_loop *loop, unsigned microseconds);
+
+/* There is no coroutine. */
+void __wrap_await_pause(struct io_loop *loop, unsigned microseconds)
+{
+        CHECK(!loop);
+        CHECK(microseconds > 0);
+}
+
 static void begin_again(enum region_on_full on_full)
 {
         shared = shared_region_new();
@@ -30,7 +39,6 @@ static void test_what_is_missing_room(void)
         CHECK(!room_is_missing(IO_WRITE, 4096));
 }
 
-/* As far as can be tested without a coroutine: it does not wait. */
 static void test_an_error_begins_an_episode(void)
 {
         begin_again(REGION_ON_FULL_ERROR);
@@ -65,6 +73,24 @@ static void test_the_last_that_waited_ends_it(void)
         CHECK(space->full_since == 0 && space->waiting == 0);
 }
 
+/* onFull becomes "wait" during the episode: the first write that waits is news for the supervisor. */
+static void test_a_write_that_waits_later_is_news(void)
+{
+        uint32_t changes;
+
+        begin_again(REGION_ON_FULL_ERROR);
+        CHECK(!room_wait_co(&room, NULL, 0));
+        changes = space->changes;
+        space->on_full = REGION_ON_FULL_WAIT;
+        CHECK(room_wait_co(&room, NULL, 0));
+        CHECK_INT(space->waiting, 1);
+        CHECK_INT(space->changes, changes + 1);
+        CHECK(room_wait_co(&room, NULL, 1)); /* the same write again, and another one */
+        CHECK(room_wait_co(&room, NULL, 0));
+        CHECK_INT(space->waiting, 2);
+        CHECK_INT(space->changes, changes + 1);
+}
+
 /* Nothing waits in a worker that has just been started. */
 static void test_the_next_worker_counts_from_zero(void)
 {
@@ -80,6 +106,7 @@ int main(void)
         test_what_is_missing_room();
         test_an_error_begins_an_episode();
         test_the_last_that_waited_ends_it();
+        test_a_write_that_waits_later_is_news();
         test_the_next_worker_counts_from_zero();
         return check_report();
 }
