@@ -74,8 +74,9 @@ static bool is_only_a_name(int process, const char *descriptor)
         return line && sscanf(line, "flags: %o", &flags) == 1 && (flags & O_PATH);
 }
 
-/* Add a process once, even if it has the disk open several times. A worker serves the disk of a device, and ublkd
- * keeps the store of a disk open: no administrator should end these processes, so a phrase names the device. */
+/* Add a process once, even if it has the disk open several times. A worker serves the disk of a device, ublkd keeps
+ * the store of a disk open, and the service manager keeps that descriptor for the next ublkd: no administrator should
+ * end these processes, so a phrase names the device. */
 int disk_process_add(const struct look *look, struct disk_users *disk, const struct process *process)
 {
         const struct disk_users_roots *roots = look->roots;
@@ -91,6 +92,11 @@ int disk_process_add(const struct look *look, struct disk_users *disk, const str
         }
         if (pid == roots->supervisor) {
                 disk->by_ublkd = true;
+                return 0;
+        }
+        if (pid == roots->keeper) {
+                disk->by_keeper = true;
+                snprintf(disk->keeper_comm, sizeof(disk->keeper_comm), "%s", process->comm);
                 return 0;
         }
         disk->kinds |= DISK_USER_PROCESS;

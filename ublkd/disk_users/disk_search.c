@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/queue.h>
@@ -66,6 +67,7 @@ struct disk_search {
         size_t received_size;
         char hung_at[64]; /* " at process 4211 (fio)": where the last search was that took too long; or "" */
         uint64_t count;
+        pid_t keeper; /* the service manager; 0: none */
 };
 
 DEFINE_CLEANUP(struct disk_search, disk_search_free);
@@ -111,6 +113,7 @@ static void search_apart(void *userdata, FILE *answer)
         roots.place = search->place;
         roots.gap = &gap;
         roots.supervisor = getppid();
+        roots.keeper = search->keeper;
         roots.time_usec = search->options.patience_usec * 7 / 10;
         for (size_t i = 0; i < search->wanted_count; i++)
                 disks[i] = (struct disk_users){.number = search->wanted[i].number,
@@ -352,6 +355,7 @@ int disk_search_new(sd_event *event, const struct disk_search_options *options, 
                 return -ENOMEM;
         search->event = sd_event_ref(event);
         search->options = *options;
+        search->keeper = getenv("NOTIFY_SOCKET") ? getppid() : 0; /* a service is a child of its manager */
         if (search->options.patience_usec == 0)
                 search->options.patience_usec = DISK_SEARCH_USEC;
         if (!search->options.find)

@@ -39,7 +39,7 @@ static inline const char *disk_users_advice(unsigned kinds)
 }
 
 struct disk_search_options {
-        struct disk_users_roots roots; /* `place` is not used */
+        struct disk_users_roots roots; /* `place`, `supervisor` and `keeper` are not used */
         uint64_t patience_usec;        /* for one search; 0: DISK_SEARCH_USEC */
         /* The function that the process calls; NULL: disk_users_find(). */
         int (*find)(const struct disk_users_roots *roots, struct disk_users *disks, size_t count);

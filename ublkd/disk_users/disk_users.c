@@ -247,18 +247,34 @@ static int add_file_system(void *userdata, int number, const char *phrase)
 }
 
 /* The device that lies on a disk says all; ublkd is named where its worker was not found. */
-static int add_ublkd(const struct look *look)
+static int add_ublkd(const struct look *look, struct disk_users *disk)
+{
+        if (!disk->by_ublkd || disk->kinds & DISK_USER_DEVICE)
+                return 0;
+        disk->kinds |= DISK_USER_DEVICE;
+        return look_add_user(disk, "ublkd itself (process %d), for a device that lies on it",
+                (int)look->roots->supervisor);
+}
+
+/* After add_ublkd(). Alone it keeps the descriptor of another service. */
+static int add_keeper(const struct look *look, struct disk_users *disk)
+{
+        if (!disk->by_keeper || disk->kinds & DISK_USER_DEVICE)
+                return 0;
+        disk->by_keeper = false; /* once */
+        disk->kinds |= DISK_USER_PROCESS;
+        return look_add_user(disk, "process %d (%s)", (int)look->roots->keeper, disk->keeper_comm);
+}
+
+/* Add the processes that are an item only where no other item is. After a pass over all processes. */
+static int add_managers(const struct look *look)
 {
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < look->disk_count; i++) {
-                struct disk_users *disk = &look->disks[i];
-
-                if (!disk->by_ublkd || disk->kinds & DISK_USER_DEVICE)
-                        continue;
-                disk->kinds |= DISK_USER_DEVICE;
-                r = look_add_user(disk, "ublkd itself (process %d), for a device that lies on it",
-                        (int)look->roots->supervisor);
+                r = add_ublkd(look, &look->disks[i]);
+                if (r >= 0)
+                        r = add_keeper(look, &look->disks[i]);
         }
         return r;
 }
@@ -319,7 +335,7 @@ static int look_everywhere(struct look *look)
         if (r >= 0)
                 r = go_on(look, disk_openers_finish(look), "/proc cannot be read");
         if (r >= 0)
-                r = add_ublkd(look);
+                r = add_managers(look);
         if (r >= 0 && !look->saw_init)
                 look_note_gap(look, NULL, "/proc hides the processes of others (hidepid)", -EPERM);
         if (r >= 0)
@@ -331,7 +347,7 @@ static int look_everywhere(struct look *look)
         if (r >= 0)
                 r = go_on(look, disk_mappers_finish(look), "/proc cannot be read");
         if (r >= 0)
-                r = add_ublkd(look);
+                r = add_managers(look);
         if (r >= 0)
                 r = ask_the_kernel(look);
         return r < 0 ? r : look->error;

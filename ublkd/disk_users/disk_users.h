@@ -35,6 +35,7 @@ struct disk_users_roots {
         int (*open_exclusively)(int number);
         const char *const *probers; /* udev's programs, ended by NULL. NULL: the usual paths */
         pid_t supervisor;           /* its control helpers do not count as users; 0: none */
+        pid_t keeper; /* the service manager, which keeps descriptors of the supervisor; 0: none */
         /* Write what a process serves as a phrase; false: unknown. NULL: unknown for every process. */
         bool (*describe)(const void *userdata, pid_t pid, char *text, size_t size);
         const void *describe_userdata;
@@ -62,6 +63,8 @@ struct disk_users {
         int last_pid;   /* of the last added process; 0: none */
         bool mounted;   /* a mount is among them */
         bool by_ublkd;  /* the supervisor has it open: an item only where no device is one */
+        bool by_keeper; /* the keeper has it open: an item only where neither ublkd nor a device is one */
+        char keeper_comm[32];
         unsigned kinds; /* enum disk_user_kind, of all */
 };
 

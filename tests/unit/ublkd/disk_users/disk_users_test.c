@@ -140,6 +140,31 @@ static void test_what_users_are(void)
         fake_change_link("proc/54/fd/3", "/dev/null");
 }
 
+static void check_kinds(int number, unsigned kinds)
+{
+        struct disk_users users = {.number = number};
+
+        fake_find(&users, 1);
+        CHECK_INT(users.kinds, kinds);
+        disk_users_clear(&users);
+}
+
+/* systemd keeps the store of a device for the next ublkd, and is not to be ended. */
+static void test_the_service_manager_that_keeps_a_store(void)
+{
+        fake_link("proc/1/fd/30", "/dev/ublkb8"); /* on which a device lies */
+        fake_check_users(8, "the device top (/dev/ublkb9, served by process 53)", NULL);
+        check_kinds(8, DISK_USER_DEVICE);
+        fake_change_link("proc/1/fd/30", "/dev/ublkb1");
+        fake_check_users(1, "process 1 (systemd)", NULL); /* of another service: not ublkd's */
+        check_kinds(1, DISK_USER_PROCESS);
+        fake_change_link("proc/4711/fd/10", "/dev/ublkb1");
+        fake_check_users(1, "ublkd itself (process 4711), for a device that lies on it", NULL);
+        check_kinds(1, DISK_USER_DEVICE);
+        fake_change_link("proc/4711/fd/10", "/dev/null");
+        fake_change_link("proc/1/fd/30", "/dev/null");
+}
+
 /* A mount is found however many namespaces there are. */
 static void test_any_number_of_mount_namespaces(void)
 {
@@ -340,6 +365,7 @@ int main(void)
         fake_make();
         test_made_up_machine();
         test_what_users_are();
+        test_the_service_manager_that_keeps_a_store();
         test_a_name_hides_no_process();
         test_our_control_helper_does_not_count();
         test_threads();

@@ -161,6 +161,7 @@ int fake_look(struct disk_users *disks, size_t count, char gap_text[static 192])
                 .open_exclusively = open_exclusively,
                 .probers = probers,
                 .supervisor = FAKE_SUPERVISOR,
+                .keeper = 1,
                 .describe = describe,
                 .describe_userdata = "the device top (/dev/ublkb9, served by process 53)",
                 .nodes = nodes,

@@ -5,7 +5,7 @@
 
 #include "ublkd/disk_users/disk_users.h"
 
-enum { FAKE_SUPERVISOR = 4711 /* whose control helpers are known */ };
+enum { FAKE_SUPERVISOR = 4711 /* whose control helpers are known; process 1 keeps its descriptors */ };
 
 /* What is seen in the mount namespace mnt:[1], and in any other. */
 extern const char *const fake_mounts[2];
