@@ -168,7 +168,18 @@ def test_list_shows_all_faults_of_a_disk(ctl, server):
     for kind, (reason, sentence) in FAULTS.items():
         server.tell(f"condition data {kind} False {reason} {sentence}")
     server.tell("condition data PathLeadsToStore False PathGone It is gone.")
-    assert ctl("list").rows[0][-1] == "FlushFailed,BackingTruncated,StoreFull,WriteFailed,BackingSlow,ResourcesNotInForce"
+    assert ctl("list").rows[0][-1] == "PathGone,FlushFailed,BackingTruncated,StoreFull,WriteFailed,BackingSlow,ResourcesNotInForce"
+
+
+@pytest.mark.parametrize("reason", ["PathGone", "PathLeadsElsewhere"])
+def test_a_served_disk_whose_path_leads_elsewhere_is_not_plain(ctl, server, reason):
+    ctl("create", "data", *NULL)
+    server.tell(f"condition data PathLeadsToStore False {reason} The file was moved.")
+    assert ctl("list").rows[0][-1] == reason
+    assert field(ctl("describe", "data"), "Now") == "It serves. The file was moved."
+    server.tell("status data Backoff BackingFileMissing There is no file.")
+    assert ctl("list").rows[0][-1] == "BackingFileMissing"
+    assert field(ctl("describe", "data"), "Next") == "There is no file."
 
 
 def test_a_worker_of_another_version_is_shown(ctl, server):

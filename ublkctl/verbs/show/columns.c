@@ -192,13 +192,14 @@ static void add_labels(struct table *table, const cJSON *device)
         table_add(table, text);
 }
 
-/* "False" of a condition beside Ready is something that is wrong. Where the path leads stands beside the path. */
-static bool is_trouble(const cJSON *condition)
+/* "False" of a condition beside Ready is something that is wrong. Where the path leads counts for a disk that is
+ * served: else the reason of Ready names the fault of the path. */
+static bool is_trouble(const cJSON *device, const cJSON *condition)
 {
         const char *type = json_text(condition, "type"), *status = json_text(condition, "status");
 
         return type && status && strcmp(status, "False") == 0 && strcmp(type, "Ready") != 0
-               && strcmp(type, "PathLeadsToStore") != 0;
+               && (strcmp(type, "PathLeadsToStore") != 0 || device_is_ready(device));
 }
 
 /* Joins a reason to those in *text. False: out of memory; what is there stays. */
@@ -228,7 +229,7 @@ static char *reasons_of(const cJSON *device)
         if (reason && !is_plain)
                 (void)join_reason(&text, reason, left_served ? "(served)" : "");
         cJSON_ArrayForEach (condition, json_find(device, "status.conditions"))
-                if (is_trouble(condition) && json_text(condition, "reason"))
+                if (is_trouble(device, condition) && json_text(condition, "reason"))
                         (void)join_reason(&text, json_text(condition, "reason"), "");
         if (json_true(device, "status.needsRestart"))
                 (void)join_reason(&text, "NeedsRestart", "");
@@ -249,7 +250,7 @@ static void add_reason(struct table *table, const cJSON *device)
         bool trouble = false;
 
         cJSON_ArrayForEach (condition, json_find(device, "status.conditions"))
-                trouble = trouble || is_trouble(condition);
+                trouble = trouble || is_trouble(device, condition);
         table_add_painted(table, trouble ? PAINT_BAD : PAINT_NONE,
                 text ? text : json_text(json_condition(device, "Ready"), "reason"));
 }

@@ -337,22 +337,27 @@ static void print_next_try(const struct context *context, const cJSON *device)
         print_field("Next attempt", text);
 }
 
+static void print_fault(const cJSON *device, const char *type)
+{
+        const cJSON *condition = json_condition(device, type);
+        const char *status = json_text(condition, "status"), *message = json_text(condition, "message");
+
+        if (!status || !message || strcmp(status, "False") != 0)
+                return;
+        putchar(' ');
+        print_safely(stdout, message);
+}
+
 /* Print what the users of a disk in service must know of its store, its worker and its partitions. */
 static void print_store_faults(const cJSON *device)
 {
         static const char *const types[] = {"BackingWhole", "Durable", "Space", "ErrorFree", "Progress",
                 "Resources", "Partitions", "Source"};
 
-        for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-                const cJSON *condition = json_condition(device, types[i]);
-                const char *status = json_text(condition, "status"),
-                           *message = json_text(condition, "message");
-
-                if (!status || !message || strcmp(status, "False") != 0)
-                        continue;
-                putchar(' ');
-                print_safely(stdout, message);
-        }
+        if (device_is_ready(device)) /* else the message of Ready names the fault of the path */
+                print_fault(device, "PathLeadsToStore");
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+                print_fault(device, types[i]);
 }
 
 /* Print why the device is not Live, and what ublkd does next. */
