@@ -21,6 +21,7 @@ static const struct verb verbs[] = {
          .description = "Creates a disk from FILE (or a block device), waits until it is Live and prints "
                         "its node, like /dev/ublkb0. If FILE is already attached in the same way, prints "
                         "the node of its disk; if its disk has another --size, --label or --direct-io, or is not --temporary, refuses. "
+                        "If only that disk is temporary, warns. "
                         "If the file was replaced under a device of that path, refuses "
                         "(exit status 7), also with another --offset or --read-only; --name creates a second "
                         "disk. On failure nothing is left behind. The device comes "

@@ -53,7 +53,7 @@ def test_an_attached_file_with_the_same_options_is_the_same_disk(ctl, tmp_path):
     arguments = ["--size", "512K", "-l", "app=db", "--direct-io", "on", "--temporary"]
     node = ctl("attach", path, *arguments).out
     assert ctl("attach", path, *arguments).out == node
-    assert ctl("attach", path, "--size", "524288").out == node, "the same size in other words"
+    assert ctl("attach", path, "--size", "524288", "--temporary").out == node, "the same size in other words"
     assert ctl("list", "-o", "name").lines == ["data"]
 
 
@@ -64,7 +64,18 @@ def test_a_terminal_shows_that_a_disk_comes_back(ctl, tmp_path):
     ctl("detach", "data")
     text, status = Terminal(ctl, "attach", path, "--temporary").end()
     assert status == 0 and "comes back after each boot" not in text and "for this boot" not in text and "temporary" in text
-    assert ctl("attach", path).err == "", "a script reads the node only"
+    assert ctl("attach", path, "--temporary").err == "", "a script reads the node only"
+
+
+def test_attach_of_a_file_on_a_temporary_disk_warns(ctl, server, tmp_path):
+    path = image(tmp_path)
+    node = ctl("attach", path, "--temporary").out
+    run = ctl.run("attach", path)
+    assert run.status == 0 and run.out == node
+    assert "temporary" in run.err and "'ublkctl set data temporary=false'" in run.err
+    assert len(run.err.splitlines()) == 1
+    ctl("set", "data", "temporary=false")
+    assert ctl("attach", path).out == node
 
 
 def test_describe_and_set_of_a_temporary_disk(ctl, server, tmp_path):

@@ -77,7 +77,10 @@ static void print_lifetime(const struct attach *attach, const cJSON *device)
         if (json_text(device, "source"))
                 return;
         if (json_true(device, "spec.temporary"))
-                complain(attach->name, "The disk is temporary: it does not come back after the next boot.");
+                complain(attach->name,
+                        "The disk is temporary: it does not come back after the next boot; 'ublkctl set %s "
+                        "temporary=false' keeps it.",
+                        attach->name);
         else
                 complain(attach->name,
                         "The disk comes back after each boot, until 'ublkctl detach %s'; --temporary "
@@ -88,6 +91,7 @@ static void print_lifetime(const struct attach *attach, const cJSON *device)
 
 static enum exit_status print_node(const struct attach *attach, const cJSON *device)
 {
+        bool ends_unexpectedly = json_true(device, "spec.temporary") && !attach->context->settings->temporary;
         const char *node = json_text(device, "status.device");
 
         if (!node) {
@@ -97,7 +101,7 @@ static enum exit_status print_node(const struct attach *attach, const cJSON *dev
         print_safely(stdout, node);
         putchar('\n');
         warn_of_path(attach->place.word, device);
-        if (attach->context->progress)
+        if (attach->context->progress || ends_unexpectedly)
                 print_lifetime(attach, device);
         return STATUS_OK;
 }
