@@ -84,6 +84,12 @@ def test_each_alert_says_what_and_where():
         assert "summary:" in text and "description:" in text and "{{ $labels." in text, name
 
 
+def test_the_alert_of_crashes_counts_no_restart_on_request():
+    """tests/unit/ublkd/reconcile/reconciler_worker_test.c: a restart makes no recovery."""
+    (expression,) = (text for name, text in expressions() if name == "UblkdWorkerCrashes")
+    assert re.findall(r"ublkd_\w+", expression) == ["ublkd_device_recoveries_total"]
+
+
 def test_no_two_panels_overlap():
     taken = set()
     for panel in DASHBOARD["panels"]:

@@ -58,6 +58,7 @@ static void a_restart_replaces_the_worker_once(void)
                 CHECK(world_record(&world, "data")->status.converged
                         && !world_record(&world, "data")->recover_requested);
                 CHECK_INT(world_record(&world, "data")->status.worker.restarts, 1);
+                CHECK_INT(world_record(&world, "data")->status.recoveries.count, 0);
                 CHECK_INT(fake_kills, 1 + !quiesce); /* of the preflight, too */
                 CHECK_INT(fake_kernel.quiesces, quiesce);
                 check_no_warning(&world);
