@@ -372,14 +372,19 @@ void handle_device_delete(struct request *request)
 /* Return true if the device has a disk, or will have one; else there is a reply. */
 static bool check_usable(struct request *request, const struct device_record *record, const char *what)
 {
+        char advice[DEVICE_NAME_MAX + 64] = "";
+
         if (!record->deleting && device_record_enabled(record))
                 return true;
-        reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW, "The device %s, so it has no disk to %s.",
+        if (!record->deleting && record->spec)
+                snprintf(advice, sizeof(advice), "; 'ublkctl %s %s' creates its disk",
+                        record->spec->options.enabled ? "start" : "enable", record->name);
+        reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW, "The device %s, so it has no disk to %s%s.",
                 record->deleting                ? "is being removed"
                 : !record->spec                 ? "has an invalid spec"
                 : record->spec->options.enabled ? "is stopped"
                                                 : "is disabled",
-                what);
+                what, advice);
         return false;
 }
 

@@ -22,7 +22,8 @@ def test_stop_and_start(ctl, server):
         assert process.poll() is None
     server.tell("idle")
     assert process.wait(20) == 0
-    assert "is stopped" in ctl("restart", "data", status=REFUSED).err
+    error = ctl("restart", "data", status=REFUSED).err
+    assert "is stopped" in error and "'ublkctl start data'" in error
     assert ctl("start", "data").out == "data is Live\n"
     assert ctl("stop", "data", "--no-wait").out == "data is being stopped\n"
     assert ctl("start", "data", "--no-wait").out == "data is being started\n"
@@ -30,4 +31,5 @@ def test_stop_and_start(ctl, server):
     assert ctl("enable", "data").out == "data is Live\n"
     ctl("disable", "data")
     for verb in ("stop", "start"):
-        assert "is disabled" in ctl(verb, "data", status=REFUSED).err
+        error = ctl(verb, "data", status=REFUSED).err
+        assert "is disabled" in error and "'ublkctl enable data'" in error
