@@ -26,8 +26,9 @@ bool last_copy_may_go(struct request *request, const struct device_record *recor
                 return true;
         reply_problem(request, PROBLEM_LAST_COPY,
                 "%s, and the file behind /dev/ublkb%d was deleted: only this disk has its data. Copy the "
-                "data to another file first ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted), and repeat "
-                "with drop-last-copy when they are safe.",
+                "data to another file first ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted), and when they "
+                "are "
+                "safe repeat with --drop-last-copy (in the API: drop-last-copy=true).",
                 what, record->number, record->number);
         return false;
 }

@@ -357,7 +357,8 @@ def test_delete_names_the_users_of_the_disk(ctl, server):
 def test_the_last_copy_is_dropped_only_by_its_option(ctl, server, verb):
     ctl("create", "data", *NULL, "id=0")
     server.tell("reach 3")
-    assert "only this disk has its data" in ctl(*verb, status=REFUSED).err
+    error = ctl(*verb, status=REFUSED).err
+    assert "only this disk has its data" in error and "--drop-last-copy" in error
     if verb[0] in ("delete", "detach"):
         assert "only this disk has its data" in ctl(*verb, "--force", status=REFUSED).err
     ctl(*verb, "--drop-last-copy")
