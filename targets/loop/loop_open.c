@@ -114,7 +114,9 @@ static int check_size(const struct opening *opening, uint64_t *ret)
                 r = problem_add(opening->problems, ENOSPC, "/target/path", "BackingFileEmpty",
                         has_data ? "%s is empty; if a disk was on it, restore it from a copy: what is only "
                                    "given its size reads as zeroes."
-                                 : "%s is empty; give it the size of the disk.",
+                                 : "%s is empty; the file itself must have the size of the disk: 'truncate "
+                                   "-s 10G FILE' "
+                                   "gives it 10 GiB.",
                         opening->options->path);
         else
                 r = problem_add(opening->problems, ENOSPC, "/target/offset", "OffsetBeyondEnd",

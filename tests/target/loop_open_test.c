@@ -66,7 +66,7 @@ static void test_faults(void)
         snprintf(missing, sizeof(missing), "%s/missing", scratch.path);
 
         bad(missing, "", "", "/target/path", "BackingFileMissing", "does not exist");
-        bad(empty, "", "", "/target/path", "BackingFileEmpty", "is empty");
+        bad(empty, "", "", "/target/path", "BackingFileEmpty", "'truncate -s");
         bad(scratch.path, "", "", "/target/path", "BackingFileUnsuitable", "a directory");
         bad(fifo, "", "", "/target/path", "BackingFileUnsuitable", "neither a file nor a disk");
         bad("/dev/zero", "", "", "/target/path", "BackingFileUnsuitable", "a character device");
