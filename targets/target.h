@@ -102,6 +102,7 @@ struct target_store {
 /* What the core knows of the device; all of it but the size is constant after open(). */
 struct target_device {
         const struct target *target;
+        const char *name;            /* of the device, for messages */
         void *state;                 /* target->device_size bytes, zeroed */
         const void *config;          /* the options of the target, parsed */
         bool read_only;              /* asked for by the spec */

@@ -124,10 +124,11 @@ static int refuse_other(const struct store_opening *opening)
                         "%s is not the store that this disk was made on: it is %s (%s), the disk is on %s "
                         "(%s). Put that store back at this path, and the disk goes on, or, once the disk is "
                         "unmounted, change the path in the spec to where it is. To give it up and go on with "
-                        "the store at the path, unmount the disk first, then: ublkctl recover NAME "
+                        "the store at the path, unmount the disk first, then: ublkctl recover %s "
                         "--accept-backing '%s' (in the API: accept-backing).",
                         opening->options->path, text, backing_basis_to_string(found->basis),
-                        backing_identity_text(expected), backing_basis_to_string(expected->basis), text);
+                        backing_identity_text(expected), backing_basis_to_string(expected->basis),
+                        opening->device->name ? opening->device->name : "NAME", text);
         return r < 0 ? r : -ESTALE;
 }
 

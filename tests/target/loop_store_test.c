@@ -53,6 +53,7 @@ static void try_open_where(
         struct attempt *attempt, char *path, const struct backing_identity *expected, int given, bool served)
 {
         *attempt = (struct attempt){.options = {.path = path}, .fd = -1};
+        attempt->device.name = "data";
         attempt->device.store.given = given;
         attempt->device.store.served = served;
         attempt->device.store.kept = -1;
@@ -125,6 +126,7 @@ static void a_file_differs_from_another_with_its_name(void)
         try_open(&second, path, &first.device.store.found, -1);
         CHECK_INT(second.result, -ESTALE);
         CHECK_STR(reason_of(&second), "BackingChanged");
+        CHECK(strstr(second.problems.items[0].detail, "ublkctl recover data --accept-backing '"));
         CHECK(!backing_identity_equal(&second.device.store.found, &first.device.store.found));
         CHECK_INT(second.device.store.kept, -1);
         close_attempt(&second);

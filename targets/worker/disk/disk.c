@@ -74,6 +74,7 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
 {
         struct disk disk = {
                 .device = {.target = config->target,
+                           .name = config->name,
                            .config = config->options,
                            .read_only = config->wish.read_only,
                            .wanted_size = config->wish.size,
