@@ -83,6 +83,13 @@ def test_the_fault_of_a_file_that_is_not_json_has_its_line(ctl, tmp_path):
     assert "does not exist; check the path." in ctl("apply", "-f", "missing.json", status=FAILED).err
 
 
+def test_yaml_is_refused_as_such(ctl, tmp_path):
+    ctl("create", "data", "target.type=null", "size=1MiB")
+    (tmp_path / "all.yaml").write_text(ctl("list", "-o", "yaml").out)
+    error = ctl("apply", "-f", "all.yaml", status=FAILED).err
+    assert "all.yaml: This is not JSON" in error and "-o json" in error
+
+
 def test_prune_removes_devices_with_the_label_and_without_a_spec(ctl):
     ours = {"labels": {"app": "x"}}
     ctl("apply", "-f", "-", stdin=json.dumps([spec("a", **ours), spec("b", **ours), spec("other")]))

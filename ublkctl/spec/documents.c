@@ -130,11 +130,21 @@ static enum exit_status take_apart(struct documents *documents, cJSON *value, co
         return add(documents, value, source);
 }
 
+static const char *skip_blanks(const char *text)
+{
+        return text + strspn(text, " \t\r\n");
+}
+
 static enum exit_status refuse(const char *source, const char *text, const char *place)
 {
         const char *line = text;
         int number = 1;
 
+        if (!strchr("{[", *skip_blanks(text))) {
+                complain(source, "This is not JSON, and specs are read as JSON only; 'ublkctl list -o json' "
+                                 "prints some.");
+                return STATUS_FAILED;
+        }
         if (!*place) {
                 complain(source, "The JSON ends in the middle of a value; is the file complete?");
                 return STATUS_FAILED;
@@ -149,11 +159,6 @@ static enum exit_status refuse(const char *source, const char *text, const char 
                 "or bracket.",
                 number, (int)(place - line) + 1);
         return STATUS_FAILED;
-}
-
-static const char *skip_blanks(const char *text)
-{
-        return text + strspn(text, " \t\r\n");
 }
 
 enum exit_status documents_parse(struct documents *documents, const char *text, const char *source)
