@@ -4,7 +4,7 @@ import json
 import subprocess
 
 from api_server import Server
-from ctl import NO_DAEMON, NOT_FOUND, USAGE, Ctl
+from ctl import FAILED, NO_DAEMON, NOT_FOUND, USAGE, Ctl
 
 NULL = ["target.type=null", "size=1MiB"]
 
@@ -82,7 +82,12 @@ def test_since_is_a_number(ctl):
 
 
 def test_events_have_no_names_to_print(ctl):
-    assert "-o json" in ctl("events", "-o", "name", status=USAGE).err
+    assert "json" in ctl("events", "-o", "name", status=USAGE).err
+
+
+def test_since_an_unknown_revision_speaks_of_the_option(ctl):
+    run = ctl("events", "--since", "999999", status=FAILED)
+    assert run.out == "" and "--since" in run.err and "GET" not in run.err
 
 
 def test_since_accepts_revisions_of_wide(ctl):

@@ -48,10 +48,16 @@ static enum exit_status ask_page(struct context *context, const char *path, bool
 
         if (!path)
                 return STATUS_FAILED;
-        if (!quiet)
-                return call(context, &request, NULL, ret);
-        status = client_ask(context->client, &request, true, ret);
-        return status == STATUS_OK && ret->status >= 400 ? STATUS_FAILED : status;
+        status = client_ask(context->client, &request, quiet, ret);
+        if (status != STATUS_OK || ret->status < 400)
+                return status;
+        if (quiet)
+                return STATUS_FAILED;
+        if (!is_problem(ret, "compacted"))
+                return report_problem(&request, NULL, ret);
+        complain(NULL, "--since: ublkd does not know this revision, or does not keep all events after it; "
+                       "leave --since out, or give a revision that 'ublkctl events -o wide' shows.");
+        return STATUS_FAILED;
 }
 
 enum exit_status fetch_events(struct context *context, const char *device, uint64_t after, size_t limit,
