@@ -157,7 +157,7 @@ static const struct verb verbs[] = {
                         "after a restart of ublkd. On a terminal the times are local, and each line has the "
                         "age of its event; else they are in UTC. With -o wide each line begins with the "
                         "revision of the event, which --since accepts; with -o json each line is one event.",
-         .settings = BIT(FOLLOW) | BIT(SINCE) | BIT(OUTPUT),
+         .settings = BIT(FOLLOW) | BIT(SINCE) | BIT(OUTPUT_NO_NAME),
          .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_events},
         {.name = "stats", .arguments = "[NAME...]", .summary = "print the counters of devices",
          .description = "Prints, for all devices or those named: the bytes read and written since the disk "
@@ -171,7 +171,7 @@ static const struct verb verbs[] = {
                         "the last intervals, from 0 to the most of them. A terminal that is too narrow for "
                         "all columns lacks the least important ones. With -o json each line is one interval. "
                         "Ctrl-C ends it.",
-         .settings = BIT(BATCH) | BIT(ROUNDS) | BIT(INTERVAL) | BIT(OUTPUT),
+         .settings = BIT(BATCH) | BIT(ROUNDS) | BIT(INTERVAL) | BIT(OUTPUT_NO_NAME),
          .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_top},
         {.name = "latency", .arguments = "NAME...", .summary = "draw the latencies of devices",
          .description = "Draws, for each operation, how many requests took how long since the disk was "
@@ -179,7 +179,7 @@ static const struct verb verbs[] = {
                         "output and those since, to compare: latencies before and after a recovery, a restart "
                         "or a change. The times are those of the worker: a request that waited for one, as "
                         "during a recovery, begins when the worker gets it.",
-         .settings = BIT(OPERATION) | BIT(BEFORE) | BIT(OUTPUT),
+         .settings = BIT(OPERATION) | BIT(BEFORE) | BIT(OUTPUT_NO_NAME),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_latency},
         {.name = "host", .arguments = "", .summary = "check this machine",
          .description = "Shows what the kernel supports, the problems of this machine, and the disks that "

@@ -2,6 +2,7 @@
 """Tables, JSON and names; readers that leave; output that is not a terminal."""
 import json
 import os
+import re
 import resource
 import subprocess
 
@@ -110,3 +111,16 @@ def test_json_is_indented_with_spaces(ctl):
     text = ctl("get", "data").out
     assert "\t" not in text and '\n    "name": "data",\n' in text
     assert json.loads(text)["spec"]["labels"] == {"a": "b\tc: \t"}
+
+
+VERBS = ["create", "get", "list", "events", "stats", "top", "latency", "host", "targets"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_names_the_formats_that_a_verb_has(ctl, verb):
+    """And the error that lists them names the same."""
+    words = " ".join(ctl(verb, "--help").out.split())
+    offered = set(re.search(r"how to print: ([a-z, ]+? or [a-z]+)", words).group(1).replace(" or ", ", ").split(", "))
+    refused = ctl(verb, "x", "-o", "xml", status=USAGE).err
+    assert offered == set(re.search(r"give one of ([a-z, ]+)\.", refused).group(1).split(", "))
+    assert ("name" in offered) == (verb not in ("events", "top", "latency"))

@@ -21,7 +21,17 @@ static const char *const output_names[] = {
         [OUTPUT_DEFAULT] = "default",
         [OUTPUT_JSON] = "json",
         [OUTPUT_YAML] = "yaml",
+        [OUTPUT_WIDE] = "wide",
+        [OUTPUT_TABLE] = "table",
         [OUTPUT_NAME] = "name",
+        NULL,
+};
+
+/* For a verb whose output is more than devices. */
+static const char *const output_names_no_name[] = {
+        [OUTPUT_DEFAULT] = "default",
+        [OUTPUT_JSON] = "json",
+        [OUTPUT_YAML] = "yaml",
         [OUTPUT_WIDE] = "wide",
         [OUTPUT_TABLE] = "table",
         NULL,
@@ -55,7 +65,10 @@ static const struct setting settings_table[] = {
                 .help = "read specs from FILE, from every *.json of DIR, or from standard input (-)"},
         [SETTING_OUTPUT] = {.name = "output", .letter = 'o', .kind = SETTING_KIND_CHOICE,
                 .offset = MEMBER(output), .value = "FORMAT", .choices = output_names,
-                .completion = COMPLETE_CHOICE, .help = "how to print: json, yaml, name, wide or table"},
+                .completion = COMPLETE_CHOICE, .help = "how to print: default, json, yaml, wide, table or name"},
+        [SETTING_OUTPUT_NO_NAME] = {.name = "output", .letter = 'o', .kind = SETTING_KIND_CHOICE,
+                .offset = MEMBER(output), .value = "FORMAT", .choices = output_names_no_name,
+                .completion = COMPLETE_CHOICE, .help = "how to print: default, json, yaml, wide or table"},
         [SETTING_LABEL] = {.name = "label", .letter = 'l', .kind = SETTING_KIND_LIST, .offset = MEMBER(labels),
                 .value = "KEY=VALUE",
                 .help = "only devices with this label, or (KEY!=VALUE) without it; may be repeated"},

@@ -18,6 +18,7 @@ enum setting_id {
         SETTING_FILE,
         SETTING_FILES,
         SETTING_OUTPUT,
+        SETTING_OUTPUT_NO_NAME,
         SETTING_LABEL,
         SETTING_PRUNE,
         SETTING_DRY_RUN,
@@ -101,7 +102,7 @@ struct text_list {
         size_t count;
 };
 
-enum output_format { OUTPUT_DEFAULT, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_NAME, OUTPUT_WIDE, OUTPUT_TABLE };
+enum output_format { OUTPUT_DEFAULT, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_WIDE, OUTPUT_TABLE, OUTPUT_NAME };
 enum wait_for { WAIT_FOR_LIVE, WAIT_FOR_GONE };
 
 /* Return whether a format is for programs: data, whole. */

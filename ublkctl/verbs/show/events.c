@@ -175,12 +175,6 @@ enum exit_status verb_events(struct context *context, int argc, char *argv[])
         uint64_t revision = 0;
         enum exit_status status;
 
-        if (context->settings->output == OUTPUT_NAME) {
-                complain(NULL,
-                        "Events cannot be printed in this format; use -o wide for lines with revisions, or "
-                        "-o json.");
-                return STATUS_USAGE;
-        }
         status = for_each_name(context, argc, argv, check_name);
         if (status != STATUS_OK)
                 return status;

@@ -350,10 +350,6 @@ enum exit_status verb_latency(struct context *context, int argc, char *argv[])
         enum exit_status status = STATUS_OK;
         const cJSON *stats;
 
-        if (settings->output == OUTPUT_NAME) {
-                complain(NULL, "Latencies cannot be printed in this format; use -o json or -o yaml.");
-                return STATUS_USAGE;
-        }
         if (settings->before)
                 status = document_read_one(settings->before, &before);
         if (status != STATUS_OK)

@@ -208,10 +208,6 @@ enum exit_status verb_top(struct context *context, int argc, char *argv[])
                 .signals = -1};
         enum exit_status status;
 
-        if (context->settings->output == OUTPUT_NAME) {
-                complain(NULL, "The load cannot be printed in this format; use -o json or -o yaml.");
-                return STATUS_USAGE;
-        }
         if (top.refreshes) {
                 top.signals = catch_signals();
                 client_abort_on(context->client, top.signals);
