@@ -216,12 +216,27 @@ const struct verb *verb_find(const char *name)
         return NULL;
 }
 
-/* Return the verb that a mistyped word most resembles; NULL: none. */
+/* Words of other programs for what a verb does. */
+static const struct {
+        const char *word, *verb;
+} synonyms[] = {
+        {"remove", "delete"  },
+        {"rm",     "delete"  },
+        {"del",    "delete"  },
+        {"show",   "describe"},
+        {"info",   "describe"},
+        {"status", "describe"},
+};
+
+/* Return the verb that a word of another program, or a mistyped word, most resembles; NULL: none. */
 static const struct verb *meant(const char *word)
 {
         const struct verb *best = NULL;
         size_t least = SIZE_MAX;
 
+        for (size_t i = 0; i < ARRAY_SIZE(synonyms); i++)
+                if (strcmp(synonyms[i].word, word) == 0)
+                        return verb_find(synonyms[i].verb);
         for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
                 size_t distance = name_distance(word, verbs[i].name), length = strlen(verbs[i].name);
 

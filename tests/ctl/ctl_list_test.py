@@ -25,6 +25,12 @@ def test_ls_is_list(three):
     assert three("ls", "--help").out == three("list", "--help").out == three("help", "ls").out
 
 
+@pytest.mark.parametrize("word, meant", [("remove", "delete"), ("rm", "delete"), ("del", "delete"), ("show", "describe"),
+                                         ("info", "describe"), ("status", "describe")])
+def test_a_verb_of_other_programs_gets_the_verb_that_was_meant(word, meant):
+    assert f"unknown verb '{word}'; did you mean '{meant}'?" in Ctl("/nowhere")(word, status=USAGE).err
+
+
 @pytest.mark.parametrize("word, meant", [("attch", "attach"), ("lst", "list"), ("descrbe", "describe"), ("DELETE", "delete"),
                                          ("creat", "create"), ("resart", "restart"), ("evnets", "events")])
 def test_a_mistyped_verb_gets_the_verb_that_was_meant(word, meant):
