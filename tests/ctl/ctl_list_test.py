@@ -80,6 +80,13 @@ def test_an_unknown_column_is_an_error_that_names_all(three, arguments):
         assert column in run.err
 
 
+@pytest.mark.parametrize("output", ["json", "yaml", "name"])
+@pytest.mark.parametrize("arguments", [["list"], ["get"], ["get", "a"]])
+def test_columns_without_a_table_are_refused(three, arguments, output):
+    run = three(*arguments, "-o", output, "--columns", "NAME", status=USAGE)
+    assert run.out == "" and "--columns" in run.err and "table" in run.err
+
+
 def test_sort_by_value_and_not_by_text(three):
     assert three("list", "--sort", "size", "-o", "name").lines == ["c", "b", "a"]
     assert three("list", "-S", "-SIZE", "-o", "name").lines == ["a", "b", "c"]

@@ -203,10 +203,15 @@ static enum exit_status show(struct context *context, int argc, char *argv[], in
 {
         const struct settings *settings = context->settings;
         bool in_columns = settings->columns && settings->output == OUTPUT_DEFAULT;
+        bool no_table = output_is_data(settings->output) || settings->output == OUTPUT_NAME;
         enum exit_status status = columns_check(settings);
 
         if (status != STATUS_OK)
                 return status;
+        if (settings->columns && no_table) {
+                complain(NULL, "--columns applies to a table only; leave it out, or give -o table or wide.");
+                return STATUS_USAGE;
+        }
         if (argc == 0)
                 return list_all(context);
         if (settings->labels.count > 0) {
