@@ -27,31 +27,36 @@ static void announce(const struct room *room)
         (void)eventfd_write(room->shared->news, 1); /* fails only where the main thread has news already */
 }
 
-static void note_missing(struct room *room)
+/* Return whether the episode begins with it. */
+static bool note_missing(struct room *room)
 {
         uint64_t none = 0, now = clock_usec(CLOCK_REALTIME);
 
         room->full = true;
         __atomic_store_n(&room->space->missed_at, clock_usec(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
-        if (__atomic_compare_exchange_n(
+        if (!__atomic_compare_exchange_n(
                     &room->space->full_since, &none, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-                announce(room);
+                return false;
+        announce(room);
+        return true;
 }
 
-/* onFull may have become "wait" during the episode. */
-static void note_waiting(const struct room *room)
+/* onFull may have become "wait" during the episode. Its begin was announced already: where room comes and goes with each
+ * write, two NEWS more of each would be more than the supervisor accepts. */
+static void note_waiting(const struct room *room, bool begins)
 {
-        if (__atomic_add_fetch(&room->space->waiting, 1, __ATOMIC_RELAXED) == 1)
+        if (__atomic_add_fetch(&room->space->waiting, 1, __ATOMIC_RELAXED) == 1 && !begins)
                 announce(room);
 }
 
 bool room_wait_co(struct room *room, struct io_loop *loop, unsigned tries)
 {
-        note_missing(room);
+        bool begins = note_missing(room);
+
         if (__atomic_load_n(&room->space->on_full, __ATOMIC_ACQUIRE) != REGION_ON_FULL_WAIT)
                 return false;
         if (tries == 0)
-                note_waiting(room);
+                note_waiting(room, begins);
         await_pause(loop, PAUSE_FIRST << (tries < PAUSE_LONGEST_SHIFT ? tries : PAUSE_LONGEST_SHIFT));
         return true;
 }
