@@ -91,6 +91,14 @@ static void test_a_write_that_waits_later_is_news(void)
         CHECK_INT(space->changes, changes + 1);
 }
 
+static void test_an_episode_that_begins_with_a_wait_is_one_news(void)
+{
+        begin_again(REGION_ON_FULL_WAIT);
+        CHECK(room_wait_co(&room, NULL, 0));
+        CHECK_INT(space->waiting, 1);
+        CHECK_INT(space->changes, 1);
+}
+
 /* Nothing waits in a worker that has just been started. */
 static void test_the_next_worker_counts_from_zero(void)
 {
@@ -107,6 +115,7 @@ int main(void)
         test_an_error_begins_an_episode();
         test_the_last_that_waited_ends_it();
         test_a_write_that_waits_later_is_news();
+        test_an_episode_that_begins_with_a_wait_is_one_news();
         test_the_next_worker_counts_from_zero();
         return check_report();
 }
