@@ -160,6 +160,29 @@ int device_region_write(int fd, uint64_t offset, const void *data, size_t size)
         return (size_t)n == size ? 0 : -EIO;
 }
 
+int device_region_read_control(int fd, size_t offset, void *buffer, size_t size)
+{
+        struct device_region_header header;
+        int r = device_region_read_header(fd, &header);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        n = pread(fd, buffer, size, (off_t)(header.section[REGION_CONTROL].offset + offset));
+        if (n < 0)
+                return -errno;
+        return (size_t)n == size ? 0 : -ENODATA;
+}
+
+int device_region_write_control(int fd, size_t offset, const void *data, size_t size)
+{
+        struct device_region_header header;
+        int r = device_region_read_header(fd, &header);
+
+        return r < 0 ? r
+                     : device_region_write(fd, header.section[REGION_CONTROL].offset + offset, data, size);
+}
+
 int device_region_set_history(int fd, const struct region_history *history)
 {
         struct device_region_header header;

@@ -226,6 +226,10 @@ uint64_t *device_region_bucket(void *base, enum region_direction direction, enum
 int device_region_set_values(int fd, const struct region_values *values);
 /* Write a part of the region, for the files of proto/ that know what lies there. Return 0 or -errno. */
 int device_region_write(int fd, uint64_t offset, const void *data, size_t size);
+/* Read or write a part of struct region_control, from `offset` in it on. Return 0; -ENODATA: the file ends before; or
+ * -errno as device_region_read_header(). */
+int device_region_read_control(int fd, size_t offset, void *buffer, size_t size);
+int device_region_write_control(int fd, size_t offset, const void *data, size_t size);
 /* Write the history, for the supervisor; device_region_get_history(): read it. Return 0 or -errno as
  * device_region_read_header(). */
 int device_region_set_history(int fd, const struct region_history *history);

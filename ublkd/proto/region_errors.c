@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
         NEWS_USEC = 1000 * 1000, /* the supervisor looks this often, in a flood of errors */
@@ -94,18 +93,7 @@ bool region_error_note(
 
 static int read_part(int fd, size_t offset, void *buffer, size_t size)
 {
-        struct device_region_header header;
-        int r = device_region_read_header(fd, &header);
-        uint64_t at;
-        ssize_t n;
-
-        if (r < 0)
-                return r;
-        at = header.section[REGION_CONTROL].offset + offsetof(struct region_control, errors) + offset;
-        n = pread(fd, buffer, size, (off_t)at);
-        if (n < 0)
-                return -errno;
-        return (size_t)n == size ? 0 : -ENODATA;
+        return device_region_read_control(fd, offsetof(struct region_control, errors) + offset, buffer, size);
 }
 
 static bool is_settled(
@@ -188,13 +176,8 @@ int region_errors_read_counts(int fd, uint64_t ret[_STATS_OP_MAX][_REGION_ERRNO_
 
 int region_error_mark_reported(int fd, enum stats_op op, uint64_t count)
 {
-        struct device_region_header header;
-        int r = device_region_read_header(fd, &header);
-
-        if (r < 0)
-                return r;
-        return device_region_write(fd,
-                header.section[REGION_CONTROL].offset + offsetof(struct region_control, errors.newest)
-                        + op * sizeof(struct region_error) + offsetof(struct region_error, reported),
+        return device_region_write_control(fd,
+                offsetof(struct region_control, errors.newest) + op * sizeof(struct region_error)
+                        + offsetof(struct region_error, reported),
                 &count, sizeof(count));
 }

@@ -3,9 +3,6 @@
 #include "ublkd/proto/region_faults.h"
 #include "ublkd/base/clock.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 enum { NUMBER_SHIFT = 32, OP_SHIFT = 16, ERRNO_MASK = 0xffff };
 
 static uint64_t word_of(uint32_t number, enum stats_op op, int error)
@@ -34,19 +31,6 @@ bool region_fault_latch(
         return true;
 }
 
-/* *ret: where the state of the fault is in the file. */
-static int place_of(int fd, enum region_fault fault, uint64_t *ret)
-{
-        struct device_region_header header;
-        int r = device_region_read_header(fd, &header);
-
-        if (r < 0)
-                return r;
-        *ret = header.section[REGION_CONTROL].offset + offsetof(struct region_control, faults)
-               + (uint64_t)fault * sizeof(struct region_fault_state);
-        return 0;
-}
-
 static struct fault_report report_of(const struct region_fault_state *state)
 {
         unsigned op = (state->word >> OP_SHIFT) & 0xffff;
@@ -64,16 +48,8 @@ static struct fault_report report_of(const struct region_fault_state *state)
 
 static int read_states(int fd, struct region_fault_state ret[_REGION_FAULT_MAX])
 {
-        uint64_t at;
-        int r = place_of(fd, (enum region_fault)0, &at);
-        ssize_t n;
-
-        if (r < 0)
-                return r;
-        n = pread(fd, ret, _REGION_FAULT_MAX * sizeof(*ret), (off_t)at);
-        if (n < 0)
-                return -errno;
-        return (size_t)n == _REGION_FAULT_MAX * sizeof(*ret) ? 0 : -ENODATA;
+        return device_region_read_control(
+                fd, offsetof(struct region_control, faults), ret, _REGION_FAULT_MAX * sizeof(*ret));
 }
 
 int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX])
@@ -90,10 +66,10 @@ int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX])
 
 static int write_field(int fd, enum region_fault fault, size_t offset, const void *value, size_t size)
 {
-        uint64_t at;
-        int r = place_of(fd, fault, &at);
+        const size_t state = fault * sizeof(struct region_fault_state);
 
-        return r < 0 ? r : device_region_write(fd, at + offset, value, size);
+        return device_region_write_control(
+                fd, offsetof(struct region_control, faults) + state + offset, value, size);
 }
 
 /* `word` last: it alone makes the fault, or ends it. A supervisor that dies before that has done neither. */
