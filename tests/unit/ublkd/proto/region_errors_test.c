@@ -2,22 +2,10 @@
 /* Failed requests in a region: counted, the newest kept, read within bounds. */
 #include "ublkd/base/clock.h"
 #include "ublkd/proto/region_errors.h"
-#include "tests/unit/check.h"
+#include "tests/unit/ublkd/proto/new_region.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-static int new_region(struct region_control **ret_control)
-{
-        int fd = memfd_create("region", MFD_CLOEXEC);
-        void *base = NULL;
-
-        CHECK_INT(device_region_format(fd, &(struct device_region_key){.queues = 2}), 0);
-        CHECK_INT(device_region_map(fd, 2, &base), 0);
-        *ret_control = device_region_control(base);
-        return fd;
-}
 
 static struct error_report report_of(int fd, enum stats_op op)
 {

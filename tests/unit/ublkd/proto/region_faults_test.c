@@ -2,22 +2,10 @@
 /* Faults in a region: latched once, read by the supervisor, cleared with their number. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/proto/region_faults.h"
-#include "tests/unit/check.h"
+#include "tests/unit/ublkd/proto/new_region.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-static int new_region(struct region_control **ret_control)
-{
-        int fd = memfd_create("region", MFD_CLOEXEC);
-        void *base = NULL;
-
-        CHECK_INT(device_region_format(fd, &(struct device_region_key){.queues = 2}), 0);
-        CHECK_INT(device_region_map(fd, 2, &base), 0);
-        *ret_control = device_region_control(base);
-        return fd;
-}
 
 static struct fault_report report_of(int fd, enum region_fault fault)
 {

@@ -12,20 +12,8 @@
 /* The device is live, and *ret is its region as its workers see it. */
 static void bring_up(struct world *world, struct region_control **ret)
 {
-        const struct device_record *record;
-        _cleanup_close_ int fd = -1;
-        void *base = NULL;
-
         world_new(world);
-        world_put_loop(world, "data", "");
-        record = world_record(world, "data");
-        fd = runtime_dir_ensure_region(
-                world->dir, record->uid, &(struct device_region_key){.queues = 1, .epoch = record->epoch});
-        CHECK(fd >= 0);
-        CHECK_INT(device_region_map(fd, 1, &base), 0);
-        *ret = device_region_control(base);
-        world_bring_up(world, "data", "file:1");
-        CHECK_INT(world_phase(world, "data"), PHASE_LIVE);
+        *ret = world_bring_up_with_region(world, "");
 }
 
 static void take_a_turn(struct world *world)

@@ -252,3 +252,20 @@ int disk_size_read(const char *sys _unused_, int number, uint64_t *ret_size, uin
         *ret_logical_block_size = 512;
         return 0;
 }
+
+struct region_control *world_bring_up_with_region(struct world *world, const char *more)
+{
+        const struct device_record *record;
+        _cleanup_close_ int fd = -1;
+        void *base = NULL;
+
+        world_put_loop(world, "data", more);
+        record = world_record(world, "data");
+        fd = runtime_dir_ensure_region(
+                world->dir, record->uid, &(struct device_region_key){.queues = 1, .epoch = record->epoch});
+        CHECK(fd >= 0);
+        CHECK_INT(device_region_map(fd, 1, &base), 0);
+        world_bring_up(world, "data", "file:1");
+        CHECK_INT(world_phase(world, "data"), PHASE_LIVE);
+        return device_region_control(base);
+}

@@ -63,5 +63,8 @@ unsigned world_count_events(const struct world *world, enum condition_reason rea
 
 /* Make the disk of a worker that has just been started live; its backing store is `key`. */
 void world_bring_up(struct world *world, const char *name, const char *key);
+/* Create the loop device "data" on "file:1" with a region, and make it live; `more` as for world_put_loop(). Return its
+ * region as its workers see it; it stays mapped. */
+struct region_control *world_bring_up_with_region(struct world *world, const char *more);
 /* For some rounds: killed workers die, and started workers open the store. */
 void world_churn(struct world *world, const char *const *names, size_t count, const char *key);
