@@ -597,11 +597,3 @@ def test_texts_that_are_not_utf8_are_repaired(server):
     assert server.process.stdout.readline() == "0\n"
     answer = server.ask("DELETE", "/devices/data")
     assert "process 1 (??)" in json.loads(answer.body.decode("utf-8"))["detail"]
-
-
-def test_io_errors_in_the_status(server):
-    server.ask("POST", "/devices?wait=ready", spec())
-    assert server.ask("GET", "/devices/data").json["status"]["ioErrors"] == []
-    server.tell("failed data 1 28 17 1048576 4096")
-    assert server.ask("GET", "/devices/data").json["status"]["ioErrors"] == [
-        {"op": "write", "count": 17, "errno": "ENOSPC", "at": "2023-11-14T22:13:20.123Z", "offset": 1048576, "length": 4096}]

@@ -73,3 +73,11 @@ def test_unreadable_counters(server):
     server.tell(f"count data 0 {WRITE} 1 512 1000")
     server.tell("stats-error 5")
     check_problem(server.ask("GET", "/devices/data/stats"), 500, "internal")
+
+
+def test_io_errors_in_the_status(server):
+    server.ask("POST", "/devices?wait=ready", spec())
+    assert server.ask("GET", "/devices/data").json["status"]["ioErrors"] == []
+    server.tell("failed data 1 28 17 1048576 4096")
+    assert server.ask("GET", "/devices/data").json["status"]["ioErrors"] == [
+        {"op": "write", "count": 17, "errno": "ENOSPC", "at": "2023-11-14T22:13:20.123Z", "offset": 1048576, "length": 4096}]

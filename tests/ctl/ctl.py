@@ -91,3 +91,9 @@ def answering(document):
             yield f"http://127.0.0.1:{listening.server_port}"
         finally:
             listening.shutdown()
+
+
+def field(run, name):
+    """The text behind "NAME:" in the output of describe."""
+    (line,) = [line for line in run.lines if line.startswith(name + ":")]
+    return line[len(name) + 1:].strip()
