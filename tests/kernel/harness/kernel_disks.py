@@ -43,12 +43,13 @@ def loop_disk(file, *options):
 
 def dm_linear(name, disk, start, length):
     """A disk of dm: `length` bytes of another disk, from `start` bytes on."""
-    return _dm(name, length, f"linear {disk} {start // 512}")
+    return _dm(name, f"0 {length // 512} linear {disk} {start // 512}")
 
 
 @contextlib.contextmanager
-def _dm(name, length, target):
-    run("dmsetup", "create", name, "--table", f"0 {length // 512} {target}")
+def _dm(name, table):
+    """A disk of dm; `table` has a line for each range."""
+    run("dmsetup", "create", name, input=table)
     path = f"/dev/mapper/{name}"
     try:
         wait_until(pathlib.Path(path).exists, path)
@@ -64,15 +65,9 @@ def bad_disk(name, file, size, bad):
         new.truncate(size)
     start, end = bad[0] // 512, bad[1] // 512
     with loop_disk(file) as disk:
-        table = file.with_suffix(".table")
-        table.write_text(f"0 {start} linear {disk} 0\n{start} {end - start} error\n{end} {size // 512 - end} linear {disk} {end}\n")
-        run("dmsetup", "create", name, table)
-        path = f"/dev/mapper/{name}"
-        try:
-            wait_until(pathlib.Path(path).exists, path)
+        table = (f"0 {start} linear {disk} 0", f"{start} {end - start} error", f"{end} {size // 512 - end} linear {disk} {end}")
+        with _dm(name, "\n".join(table)) as path:
             yield path
-        finally:
-            run("dmsetup", "remove", "--retry", name)
 
 
 @contextlib.contextmanager
@@ -85,11 +80,11 @@ def dm_thin(name, directory, room, size):
             file.write_bytes(b"")
             os.truncate(file, length)
             disks.append(stack.enter_context(loop_disk(file)))
-        stack.enter_context(_dm(name, room, f"thin-pool {disks[0]} {disks[1]} 128 0 1 error_if_no_space"))
+        stack.enter_context(_dm(name, f"0 {room // 512} thin-pool {disks[0]} {disks[1]} 128 0 1 error_if_no_space"))
         volumes = []
         for number in range(2):
             run("dmsetup", "message", name, "0", f"create_thin {number}")
-            volume = _dm(f"{name}-{number}", size, f"thin /dev/mapper/{name} {number}")
+            volume = _dm(f"{name}-{number}", f"0 {size // 512} thin /dev/mapper/{name} {number}")
             volumes.append(stack.enter_context(volume))
         yield volumes
 
