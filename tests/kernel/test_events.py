@@ -2,19 +2,15 @@
 """GET /events over the life of a device: made, killed, recovered, removed; with a supervisor that dies in between."""
 
 import json
-import shutil
-import sqlite3
-import tempfile
 
 import pytest
 import requests
 
 from harness.api import null_spec
+from harness.event_database import wait_written
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
-
-WRITTEN_WITHIN = 10  # seconds: ublkd promises one, and an emulated machine may be busy
 
 
 class Watcher:
@@ -110,20 +106,6 @@ def test_a_supervisor_that_is_killed(daemon):
     watcher.until("Removed")
 
 
-def _count_in_database(daemon, reason):
-    """How often it happened as far as the disk knows. A copy is read: ublkd has the database for itself."""
-    with tempfile.TemporaryDirectory() as copy:
-        for file in daemon.state.glob("ublkd.db*"):
-            shutil.copy(file, copy)
-        try:
-            database = sqlite3.connect(f"{copy}/ublkd.db")
-            rows = database.execute("SELECT count FROM event WHERE reason = ?", (reason,)).fetchall()
-            database.close()
-        except sqlite3.DatabaseError:  # copied while it was written
-            return 0
-    return sum(count for (count,) in rows)
-
-
 def test_repeated_deaths_are_remembered_by_the_next_supervisor(daemon):
     """How often a worker died, and which died last, is known after a crash of ublkd as it was before."""
     api = daemon.api
@@ -140,9 +122,7 @@ def test_repeated_deaths_are_remembered_by_the_next_supervisor(daemon):
     wait_until(lambda: str(pid) in death()["message"], f"an event of the death of {pid}")
     last = death()
     assert last["count"] >= 4, last
-    wait_until(
-        lambda: _count_in_database(daemon, "WorkerDied") == last["count"], f"{last} written", WRITTEN_WITHIN
-    )
+    wait_written(daemon, "WorkerDied", last["count"])
     daemon.kill()
     daemon.start()
     assert death() == last

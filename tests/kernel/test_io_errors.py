@@ -10,6 +10,7 @@ import pytest
 
 from harness.api import condition_of, loop_spec
 from harness.disk import Disk, block
+from harness.event_database import wait_written
 from harness.kernel_disks import bad_disk, detach_loop
 from harness.shell import output, run
 
@@ -73,6 +74,7 @@ def test_errors_are_kept_over_deaths(bad, daemon):
     assert _count(daemon, "WriteFailed") == 1
     daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
     assert _errors(daemon.api.get("data"))["write"]["count"] == 1
+    wait_written(daemon, "WriteFailed", 1)
     daemon.kill()
     daemon.start()
     daemon.api.wait_for("data", lambda device: _errors(device).get("write", {}).get("count") == 1, "with its error")
