@@ -341,23 +341,13 @@ def test_a_wait_has_its_own_timeout(impatient):
     check_problem(answer, 504, "timeout")
 
 
-def memory_of(process):
-    with open(f"/proc/{process.pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) * 1024
-
-
-def high_water_of(process):
-    with open(f"/proc/{process.pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) * 1024
-
-
 @pytest.mark.parametrize("greeting", [b"", b"GET /healthz HTTP/1.1\r\n"], ids=["silent", "half a request"])
 def test_ten_thousand_connections(tmp_path, greeting):
     """The server serves the last client, drops none, and needs hardly any memory for them."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     server = Server(tmp_path, "--times", "1000,1000,1000,1000")
     assert server.started, server.process.stderr.read()
-    before, most, held = memory_of(server.process), 0, []
+    before, most, held = server.memory(), 0, []
     for _ in range(10000):
         raw = server.socket()
         with_greeting = greeting and raw.send(greeting)
@@ -367,7 +357,7 @@ def test_ten_thousand_connections(tmp_path, greeting):
     most = server.tell("connections")
     assert most <= 512
     assert server.ask("GET", "/healthz").status == 200
-    assert memory_of(server.process) - before < 100 << 20
+    assert server.memory() - before < 100 << 20
     server.until("connections", 0)
     for raw in held:
         raw.close()
@@ -379,7 +369,7 @@ def test_a_body_that_no_route_takes_is_not_kept(server, head):
     """Each client sends all but the last byte: what the server keeps of that, it keeps until the client goes on."""
     size, clients = BODY_MAX, []
     server.ask("GET", "/devices")
-    before = memory_of(server.process)
+    before = server.memory()
     for _ in range(64):
         raw = server.socket()
         raw.sendall(head + b" HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % size + bytes(size - 1))
@@ -389,7 +379,7 @@ def test_a_body_that_no_route_takes_is_not_kept(server, head):
         raw.sendall(b"x")
         assert 400 <= int(raw.recv(100).split(b" ", 2)[1]) < 500
         raw.close()
-    assert high_water_of(server.process) - before < 32 << 20
+    assert server.most_memory() - before < 32 << 20
 
 
 GOOD = [post(JSON + LENGTH), post(JSON + b"Transfer-Encoding: chunked\r\n", CHUNKED), NEXT,

@@ -179,15 +179,6 @@ def test_the_owner_has_a_limit_too(tcp):
     assert streams and tcp.ask("GET", "/healthz").status == 200
 
 
-def memory_of(process, field="VmRSS:"):
-    with open(f"/proc/{process.pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(field)) * 1024
-
-
-def high_water_of(process):
-    return memory_of(process, "VmHWM:")
-
-
 def fill(server, devices):
     """Devices whose list takes long."""
     for number in range(devices):
@@ -281,7 +272,7 @@ def test_answers_that_users_do_not_read_have_a_bound(open_server):
     fill(open_server, 240)
     size = len(open_server.ask("GET", "/devices").body)
     assert size > 1 << 20
-    before, slow = memory_of(open_server.process), []
+    before, slow = open_server.memory(), []
     for number in range(8 * 15):
         slow.append(list_slowly(open_server, FIRST_UID + number % 8, b"limit=%d" % (1000 - number)))
     with be(FIRST_UID + 8):
@@ -289,7 +280,7 @@ def test_answers_that_users_do_not_read_have_a_bound(open_server):
         reader.connect()
     assert ask(reader, "GET", "/devices?limit=500").status == 200, "it waits until an answer that is not read is given up"
     assert open_server.ask("GET", "/devices").status == 200
-    assert high_water_of(open_server.process) - before < 100 << 20
+    assert open_server.most_memory() - before < 100 << 20
     for raw in slow:
         raw.close()
     open_server.until("connections", 1)

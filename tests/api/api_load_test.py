@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import pytest
-from api_limits_test import fill, high_water_of, memory_of
+from api_limits_test import fill
 from api_listen_test import free_port
 from api_server import Server, ask
 from other_user import NEEDS_ROOT
@@ -74,19 +74,19 @@ def measure(server):
     ("connections", 100, 1), ("unread", 8, 8), ("metrics", 60, 1),
 ])
 def test_root_is_answered_in_a_flood_of_users(server, kind, users, connections):
-    quiet, before = measure(server), memory_of(server.process)
+    quiet, before = measure(server), server.memory()
     with flood(kind, server.path, users, connections) as counts:
         flooded = measure(server)
-        grown = high_water_of(server.process) - before
+        grown = server.most_memory() - before
     check(f"{kind}, 2 x {users} users with {connections} connections", quiet, flooded, grown, counts)
 
 
 @pytest.mark.parametrize("kind", ["pipelined", "bodies", "connections"])
 def test_root_is_answered_in_a_flood_over_tcp(server, kind):
-    quiet, before = measure(server), memory_of(server.process)
+    quiet, before = measure(server), server.memory()
     with flood(kind, f"tcp:{server.port}", 1, 100) as counts:
         flooded = measure(server)
-        grown = high_water_of(server.process) - before
+        grown = server.most_memory() - before
     check(f"{kind}, 200 connections over TCP", quiet, flooded, grown, counts)
 
 
