@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The alert rules and the dashboard of examples/monitoring, against what /metrics gives. Where promtool is installed, it
-checks and runs the rules as well; install-deps leaves it out, because its package is large and starts a service."""
+"""The alert rules and the dashboard of examples/monitoring: against what /metrics gives, and what Prometheus' promtool and
+Grafana's schema make of them."""
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -15,7 +14,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples/monitoring"
 RULES = FOLDER / "alerts.yml"
 DASHBOARD = json.loads((FOLDER / "dashboard.json").read_text())
-PROMTOOL = shutil.which("promtool")
 OF_PROMETHEUS = {"instance", "job"}  # labels that Prometheus adds
 WORDS = {"by", "on", "le"}
 
@@ -104,27 +102,60 @@ def test_the_configuration_loads_the_rules():
     assert f"rule_files: [{RULES.name}]" in (FOLDER / "prometheus.yml").read_text()
 
 
-if PROMTOOL:
-    def promtool(*arguments):
-        run = subprocess.run([PROMTOOL, *arguments], capture_output=True, text=True, timeout=120, check=False)
-        assert run.returncode == 0, run.stdout + run.stderr
+def promtool(*arguments, text=None):
+    program = subprocess.run([ROOT / "scripts/test-promtool"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    run = subprocess.run([program, *arguments], input=text, capture_output=True, text=True, timeout=120, check=False)
+    return run.returncode, run.stdout + run.stderr
 
-    def test_promtool_takes_the_rules():
-        promtool("check", "rules", RULES)
 
-    def test_promtool_takes_the_configuration(tmp_path):
-        """With a token in the place that the file names."""
-        (tmp_path / RULES.name).write_text(RULES.read_text())
-        (tmp_path / "token").write_text("0" * 64)
-        text = (FOLDER / "prometheus.yml").read_text().replace("/etc/prometheus/ublkd-token", str(tmp_path / "token"))
-        (tmp_path / "prometheus.yml").write_text(text)
-        promtool("check", "config", tmp_path / "prometheus.yml")
+def test_promtool_takes_the_rules():
+    status, output = promtool("check", "rules", RULES)
+    assert status == 0 and f"{len(rules())} rules found" in output, output
 
-    def test_promtool_takes_the_metrics(server):
-        server.ask("POST", "/devices?wait", spec())
-        server.tell("errors data 0 1 1")
-        run = subprocess.run([PROMTOOL, "check", "metrics"], input=server.ask("GET", "/metrics").body, capture_output=True, timeout=60, check=False)
-        assert run.returncode == 0, run.stdout + run.stderr
 
-    def test_the_alerts_fire_when_they_should():
-        promtool("test", "rules", ROOT / "tests/api/alerts_test.yml")
+def test_promtool_refuses_a_rule_that_is_none(tmp_path):
+    (tmp_path / "alerts.yml").write_text(RULES.read_text().replace("expr: ", "expr: sum((", 1))
+    assert promtool("check", "rules", tmp_path / "alerts.yml")[0] != 0
+
+
+def test_promtool_takes_the_configuration(tmp_path):
+    """With a token in the place that the file names."""
+    (tmp_path / RULES.name).write_text(RULES.read_text())
+    (tmp_path / "token").write_text("0" * 64)
+    text = (FOLDER / "prometheus.yml").read_text().replace("/etc/prometheus/ublkd-token", str(tmp_path / "token"))
+    (tmp_path / "prometheus.yml").write_text(text)
+    status, output = promtool("check", "config", tmp_path / "prometheus.yml")
+    assert status == 0, output
+
+
+def test_promtool_takes_the_metrics(server):
+    server.ask("POST", "/devices?wait", spec())
+    server.tell("errors data 0 1 1")
+    status, output = promtool("check", "metrics", text=server.ask("GET", "/metrics").body.decode())
+    assert status == 0, output
+
+
+def test_the_alerts_fire_when_they_should():
+    status, output = promtool("test", "rules", ROOT / "tests/api/alerts_test.yml")
+    assert status == 0, output
+
+
+def grafana_leaves_out(dashboard):
+    python = subprocess.run([ROOT / "scripts/test-venv"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    run = subprocess.run([python, ROOT / "tests/api/grafana_check.py"], input=json.dumps(dashboard), stdout=subprocess.PIPE,
+                         text=True, check=True)
+    return run.stdout.splitlines()
+
+
+def test_grafana_takes_the_dashboard():
+    assert grafana_leaves_out(DASHBOARD) == []
+
+
+@pytest.mark.parametrize("place", ["panels/0", "panels/0/gridPos", "panels/0/targets/0", "templating/list/0", "time"])
+def test_grafana_leaves_out_what_it_does_not_know(place):
+    dashboard = json.loads(json.dumps(DASHBOARD))
+    part = dashboard
+    for step in place.split("/"):
+        part = part[int(step) if step.isdigit() else step]
+    part["titel"] = "x"
+    assert grafana_leaves_out(dashboard) == [f"/{place}/titel: unknown"]
