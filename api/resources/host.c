@@ -74,7 +74,8 @@ static bool add_walls(cJSON *object, const struct host *host)
         cJSON *walls = cJSON_AddObjectToObject(object, "walls");
 
         return walls && cJSON_AddNumberToObject(walls, "landlock", host->walls.landlock)
-               && cJSON_AddBoolToObject(walls, "callFilter", host->walls.call_filter);
+               && cJSON_AddBoolToObject(walls, "callFilter", host->walls.call_filter)
+               && cJSON_AddBoolToObject(walls, "noPaths", host->walls.no_paths);
 }
 
 /* Add the policies that the options of ublkd set. */

@@ -2,6 +2,9 @@
 /* Asks the kernel what it has to confine a process with. */
 #include "ublkd/kernel/kernel_walls.h"
 
+#include "ublkd/kernel/call_paths.h"
+
+#include <errno.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +25,6 @@ struct kernel_walls kernel_walls_read(void)
         return (struct kernel_walls){
                 .landlock = landlock > 0 ? (int)landlock : 0,
                 .call_filter = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0U, &refusal) == 0,
+                .no_paths = syscall(SYS_fchroot, -1, 0U) == 0 || errno != ENOSYS,
         };
 }

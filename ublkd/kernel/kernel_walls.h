@@ -7,6 +7,7 @@
 struct kernel_walls {
         int landlock;     /* its version; 0: the kernel has none, or it is switched off */
         bool call_filter; /* seccomp */
+        bool no_paths;    /* failfs: a process can have every path refused (Linux 7.3) */
 };
 
 /* Ask the kernel. */

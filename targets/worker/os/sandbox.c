@@ -2,6 +2,7 @@
 /* What the worker gives up, step by step, because it does not need it to serve. */
 #include "targets/worker/os/sandbox.h"
 #include "ublkd/base/cleanup.h"
+#include "ublkd/kernel/call_paths.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -118,13 +119,28 @@ int sandbox_make_empty_namespace(void)
         return r < 0 ? r : fd;
 }
 
-int sandbox_leave_files(int empty)
+static int enter_empty_namespace(int empty)
 {
         if (empty >= 0 && setns(empty, CLONE_NEWNS) == 0)
                 return 0;
         if (unshare(CLONE_NEWNS) < 0)
                 return -errno;
         return unmount_all();
+}
+
+/* An older kernel has no such thing, and the empty namespace stands alone. */
+static int refuse_paths(void)
+{
+        if (syscall(SYS_fchroot, FD_FAILFS_ROOT, 0U) < 0)
+                return errno == ENOSYS ? 0 : -errno;
+        return fchdir(FD_FAILFS_ROOT) < 0 ? -errno : 0;
+}
+
+int sandbox_leave_files(int empty)
+{
+        int r = enter_empty_namespace(empty);
+
+        return first_error(r, refuse_paths());
 }
 
 struct capabilities {

@@ -24,9 +24,10 @@ int sandbox_keep_network(int network);
 int sandbox_make_empty_namespace(void);
 
 /* Enter an empty mount namespace. Then this process keeps no file system mounted but those of its open files,
- * and cannot reach one that lies on its own disk. Call once the backing store is open, while there is one
- * thread. `empty`: from sandbox_make_empty_namespace(), and the caller's still; if the process may not enter that, or
- * has none (-1), it makes one here. Return 0, or -errno: then it can reach more than that. */
+ * and cannot reach one that lies on its own disk. Since Linux 7.3 every path is refused as well (EOPNOTSUPP), but one
+ * that begins at an open directory. Call after sandbox_begin(), once the backing store is open, while there is one
+ * thread, and no ring. `empty`: from sandbox_make_empty_namespace(), and the caller's still; if the process may not
+ * enter that, or has none (-1), it makes one here. Return 0, or -errno: then it can reach more than that. */
 int sandbox_leave_files(int empty);
 
 /* Drop the supplementary groups of the calling thread, for good, and become `user` and the group of the same number

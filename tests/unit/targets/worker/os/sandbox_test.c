@@ -3,6 +3,7 @@
 #include "targets/worker/os/sandbox.h"
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
+#include "ublkd/kernel/kernel_walls.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -68,7 +69,8 @@ static void check_no_files(void)
 {
         CHECK(access("/proc", F_OK) < 0 && access("/etc", F_OK) < 0);
         CHECK(mkdir("/directory", 0700) < 0);
-        CHECK(access("..", F_OK) == 0 && access("../proc", F_OK) < 0);
+        CHECK(access("../proc", F_OK) < 0);
+        CHECK_INT(access("..", F_OK), kernel_walls_read().no_paths ? -1 : 0);
 }
 
 static int leaves_files(void)
@@ -97,6 +99,7 @@ static int leaves_files_by_itself(void)
         data[0].effective &= ~(UINT32_C(1) << CAP_SYS_CHROOT);
         CHECK_INT(syscall(SYS_capset, &header, data), 0);
         CHECK_INT(setns(empty, CLONE_NEWNS), -1);
+        CHECK_INT(sandbox_begin(), 0);
         CHECK_INT(sandbox_leave_files(empty), 0);
         check_no_files();
         _exit(check_report());
