@@ -24,13 +24,14 @@ static const struct {
         int version;
         struct ruleset brought;
 } versions[] = {
-        {1, {.files = (1 << 13) - 1}}, /* execute, read, write, list, make and remove of each kind */
-        {2, {.files = 1 << 13}      }, /* link or rename into another directory */
-        {3, {.files = 1 << 14}      }, /* truncate */
-        {4, {.network = 3}          }, /* bind and connect by TCP */
-        {5, {.files = 1 << 15}      }, /* ioctl of devices */
-        {6, {.scopes = 3}           }, /* abstract sockets, signals */
-        {9, {.files = 1 << 16}      }, /* connect to sockets by path */
+        {1,  {.files = (1 << 13) - 1}}, /* execute, read, write, list, make and remove of each kind */
+        {2,  {.files = 1 << 13}      }, /* link or rename into another directory */
+        {3,  {.files = 1 << 14}      }, /* truncate */
+        {4,  {.network = 3}          }, /* bind and connect by TCP */
+        {5,  {.files = 1 << 15}      }, /* ioctl of devices */
+        {6,  {.scopes = 3}           }, /* abstract sockets, signals */
+        {9,  {.files = 1 << 16}      }, /* connect to sockets by path */
+        {10, {.network = 3 << 2}     }, /* bind, connect and send by UDP */
 };
 
 static struct ruleset ruleset_of(int version)

@@ -71,6 +71,22 @@ static int bind_tcp(void)
         return bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 }
 
+static int send_udp(const struct sockaddr_in *address)
+{
+        _cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        return sendto(fd, "x", 1, MSG_NOSIGNAL, (const struct sockaddr *)address, sizeof(*address)) < 0
+                       ? -errno
+                       : 0;
+}
+
+static int bind_udp(const struct sockaddr_in *address)
+{
+        _cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        return bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
+}
+
 static int confined(int version, bool connects, const struct sockaddr_in *service)
 {
         _cleanup_close_ int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -78,6 +94,7 @@ static int confined(int version, bool connects, const struct sockaddr_in *servic
 
         CHECK_INT(connect_abstract(), 0); /* of the parent, whose signals may be sent to */
         CHECK_INT(kill(parent, 0), 0);
+        CHECK_INT(send_udp(service), 0);
         CHECK_INT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         CHECK_INT(landlock_close(connects), 0);
         CHECK(open("/", O_RDONLY | O_CLOEXEC) < 0);
@@ -89,6 +106,10 @@ static int confined(int version, bool connects, const struct sockaddr_in *servic
                 CHECK_INT(connect_tcp(service), connects ? 0 : -EACCES);
         if (version >= 4)
                 CHECK_INT(bind_tcp(), -EACCES);
+        if (version >= 10)
+                CHECK_INT(send_udp(service), -EACCES);
+        if (version >= 10)
+                CHECK_INT(bind_udp(service), -EACCES);
         if (version >= 6) {
                 CHECK_INT(connect_abstract(), -EPERM);
                 CHECK(kill(parent, 0) < 0);
