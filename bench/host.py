@@ -26,7 +26,7 @@ def add_options(parser, name, guest=True):
     add("--build", default=os.path.join(ROOT, "build"), metavar="DIR",
         help="where ublkd was built: default %(default)s")
     if guest:
-        add("--kernel", default="7.2", help="of the guest: default %(default)s")
+        add("--kernel", default="7", help="of the guest: default %(default)s")
     add("--output", default=os.path.join(ROOT, f"build/bench/{name}"), metavar="PREFIX",
         help="results are PREFIX.json and PREFIX.md: default %(default)s")
 

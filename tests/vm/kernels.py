@@ -12,7 +12,8 @@ from debian_packages import PackageError, Suite, newest
 
 _RECIPE = 1
 
-SERIES = ("6.12", "7.2")  # that the tests use
+SERIES = ("6.12", "7")  # that the tests use
+_NEWEST = "7"  # stands for the newest 7.N that Debian has
 
 # Where a series is found, the first that has it. From 7.0 on a kernel comes
 # in three packages, and its linux-image-* is only the sum of them.
@@ -47,9 +48,9 @@ def _source(series):
 
 
 def known_series(text):
-    """For argparse: a series that Debian may have, also one that the tests do not use, as 7.3."""
-    if not _source(text):
-        raise argparse.ArgumentTypeError(f"no such kernel: {text}; give one of {', '.join(SERIES)}, or another 7.N")
+    """For argparse: a series that Debian may have, also one that the tests do not use, as 7.2."""
+    if text != _NEWEST and not _source(text):
+        raise argparse.ArgumentTypeError(f"no such kernel: {text}; give one of {', '.join(SERIES)}, or a 7.N")
     return text
 
 
@@ -69,6 +70,33 @@ def _find(series, scratch):
             return suite, newest(names, suite.version)[len(first) + 1 :]
         problems.append(f"Debian {name} has no kernel {series}")
     raise PackageError("; ".join(problems))
+
+
+def _choose(directory, scratch):
+    """Write the newest series that Debian has, for settle()."""
+    (pattern, source), = (entry for entry in _SOURCES if entry[0].startswith(_NEWEST))
+    first = source["packages"][0]
+    suite = Suite(source["suites"][0], scratch)
+    names = suite.names(re.escape(first) + f"-{pattern}" + r"\.[^-]*-cloud-amd64")
+    if not names:
+        raise PackageError(f"Debian {suite.name} has no kernel {_NEWEST}.N")
+    series = re.search(pattern, newest(names, suite.version)).group()
+    with open(os.path.join(directory, "series"), "w", encoding="ascii") as output:
+        output.write(series)
+    return series
+
+
+def settle(series, refresh=False):
+    """Return the series that "7" stands for; another one as it is. What was chosen once is kept until a refresh, like the
+    kernel itself: when it goes from the archive, the cache still has it, and a refresh takes the next one."""
+    if series != _NEWEST:
+        return series
+    directory, keep = cache.bundle(f"newest-{series}", _RECIPE, _choose, refresh)
+    try:
+        with open(os.path.join(directory, "series"), encoding="ascii") as source:
+            return source.read()
+    finally:
+        os.close(keep)
 
 
 def _extract_vmlinux(bzimage, output):
@@ -116,6 +144,7 @@ def _build(series):
 
 def kernel(series, refresh=False):
     """Return the newest kernel of a series, from the cache if it is there."""
+    series = settle(series, refresh)
     directory, keep = cache.bundle(f"kernel-{series}", _RECIPE, _build(series), refresh)
     with open(os.path.join(directory, "release"), encoding="ascii") as source:
         release = source.read()

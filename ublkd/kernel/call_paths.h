@@ -5,7 +5,8 @@
 #include <sys/syscall.h>
 
 #ifndef SYS_fchroot
-#define SYS_fchroot 472 /* include/uapi/asm-generic/unistd.h; the same for every CPU of the table in call_arch.h */
+#define SYS_fchroot                                                                                          \
+        472 /* include/uapi/asm-generic/unistd.h; the same for every CPU of the table in call_arch.h */
 #endif
 
 /* Stands for the root of the file system in which every lookup fails (include/uapi/linux/fcntl.h). */

@@ -4,7 +4,7 @@
 import pytest
 from vm import vm
 
-KERNELS = ["6.12", "7.2"]
+KERNELS = ["6.12", "7"]
 
 MODULES = "ublk_drv loop nbd null_blk dm-mod dm-delay dm-flakey dm-thin-pool zonefs scsi_debug tcm_loop xfs btrfs"
 
