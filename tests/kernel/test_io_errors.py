@@ -74,12 +74,29 @@ def test_errors_are_kept_over_deaths(bad, daemon):
     assert _count(daemon, "WriteFailed") == 1
     daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
     assert _errors(daemon.api.get("data"))["write"]["count"] == 1
-    wait_written(daemon, "WriteFailed", 1)
     daemon.kill()
     daemon.start()
     daemon.api.wait_for("data", lambda device: _errors(device).get("write", {}).get("count") == 1, "with its error")
     assert _count(daemon, "WriteFailed") == 1
     assert disk.read(0, 4096) == bytes(4096)
+
+
+def test_the_event_is_not_lost_with_ublkd(bad, daemon):
+    """ublkd writes events up to a second later; it is killed before, and once after."""
+    disk = Disk(daemon.api.create(loop_spec("data", bad, queues=2))["status"]["id"])
+    _fails(disk.write, _BAD + _MIB, block("w"))
+    daemon.api.wait_for("data", lambda device: "write" in _errors(device), "with its error")
+    daemon.kill()
+    daemon.start()
+    daemon.api.wait_for("data", lambda device: "write" in _errors(device), "with its error")
+    assert _count(daemon, "WriteFailed") == 1
+    _fails(disk.read, _BAD, 4096)
+    daemon.api.wait_for("data", lambda device: "read" in _errors(device), "with both errors")
+    wait_written(daemon, "ReadFailed", 1)
+    daemon.kill()
+    daemon.start()
+    daemon.api.wait_for("data", lambda device: len(_errors(device)) == 2, "with both errors")
+    assert _count(daemon, "WriteFailed") == 1 and _count(daemon, "ReadFailed") == 1
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ struct region_fault_state {
         uint32_t count;  /* the number of the last one */
         /* Written by the supervisor: */
         uint32_t accepted; /* the administrator accepts faults up to that number */
-        uint32_t reported; /* the number of the last one that there was an event of */
+        uint32_t reported; /* the number of the last one that there was an event of, which the database has */
         uint32_t unused;
 };
 
@@ -108,8 +108,9 @@ struct region_space {
         uint32_t
                 changes; /* how often full_since was set, and set back to 0, and a first write began to wait */
         /* Written by the supervisor: */
-        uint64_t reported;       /* the full_since that there was an event of; 0: none, or also of its end */
-        uint32_t on_full;        /* enum region_on_full */
+        uint64_t reported; /* the full_since that there was an event of, which the database has; 0: none, or
+                                    also of its end */
+        uint32_t on_full;  /* enum region_on_full */
         uint32_t reported_waits; /* 1: that event was that writes wait */
 };
 
@@ -136,7 +137,7 @@ struct region_error {
         uint32_t sequence; /* odd while a queue writes this */
         uint32_t unused;
         /* Written by the supervisor: */
-        uint64_t reported; /* the count that there was an event of */
+        uint64_t reported; /* the count that there was an event of, which the database has */
 };
 
 struct region_errors {
@@ -145,6 +146,21 @@ struct region_errors {
         uint64_t announced_at; /* CLOCK_MONOTONIC, microseconds, of the last NEWS of them */
         uint32_t changes;      /* how often there was NEWS of them */
         uint32_t unused;
+};
+
+/* What the supervisor reports by events, each with a number in this order: errors by enum stats_op, faults by enum
+ * region_fault, and the room. */
+enum {
+        REGION_REPORT_ERRORS = 0,
+        REGION_REPORT_FAULTS = REGION_REPORT_ERRORS + _STATS_OP_MAX,
+        REGION_REPORT_FULL = REGION_REPORT_FAULTS + _REGION_FAULT_MAX,
+        _REGION_REPORT_MAX
+};
+
+/* The last event of its kind: see region_reports.h. */
+struct region_report {
+        uint64_t revision; /* of the event; 0: none */
+        uint64_t value;    /* what was reported with it */
 };
 
 /* `sequence` is odd while the supervisor writes the values, and changes with them. */
@@ -162,6 +178,8 @@ struct region_control {
         struct region_space space;
         /* Zeroes as well: no request has failed. An older worker does not note its errors here. */
         struct region_errors errors;
+        /* Zeroes as well: no event waits for the database. Written by the supervisor. */
+        struct region_report reports[_REGION_REPORT_MAX];
 };
 
 /* Counts one operation's requests as they end; it ends when its answer goes to the kernel. Numbers only rise,

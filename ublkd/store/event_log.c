@@ -297,6 +297,20 @@ const struct device_event *event_log_at(const struct event_log *log, size_t inde
         return log->events[index]->event;
 }
 
+enum event_fate event_log_fate(
+        const struct event_log *log, const struct device_event *what, uint64_t revision)
+{
+        const struct kept_event *kept;
+
+        if (revision <= log->compacted)
+                return EVENT_SAVED;
+        for (kept = find_newest(log, what); kept && kept->event->revision >= revision;
+                kept = find_older(kept))
+                if (kept->event->first_revision <= revision)
+                        return kept->event->unsaved ? EVENT_WAITS : EVENT_SAVED;
+        return EVENT_LOST;
+}
+
 uint64_t event_log_newest(const struct event_log *log)
 {
         return log->count > 0 ? log->events[log->count - 1]->event->revision : 0;

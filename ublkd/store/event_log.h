@@ -40,6 +40,17 @@ const struct device_event *event_log_at(const struct event_log *log, size_t inde
 /* Return the index of the first event with a revision above `revision`; the count if there is none. */
 size_t event_log_after(const struct event_log *log, uint64_t revision);
 
+/* Where an event is that was made earlier, perhaps by an earlier ublkd. */
+enum event_fate {
+        EVENT_LOST,  /* nowhere: ublkd was killed before the backend had it */
+        EVENT_WAITS, /* in the log, and not in the backend yet */
+        EVENT_SAVED, /* in the backend, also as a part of its repetition, or compacted away */
+};
+
+/* Return the fate of the event with this revision. what: its device, uid, type and reason. */
+enum event_fate event_log_fate(
+        const struct event_log *log, const struct device_event *what, uint64_t revision);
+
 /* Return the revision of the newest event; 0 if there is none. */
 uint64_t event_log_newest(const struct event_log *log);
 

@@ -7,6 +7,7 @@
 #include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_reports.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/error_condition.h"
@@ -88,10 +89,14 @@ static void report(struct managed_device *device, int fd, enum stats_op op)
         struct error_report *found = &device->errors.seen.of[op];
         _cleanup_free_ char *text = NULL;
 
-        if (!is_explained(device, op) && error_explain(op, found->count - found->reported, found, &text) >= 0)
+        if (is_explained(device, op))
+                (void)region_error_mark_reported(fd, op, found->count);
+        else if (error_explain(op, found->count - found->reported, found, &text) >= 0) {
                 device_emit(device, EVENT_WARNING, error_reason(op), "%s", text);
+                device_report_note(device, fd, REGION_REPORT_ERRORS + op, found->count);
+        } else
+                return;
         found->reported = found->count;
-        (void)region_error_mark_reported(fd, op, found->count);
 }
 
 static void report_new(struct managed_device *device, int fd)
@@ -104,6 +109,28 @@ static void report_new(struct managed_device *device, int fd)
                         continue;
                 report(device, fd, (enum stats_op)i);
                 errors->quiet_until[i] = now + QUIET_USEC;
+        }
+}
+
+/* Take account of events that the database may not have yet, and mark in the region what those report that it has.
+ * Before report_new(), whose events could continue one of these. */
+static void find_reported(const struct managed_device *device, int fd, struct io_errors *found)
+{
+        struct region_report reports[_REGION_REPORT_MAX];
+
+        if (region_reports_read(fd, reports) < 0)
+                return;
+        for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
+                const unsigned what = REGION_REPORT_ERRORS + i;
+                enum event_fate fate = device_report_fate(
+                        device, fd, what, &reports[what], EVENT_WARNING, error_reason((enum stats_op)i));
+
+                if (fate == EVENT_LOST)
+                        continue;
+                if (fate == EVENT_SAVED
+                        && region_error_mark_reported(fd, (enum stats_op)i, reports[what].value) >= 0)
+                        (void)region_report_clear(fd, what);
+                found->of[i].reported = reports[what].value;
         }
 }
 
@@ -126,6 +153,7 @@ void device_errors_read(struct managed_device *device)
         if (fd < 0 || region_errors_read(fd, found.of) < 0)
                 return;
         keep_times(&device->errors.seen, &found);
+        find_reported(device, fd, &found);
         changed = !io_errors_equal(&found, &device->errors.seen);
         device->errors.seen = found;
         report_new(device, fd);

@@ -2,6 +2,7 @@
 /* Reports the faults of a backing store that lose acknowledged data, and clears accepted ones. */
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_reports.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/fault_condition.h"
@@ -14,8 +15,7 @@ static int open_region(const struct managed_device *device)
         return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
 }
 
-/* Make the event, then write down that it was made: if the supervisor dies in between, the next one reports
- * it again. */
+/* Make the event, then note it: if the supervisor dies in between, the next one reports it again. */
 static void report_new(struct managed_device *device, int fd, enum region_fault fault)
 {
         struct fault_report *report = &device->faults.reports[fault];
@@ -26,8 +26,30 @@ static void report_new(struct managed_device *device, int fd, enum region_fault 
         (void)fault_explain(fault, report, &text);
         device_emit(device, EVENT_WARNING, fault_reason(fault), "%s",
                 text ? text : "Acknowledged data may be lost.");
+        device_report_note(device, fd, REGION_REPORT_FAULTS + fault, report->number);
         report->reported = report->number;
-        (void)region_fault_mark_reported(fd, fault, report->number);
+}
+
+/* Take account of events that the database may not have yet, and mark in the region what those report that it has. */
+static void find_reported(
+        const struct managed_device *device, int fd, struct fault_report found[_REGION_FAULT_MAX])
+{
+        struct region_report reports[_REGION_REPORT_MAX];
+
+        if (region_reports_read(fd, reports) < 0)
+                return;
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++) {
+                const unsigned what = REGION_REPORT_FAULTS + i;
+                const uint32_t number = (uint32_t)reports[what].value;
+                enum event_fate fate = device_report_fate(
+                        device, fd, what, &reports[what], EVENT_WARNING, fault_reason((enum region_fault)i));
+
+                if (fate == EVENT_LOST)
+                        continue;
+                if (fate == EVENT_SAVED && region_fault_mark_reported(fd, (enum region_fault)i, number) >= 0)
+                        (void)region_report_clear(fd, what);
+                found[i].reported = number;
+        }
 }
 
 /* Read all faults; `fd`: the region, or -errno. Return 0 or -errno. On failure the known faults stay: a process
@@ -42,6 +64,7 @@ static int read_region(struct managed_device *device, int fd)
                 r = region_faults_read(fd, reports);
         if (r < 0)
                 return r;
+        find_reported(device, fd, reports);
         memcpy(device->faults.reports, reports, sizeof(reports));
         device->faults.epoch = header.epoch;
         return 0;

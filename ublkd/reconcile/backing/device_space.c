@@ -3,6 +3,7 @@
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_reports.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/space_condition.h"
 #include "ublkd/reconcile/view/turn_view.h"
@@ -85,8 +86,53 @@ static void report_low(struct managed_device *device, const struct device_record
                         "The file system of the backing file has enough space for the disk again.");
 }
 
-/* Report what has changed since the last event: the episode, or that its writes wait by now. */
-static void report_episode(const struct managed_device *device, int fd, const struct region_space *space)
+/* full_since and whether writes wait, in one number. */
+static uint64_t reported_value(uint64_t full_since, bool waits)
+{
+        return full_since << 1 | waits;
+}
+
+/* Take account of an event that the database may not have yet, and mark in the region what it reports once it has.
+ * Return the revision of one that waits; 0: none does. */
+static uint64_t find_reported(const struct managed_device *device, int fd, struct region_space *space)
+{
+        struct region_report reports[_REGION_REPORT_MAX], *report = &reports[REGION_REPORT_FULL];
+        uint64_t full_since;
+        bool waits;
+        enum event_fate fate;
+
+        if (region_reports_read(fd, reports) < 0)
+                return 0;
+        full_since = report->value >> 1;
+        waits = report->value & 1;
+        fate = full_since > 0 ? device_report_fate(device, fd, REGION_REPORT_FULL, report, EVENT_WARNING,
+                                        REASON_STORE_FULL)
+                              : device_report_fate(device, fd, REGION_REPORT_FULL, report, EVENT_NORMAL,
+                                        REASON_STORE_HAS_ROOM);
+        if (fate == EVENT_LOST)
+                return 0;
+        if (fate == EVENT_SAVED && region_space_mark_reported(fd, full_since, waits) >= 0)
+                (void)region_report_clear(fd, REGION_REPORT_FULL);
+        space->reported = full_since;
+        space->reported_waits = waits;
+        return fate == EVENT_WAITS ? report->revision : 0;
+}
+
+/* Note that writes do not wait any more. revision: of the event that waits; 0: the database has it. */
+static void note_end_of_waiting(int fd, uint64_t revision, uint64_t full_since)
+{
+        const struct region_report report = {
+                .revision = revision, .value = reported_value(full_since, false)};
+
+        if (revision > 0)
+                (void)region_report_write(fd, REGION_REPORT_FULL, &report);
+        else
+                (void)region_space_mark_reported(fd, full_since, false);
+}
+
+/* Report what has changed since the last event, whose revision find_reported() returned: the episode, or that its writes wait by now. */
+static void report_episode(
+        const struct managed_device *device, int fd, const struct region_space *space, uint64_t revision)
 {
         bool is_full = space->full_since > 0, waits = is_full && space->on_full == REGION_ON_FULL_WAIT;
         bool is_new = space->full_since != space->reported;
@@ -97,21 +143,25 @@ static void report_episode(const struct managed_device *device, int fd, const st
         else if (is_new)
                 device_emit(device, EVENT_NORMAL, REASON_STORE_HAS_ROOM,
                         "The backing store has room for writes again.");
-        if (is_new || begins_to_wait || (space->reported_waits && !waits))
-                (void)region_space_mark_reported(fd, space->full_since, waits);
+        if (is_new || begins_to_wait)
+                device_report_note(device, fd, REGION_REPORT_FULL, reported_value(space->full_since, waits));
+        else if (space->reported_waits && !waits)
+                note_end_of_waiting(fd, revision, space->full_since);
 }
 
 static void read_full(struct managed_device *device)
 {
         _cleanup_close_ int fd = open_region(device);
         struct region_space space;
+        uint64_t revision;
 
         device->space.full_since = 0;
         if (fd < 0 || region_space_read(fd, &space) < 0)
                 return;
         device->space.full_since = space.full_since;
         device->space.waits = space.on_full == REGION_ON_FULL_WAIT;
-        report_episode(device, fd, &space);
+        revision = find_reported(device, fd, &space);
+        report_episode(device, fd, &space, revision);
 }
 
 void device_space_read(struct managed_device *device, const struct device_record *record)

@@ -132,6 +132,93 @@ static void the_next_supervisor_reports_only_what_is_new(void)
         world_free(&world);
 }
 
+static void bring_up_with_database(struct world *world, struct region_control **ret)
+{
+        world_new_with_database(world);
+        *ret = world_bring_up_with_region(world, "");
+}
+
+static void kill_ublkd(struct world *world)
+{
+        world_kill_with_workers(world);
+        fake_worker_greet(fake_worker("data"), world_record(world, "data")->epoch, 0);
+        world_settle(world, 20);
+        CHECK_INT(status(world)->phase, PHASE_LIVE);
+}
+
+static void an_event_that_a_kill_has_lost_is_reported_again(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        (void)region_error_note(control, STATS_WRITE, EIO, 0, 512);
+        (void)region_error_note(control, STATS_READ, EIO, 0, 512);
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        CHECK_INT(world_count_events(&world, REASON_READ_FAILED), 1);
+        world_free(&world);
+}
+
+static void an_event_in_the_database_is_not_reported_again(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        (void)region_error_note(control, STATS_WRITE, EIO, 0, 512);
+        take_a_turn(&world);
+        CHECK_INT(device_store_save_events(world.store), 0);
+        kill_ublkd(&world); /* at once: no turn has seen that it is written */
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        world_free(&world);
+}
+
+/* Both reasons are WriteFailed: the second event continues the first one, and is lost. */
+static void a_lost_repetition_is_reported_again(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        (void)region_error_note(control, STATS_WRITE, EIO, 0, 512);
+        take_a_turn(&world);
+        CHECK_INT(device_store_save_events(world.store), 0);
+        (void)region_error_note(control, STATS_WRITE_ZEROES, EIO, 0, 512);
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 2);
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 2);
+        world_free(&world);
+}
+
+static void lost_events_of_a_fault_and_of_the_room_are_reported_again(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        (void)region_fault_latch(control, REGION_FAULT_FLUSH, STATS_FLUSH, EIO, 0);
+        control->space.full_since = clock_usec(CLOCK_REALTIME);
+        take_a_turn(&world);
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 1);
+        CHECK_INT(device_store_save_events(world.store), 0);
+        control->space.full_since = 0;
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_HAS_ROOM), 1);
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 1);
+        CHECK_INT(world_count_events(&world, REASON_STORE_HAS_ROOM), 1);
+        world_free(&world);
+}
+
 /* FlushFailed says it. */
 static void a_lost_flush_has_no_second_event(void)
 {
@@ -189,6 +276,10 @@ int main(void)
         the_first_error_of_each_operation_is_an_event_at_once();
         the_conditions_end_with_the_disk_of_a_disabled_device();
         the_next_supervisor_reports_only_what_is_new();
+        an_event_that_a_kill_has_lost_is_reported_again();
+        an_event_in_the_database_is_not_reported_again();
+        a_lost_repetition_is_reported_again();
+        lost_events_of_a_fault_and_of_the_room_are_reported_again();
         a_lost_flush_has_no_second_event();
         a_time_in_the_future_does_not_change_the_status_again();
         nonsense_in_the_region_is_bounded();

@@ -5,6 +5,7 @@
 #include "ublkd/disks/disk_size.h"
 #include "tests/unit/check.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 enum { WAIT_MS_MAX = 20000 };
@@ -68,7 +69,19 @@ static int find_fake_user(
         return 0;
 }
 
-void world_new(struct world *world)
+static void open_store(struct world *world, bool database)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        CHECK_INT(database ? store_sqlite_open(
+                                     world->path, &world->disk.real, &world->disk.real_context, &problems)
+                           : store_memory_open(&world->disk.real, &world->disk.real_context),
+                0);
+        CHECK_INT(device_store_new(&store_faulty_backend, &world->disk, &world->store), 0);
+        fake_workers_begin(world->store);
+}
+
+static void begin(struct world *world, bool database)
 {
         _cleanup_problems_ struct problem_list problems = {};
 
@@ -79,14 +92,35 @@ void world_new(struct world *world)
         strcpy(world->path, "/tmp/ublkd-reconciler-XXXXXX");
         CHECK(mkdtemp(world->path));
         CHECK_INT(sd_event_new(&world->event), 0);
-        CHECK_INT(store_memory_open(&world->disk.real, &world->disk.real_context), 0);
-        CHECK_INT(device_store_new(&store_faulty_backend, &world->disk, &world->store), 0);
-        fake_workers_begin(world->store);
+        open_store(world, database);
         CHECK_INT(runtime_dir_open(world->path, &world->dir, &problems), 0);
         CHECK_INT(disk_search_new(world->event, &(struct disk_search_options){.find = find_fake_user},
                           &world->disk_search),
                 0);
         world_start_reconciler(world);
+}
+
+void world_new(struct world *world)
+{
+        begin(world, false);
+}
+
+void world_new_with_database(struct world *world)
+{
+        begin(world, true);
+}
+
+void world_kill_with_workers(struct world *world)
+{
+        world_stop_reconciler(world);
+        world->disk.write_error = -EIO; /* a killed process writes nothing more */
+        device_store_free(world->store);
+        world->disk.write_error = 0;
+        open_store(world, true);
+        fake_adopt_error = 0;
+        world_start_reconciler(world);
+        fake_adopt_error = -ENOENT;
+        world_settle(world, 0);
 }
 
 void world_free(struct world *world)

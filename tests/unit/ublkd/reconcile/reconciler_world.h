@@ -29,16 +29,20 @@ struct world {
         struct host host;
         struct reconciler *reconciler;
         struct ublk_ctl *ctl;
-        char path[64]; /* of the runtime directory */
+        char path[64]; /* of the runtime directory, and of the database if there is one */
 };
 
 void world_new(struct world *world);
+/* The same with a database, so that world_kill_with_workers() can lose what is not in it. */
+void world_new_with_database(struct world *world);
 void world_free(struct world *world);
 /* Stop and start ublkd: kernel, workers, store and directory stay. */
 void world_stop_reconciler(struct world *world);
 void world_start_reconciler(struct world *world);
 /* Both: the started ublkd finds a worker for every device, which has not sent HELLO yet. */
 void world_restart_with_workers(struct world *world);
+/* Kill ublkd instead: events that the database does not have are lost. For a world with a database. */
+void world_kill_with_workers(struct world *world);
 
 /* Create or replace a loop device; `more` is "" or ",KEY:VALUE..." of its spec. */
 void world_put_loop(struct world *world, const char *name, const char *more);

@@ -271,13 +271,36 @@ static void test_random_events(struct event_log *log)
         CHECK(model.count > ROUNDS / 10);
 }
 
+/* An event is found by its own revision, also when a repetition has taken its place. */
+static void test_fate(struct event_log *log)
+{
+        const struct device_event what = {.type = EVENT_WARNING,
+                .device = (char *)"data",
+                .uid = (char *)"a",
+                .reason = REASON_WORKER_DIED};
+
+        happen(log, "a", REASON_WORKER_DIED, 5, start);
+        CHECK_INT(event_log_fate(log, &what, 4), EVENT_LOST);
+        CHECK_INT(event_log_fate(log, &what, 5), EVENT_WAITS);
+        event_log_saved(log);
+        CHECK_INT(event_log_fate(log, &what, 5), EVENT_SAVED);
+        happen(log, "b", REASON_WORKER_DIED, 6, start);
+        CHECK_INT(event_log_fate(log, &what, 6), EVENT_LOST);
+        happen(log, "a", REASON_WORKER_DIED, 7, start + SECOND);
+        CHECK_INT(event_log_fate(log, &what, 5), EVENT_WAITS);
+        CHECK_INT(event_log_fate(log, &what, 7), EVENT_WAITS);
+        CHECK_INT(event_log_fate(log, &what, 8), EVENT_LOST);
+        event_log_loaded(log, 20, 0); /* all up to there were compacted away */
+        CHECK_INT(event_log_fate(log, &what, 8), EVENT_SAVED);
+}
+
 int main(void)
 {
         static void (*const tests[])(struct event_log *) = {test_repetitions_move_to_the_end,
                 test_what_was_asked_for_repeats_nothing, test_another_fate_of_a_write_is_not_a_repetition,
                 test_disks_without_a_record_are_distinguished, test_long_after_is_not_a_repetition,
                 test_number_is_bounded, test_flapping_device_keeps_its_place, test_age_is_bounded,
-                test_loaded_in_any_order, test_long_messages_are_cut, test_random_events};
+                test_loaded_in_any_order, test_long_messages_are_cut, test_random_events, test_fate};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct event_log *log;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The events of the supervisor about a region that the database may not have yet. */
+#include "ublkd/proto/region_reports.h"
+
+#include <assert.h>
+
+int region_reports_read(int fd, struct region_report ret[_REGION_REPORT_MAX])
+{
+        struct region_report reports[_REGION_REPORT_MAX];
+        int r = device_region_read_control(fd, offsetof(struct region_control, reports), reports, sizeof(reports));
+
+        for (unsigned i = 0; r >= 0 && i < _REGION_REPORT_MAX; i++)
+                ret[i] = reports[i];
+        return r;
+}
+
+/* In one system call: revision and value never differ in age. */
+int region_report_write(int fd, unsigned what, const struct region_report *report)
+{
+        assert(what < _REGION_REPORT_MAX);
+        return device_region_write_control(fd,
+                offsetof(struct region_control, reports) + what * sizeof(*report), report, sizeof(*report));
+}
+
+int region_report_clear(int fd, unsigned what)
+{
+        return region_report_write(fd, what, &(const struct region_report){});
+}
