@@ -19,6 +19,7 @@ struct cell {
 struct table {
         const char *const *headings;
         size_t columns;
+        size_t reserved[COLUMNS_MAX];
         struct cell *cells;
         size_t count, capacity;
         bool incomplete;
@@ -45,6 +46,12 @@ struct table *table_free(struct table *table)
         free(table->cells);
         free(table);
         return NULL;
+}
+
+void table_reserve(struct table *table, size_t column, size_t width)
+{
+        if (column < table->columns)
+                table->reserved[column] = width;
 }
 
 static bool make_room(struct table *table)
@@ -147,8 +154,11 @@ static const char *heading_text(const struct table *table, size_t column)
 
 static void measure(const struct table *table, size_t rows, size_t widths[static COLUMNS_MAX])
 {
-        for (size_t column = 0; column < table->columns; column++)
+        for (size_t column = 0; column < table->columns; column++) {
                 widths[column] = utf8_count(heading_text(table, column));
+                if (table->reserved[column] > widths[column])
+                        widths[column] = table->reserved[column];
+        }
         for (size_t i = 0; i < rows * table->columns; i++) {
                 size_t width = utf8_count(table->cells[i].text);
 

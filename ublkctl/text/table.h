@@ -17,6 +17,9 @@ struct table;
 struct table *table_new(const char *const *headings);
 struct table *table_free(struct table *table);
 
+/* Make a column at least `width` code points wide, so that it stays where it is when its cells grow. */
+void table_reserve(struct table *table, size_t column, size_t width);
+
 /* Add the next cell, row by row. The text is copied and made printable; NULL prints "-". On ENOMEM
  * table_print() fails. */
 void table_add(struct table *table, const char *text);

@@ -7,7 +7,8 @@
 int region_reports_read(int fd, struct region_report ret[_REGION_REPORT_MAX])
 {
         struct region_report reports[_REGION_REPORT_MAX];
-        int r = device_region_read_control(fd, offsetof(struct region_control, reports), reports, sizeof(reports));
+        int r = device_region_read_control(
+                fd, offsetof(struct region_control, reports), reports, sizeof(reports));
 
         for (unsigned i = 0; r >= 0 && i < _REGION_REPORT_MAX; i++)
                 ret[i] = reports[i];

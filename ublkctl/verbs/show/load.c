@@ -14,7 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_NARROW = 16 }; /* columns of a name in a table that is too wide */
+/* Widths of columns, which stay from one table to the next whatever is in them. */
+enum {
+        NAME_NARROW = 16, /* a name, in a table that is too wide */
+        TIME_WIDTH = 6,   /* "12.3us"; the headings of the other numbers are as wide as these */
+        CURVE_NARROW = 4, /* the curve; where there is room it has up to LOAD_HISTORY */
+};
 
 /* ---- the table ---- */
 
@@ -103,35 +108,38 @@ static void add_in_flight(struct table *table, const struct load *load)
         table_add(table, text);
 }
 
-static void add_curve(struct table *table, const struct load *load)
+/* Add the last `width` intervals. */
+static void add_curve(struct table *table, const struct load *load, size_t width)
 {
+        size_t count = load->load_count < width ? load->load_count : width;
         char curve[CURVE_SIZE];
 
-        curve_draw(load->loads, load->load_count, bars_have_blocks(), curve);
+        curve_draw(load->loads + load->load_count - count, count, bars_have_blocks(), curve);
         table_add(table, curve);
 }
 
 /* A column with rank 0 stays; of the others the highest rank goes first. Rank 1 shortens the name. */
-enum { RANK_NAME = 1, RANK_MAX = 7 };
+enum { RANK_NAME = 1, RANK_CURVE = 5, RANK_MAX = 7 };
 
 static const struct column {
         const char *heading;
-        void (*add)(struct table *table, const struct load *load); /* NULL: the name */
+        void (*add)(struct table *table, const struct load *load); /* NULL: see add_cell() */
         unsigned rank;
+        unsigned width; /* at least; 0: that of the heading */
 } columns[] = {
-        {"NAME",       NULL,            0},
-        {">ERR/s",     add_errors,      0},
-        {">READ/s",    add_reads,       0},
-        {">BYTES/s",   add_read_bytes,  3},
-        {">P50",       add_read_p50,    6},
-        {">P99",       add_read_p99,    4},
-        {">WRITE/s",   add_writes,      0},
-        {">BYTES/s",   add_write_bytes, 3},
-        {">P50",       add_write_p50,   6},
-        {">P99",       add_write_p99,   4},
-        {">OTHER/s",   add_others,      7},
-        {">IN FLIGHT", add_in_flight,   0},
-        {"LOAD",       add_curve,       5},
+        {"NAME",       NULL,            0,          0         },
+        {">ERR/s",     add_errors,      0,          0         },
+        {">READ/s",    add_reads,       0,          0         },
+        {">BYTES/s",   add_read_bytes,  3,          0         },
+        {">P50",       add_read_p50,    6,          TIME_WIDTH},
+        {">P99",       add_read_p99,    4,          TIME_WIDTH},
+        {">WRITE/s",   add_writes,      0,          0         },
+        {">BYTES/s",   add_write_bytes, 3,          0         },
+        {">P50",       add_write_p50,   6,          TIME_WIDTH},
+        {">P99",       add_write_p99,   4,          TIME_WIDTH},
+        {">OTHER/s",   add_others,      7,          0         },
+        {">IN FLIGHT", add_in_flight,   0,          0         },
+        {"LOAD",       NULL,            RANK_CURVE, 0         },
 };
 
 static void add_name(struct table *table, const char *name, bool narrow)
@@ -145,43 +153,94 @@ static void add_name(struct table *table, const char *name, bool narrow)
                 table_add(table, name);
 }
 
-/* Make the table of the columns up to `rank`; NULL on ENOMEM. */
-static struct table *make_table(const struct load *loads, size_t count, unsigned rank,
+/* What is shown, and how wide. */
+struct layout {
+        unsigned rank; /* columns up to this one */
+        size_t curve;  /* intervals */
+};
+
+static size_t name_width(const struct load *loads, size_t count, bool narrow)
+{
+        size_t width = 0;
+
+        for (size_t i = 0; i < count; i++)
+                if (strlen(loads[i].name) > width)
+                        width = strlen(loads[i].name);
+        return narrow && width > NAME_NARROW ? NAME_NARROW : width;
+}
+
+static void add_cell(struct table *table, const struct column *column, const struct load *load,
+        const struct layout *layout)
+{
+        if (column->add)
+                column->add(table, load);
+        else if (column->rank == RANK_CURVE)
+                add_curve(table, load, layout->curve);
+        else
+                add_name(table, load->name, layout->rank < RANK_NAME);
+}
+
+/* Make the table; NULL on ENOMEM. */
+static struct table *make_table(const struct load *loads, size_t count, const struct layout *layout,
         const char *headings[static ARRAY_SIZE(columns) + 1])
 {
+        size_t widths[ARRAY_SIZE(columns)], shown = 0;
         struct table *table;
-        size_t shown = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-                if (columns[i].rank <= rank)
+                if (columns[i].rank <= layout->rank) {
+                        widths[shown] = columns[i].rank == RANK_CURVE ? layout->curve : columns[i].width;
                         headings[shown++] = columns[i].heading;
-        headings[shown] = NULL;
-        table = table_new(headings);
-        for (size_t row = 0; table && row < count; row++)
-                for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-                        if (columns[i].rank > rank)
-                                continue;
-                        if (columns[i].add)
-                                columns[i].add(table, &loads[row]);
-                        else
-                                add_name(table, loads[row].name, rank < RANK_NAME);
                 }
+        headings[shown] = NULL;
+        widths[0] = name_width(loads, count, layout->rank < RANK_NAME);
+        table = table_new(headings);
+        for (size_t i = 0; table && i < shown; i++)
+                table_reserve(table, i, widths[i]);
+        for (size_t row = 0; table && row < count; row++)
+                for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+                        if (columns[i].rank <= layout->rank)
+                                add_cell(table, &columns[i], &loads[row], layout);
         return table;
+}
+
+/* Return how many of `width` columns the table leaves; 0: none, or it does not fit. */
+static size_t left_by(const struct table *table, size_t width)
+{
+        return table_width(table) < width ? width - table_width(table) : 0;
+}
+
+/* Make the table that fits into `width` columns (0: no limit); NULL on ENOMEM. What is shown follows from the names and
+ * the width alone, so that the columns keep their places while the numbers change. */
+static struct table *make_fitting_table(const struct load *loads, size_t count, size_t width,
+        const char *headings[static ARRAY_SIZE(columns) + 1])
+{
+        struct layout layout = {.rank = RANK_MAX, .curve = width > 0 ? CURVE_NARROW : LOAD_HISTORY};
+        struct table *table = make_table(loads, count, &layout, headings);
+        size_t left;
+
+        while (table && width > 0 && layout.rank > 0 && table_width(table) > width) {
+                table_free(table);
+                layout.rank--;
+                table = make_table(loads, count, &layout, headings);
+        }
+        left = table && width > 0 ? left_by(table, width) : 0;
+        if (left == 0 || layout.rank < RANK_CURVE)
+                return table;
+        layout.curve += left;
+        if (layout.curve > LOAD_HISTORY)
+                layout.curve = LOAD_HISTORY;
+        table_free(table);
+        return make_table(loads, count, &layout, headings);
 }
 
 enum exit_status load_table_print(
         struct context *context, const struct load *loads, size_t count, size_t lines, size_t width)
 {
         const char *headings[ARRAY_SIZE(columns) + 1];
-        unsigned rank = RANK_MAX;
-        struct table *table = make_table(loads, count, rank, headings);
-        int r;
+        struct table *table = make_fitting_table(loads, count, width, headings);
+        int r = table ? table_print(table, stdout, context->colours, lines, width) : -ENOMEM;
 
-        while (table && width > 0 && rank > 0 && table_width(table) > width) {
-                table_free(table);
-                table = make_table(loads, count, --rank, headings);
-        }
-        r = table ? table_print(table, stdout, context->colours, lines, width) : -ENOMEM;
         table_free(table);
         if (r >= 0)
                 return STATUS_OK;

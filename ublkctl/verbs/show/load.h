@@ -15,7 +15,8 @@ struct load {
 };
 
 /* Print a table of at most `lines` rows (0: all). If it is wider than `columns` (0: no limit), it lacks the least
- * important columns; never errors, reads, writes and what is in flight. */
+ * important columns; never errors, reads, writes and what is in flight. The columns are the same, and at the same
+ * places, for the same names. */
 enum exit_status load_table_print(
         struct context *context, const struct load *loads, size_t count, size_t lines, size_t columns);
 
