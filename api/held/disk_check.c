@@ -5,6 +5,7 @@
 #include "api/http/hold.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
+#include "ublkd/store/device_change.h"
 
 #include <string.h>
 
@@ -107,4 +108,13 @@ const struct disk_answer *disk_check(struct request *request, const struct devic
         if (r < 0)
                 reply_error(request, r, "Cannot find out whether the disk is in use");
         return NULL;
+}
+
+const struct disk_answer *disk_check_device(struct request *request, const struct device_record *record)
+{
+        static const struct disk_answer no_disk = {.number = -1, .use = DISK_UNUSED, .text = ""};
+        int number = device_disk_number(record);
+
+        return number < 0 || !request->api->config.disk_search ? &no_disk
+                                                               : disk_check(request, record, number);
 }

@@ -15,3 +15,5 @@
  * the handler returns without a reply, because it will run again or a reply is set (out of memory). An answer
  * for another generation of the device does not count. */
 const struct disk_answer *disk_check(struct request *request, const struct device_record *record, int number);
+/* The same of the disk that the device has now; DISK_UNUSED with number -1 if it has none. */
+const struct disk_answer *disk_check_device(struct request *request, const struct device_record *record);

@@ -125,22 +125,10 @@ static void reply_in_use(struct request *request, const struct disk_answer *answ
                         what, answer->number, answer->text, answer->number);
 }
 
-/* Find the openers of the device's disk; no_disk if it has none. NULL: there is a reply, or the handler runs
- * again. */
-static const struct disk_answer *find_users(struct request *request, const struct device_record *record)
-{
-        static const struct disk_answer no_disk = {.number = -1, .use = DISK_UNUSED, .text = ""};
-        int number = device_disk_number(record);
-
-        if (number < 0 || !request->api->config.disk_search)
-                return &no_disk;
-        return disk_check(request, record, number);
-}
-
 /* Return true if the device's disk has no openers. Else there is a reply, or the handler runs again. */
 static bool check_unused(struct request *request, const struct device_record *record, const char *what)
 {
-        const struct disk_answer *answer = find_users(request, record);
+        const struct disk_answer *answer = disk_check_device(request, record);
 
         if (answer && answer->use != DISK_UNUSED)
                 reply_in_use(request, answer, what);
@@ -332,7 +320,7 @@ static void rehearse_delete(struct request *request, const struct device_record 
 
         if (!removal_keeps_last_copy(request, record))
                 return;
-        answer = find_users(request, record);
+        answer = disk_check_device(request, record);
         if (!answer)
                 return;
         if (answer->use != DISK_UNUSED && !record->deleting && !request->query.force)

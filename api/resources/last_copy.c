@@ -2,6 +2,7 @@
 /* Keep data that only the disk holds. */
 #include "api/resources/last_copy.h"
 
+#include "api/held/disk_check.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "ublkd/store/device_change.h"
@@ -22,14 +23,26 @@ bool is_last_copy(const struct request *request, const struct device_record *rec
 
 bool last_copy_may_go(struct request *request, const struct device_record *record, const char *what)
 {
+        const char *path = record->spec ? device_spec_path(record->spec) : NULL;
+        const struct disk_answer *answer;
+        bool used;
+
         if (request->query.last_copy == LAST_COPY_DROP || !is_last_copy(request, record))
                 return true;
+        answer = disk_check_device(request, record);
+        if (!answer)
+                return false;
+        used = answer->use == DISK_USED;
         reply_problem(request, PROBLEM_LAST_COPY,
-                "%s, and the file behind /dev/ublkb%d was deleted: only this disk has its data. Copy the "
-                "data to another file first ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted), and when they "
-                "are "
-                "safe repeat with --drop-last-copy (in the API: drop-last-copy=true).",
-                what, record->number, record->number);
+                "%s, and the file behind /dev/ublkb%d%s%s%s was deleted: only this disk has its data%s%s. "
+                "%s%sCopy "
+                "the data to another file first ('dd if=/dev/ublkb%d of=FILE bs=1M'%s), and when they are "
+                "safe "
+                "repeat with --drop-last-copy (in the API: drop-last-copy=true).",
+                what, record->number, path ? " (" : "", path ? path : "", path ? ")" : "",
+                used ? ", and it is in use: " : "", used ? answer->text : "",
+                used ? disk_users_advice(answer->kinds) : "", used ? ". " : "", record->number,
+                used ? "" : ", unmounted");
         return false;
 }
 

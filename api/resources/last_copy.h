@@ -9,10 +9,10 @@
 bool is_last_copy(const struct request *request, const struct device_record *record);
 
 /* Return true if the data stay reachable without the disk, or the client gives them up; else there is a
- * reply. `what` begins its sentence. */
+ * reply, which names the users of the disk, or the handler runs again. `what` begins its sentence. */
 bool last_copy_may_go(struct request *request, const struct device_record *record, const char *what);
 
 /* Return true if a new disk of `spec` has the store of the old disk, or the spec names another path; else
- * there is a reply. Also checks a store without a name, unless the client gives its data up. */
+ * there is a reply, or the handler runs again. Also checks a store without a name, unless the client gives its data up. */
 bool new_disk_keeps_store(struct request *request, const struct device_record *record,
         const struct device_spec *spec, const char *what);

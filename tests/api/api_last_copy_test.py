@@ -60,6 +60,18 @@ def test_a_removal_may_drop_the_last_copy(live):
     assert live.ask("DELETE", "/devices/data").status == 202
 
 
+@pytest.mark.parametrize("question", [*GOES.values(), *IS_MADE_AGAIN.values()], ids=[*GOES, *IS_MADE_AGAIN])
+def test_the_refusal_names_file_and_users(live, question):
+    live.tell(f"reach {UNNAMED}")
+    live.tell("busy 5 mounted at /mnt and process 4211 (fio)")
+    query = "?drop-last-copy=false"
+    detail = check_problem(ask(live, question, query), 409, "last-copy")["detail"]
+    assert "/srv/data.img" in detail and "mounted at /mnt" in detail and "4211 (fio)" in detail
+    live.tell("idle")
+    detail = check_problem(ask(live, question, query), 409, "last-copy")["detail"]
+    assert "/srv/data.img" in detail and "in use" not in detail
+
+
 def test_the_search_for_users_follows_the_check_of_the_last_copy(live):
     live.tell(f"reach {UNNAMED}")
     live.tell("busy 5 process 4211 (fio)")

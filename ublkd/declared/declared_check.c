@@ -143,15 +143,19 @@ static enum declared_verdict check_spec(struct declared_check *check, const stru
 static enum declared_verdict keep_last_copy(const struct declared_check *check,
         const struct device_record *record, const char *what, enum backing_reach *ret_reach, char **ret)
 {
+        const char *path = record->spec ? device_spec_path(record->spec) : NULL;
+
         *ret_reach = check->config.read_reach ? check->config.read_reach(check->config.userdata, record)
                                               : BACKING_REACH_UNKNOWN;
         if (*ret_reach != BACKING_REACH_UNNAMED)
                 return DECLARED_MAY;
-        return may_not(ret,
-                sentence_print(
-                        "%s, and the file behind /dev/ublkb%d was deleted: only this disk has its data. Copy "
-                        "the data to another file ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted).",
-                        what, record->number, record->number));
+        return may_not(
+                ret, sentence_print(
+                             "%s, and the file behind /dev/ublkb%d%s%s%s was deleted: only this disk has its "
+                             "data. "
+                             "Copy the data to another file ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted).",
+                             what, record->number, path ? " (" : "", path ? path : "", path ? ")" : "",
+                             record->number));
 }
 
 static enum declared_verdict ask_removal(
