@@ -2,8 +2,12 @@
 /* stop and start: take a disk down until the next boot, and create it again. The spec does not change. */
 #include "ublkctl/verbs/change/stop.h"
 
-#include "ublkctl/verbs/show/await.h"
+#include "ublkctl/text/amounts.h"
+#include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
+#include "ublkctl/text/times.h"
+#include "ublkctl/verbs/change/remove.h"
+#include "ublkctl/verbs/show/await.h"
 #include "ublkctl/verbs.h"
 
 #include <inttypes.h>
@@ -41,6 +45,55 @@ static enum exit_status judge(const struct context *context, const struct reques
         return report_problem(request, name, answer);
 }
 
+static void format_timeout(uint64_t usec, char ret[static AGE_SIZE])
+{
+        char text[AMOUNT_TEXT_SIZE];
+
+        if (usec % USEC_PER_SEC == 0) {
+                format_age((int64_t)(usec / USEC_PER_SEC), ret);
+                return;
+        }
+        format_nanoseconds((double)usec * 1000, text);
+        snprintf(ret, AGE_SIZE, "%s", text);
+}
+
+/* Print how long the disk was waited for, and who uses it now. False: it is unused by now, or that is not known. */
+static bool print_still_used(struct context *context, const char *name)
+{
+        const char *users = NULL, *disk = NULL;
+        cJSON *foreseen = NULL;
+        char waited[AGE_SIZE];
+        bool was_printed;
+
+        if (removal_foresee(context, name, &foreseen)) {
+                users = removal_users(foreseen);
+                disk = json_text(foreseen, "disk");
+        }
+        format_timeout(context->settings->timeout, waited);
+        was_printed = users && disk;
+        if (was_printed)
+                complain(name,
+                        "The disk was not stopped: after %s (--timeout) %s is still in use: %s; end that use "
+                        "and repeat, or wait longer.",
+                        waited, disk, users);
+        cJSON_Delete(foreseen);
+        return was_printed;
+}
+
+static void wait_to_look_again(uint64_t deadline)
+{
+        uint64_t now = monotonic_now(), left = deadline > now ? (deadline - now + 999) / 1000 : 0;
+
+        (void)poll(NULL, 0, left < LOOK_AGAIN_MS ? (int)left : LOOK_AGAIN_MS);
+}
+
+/* Report that the disk is still in use after all of the time. */
+static enum exit_status give_up(
+        struct context *context, const struct request *request, const char *name, const struct answer *answer)
+{
+        return print_still_used(context, name) ? STATUS_REFUSED : report_problem(request, name, answer);
+}
+
 /* Ask until the disk is unused, if the options say so. */
 static enum exit_status ask_to_stop(struct context *context, struct request *request, const char *name,
         uint64_t deadline, struct answer *ret)
@@ -53,11 +106,12 @@ static enum exit_status ask_to_stop(struct context *context, struct request *req
                 request->path = path;
                 request->patience = context->settings->no_wait ? 0 : left;
                 status = path ? client_ask(context->client, request, false, ret) : STATUS_FAILED;
-                if (status != STATUS_OK || !context->settings->when_unused || now >= deadline
-                        || !is_problem(ret, "in-use"))
+                if (status != STATUS_OK || !context->settings->when_unused || !is_problem(ret, "in-use"))
                         return judge(context, request, name, status, ret);
+                if (now >= deadline)
+                        return give_up(context, request, name, ret);
                 answer_clear(ret);
-                (void)poll(NULL, 0, LOOK_AGAIN_MS);
+                wait_to_look_again(deadline);
         }
 }
 
