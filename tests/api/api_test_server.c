@@ -11,7 +11,7 @@
  * "ok" or a value:
  *   auto on|off                     make every device Live (Disabled, gone) by itself; on at first
  *   status NAME PHASE REASON TEXT   set a status, like the reconciler
- *   condition NAME TYPE STATUS REASON TEXT    set a condition beside Ready
+ *   condition NAME TYPE STATUS REASON TEXT    set a condition beside Ready; StoreLow was seen 200 s ago
  *   remove NAME                     report that the disk is gone
  *   busy NUMBER TEXT | idle         searches find that TEXT uses /dev/ublkbNUMBER
  *   reach NUMBER                    of every store: enum backing_reach
@@ -35,6 +35,7 @@
  *   stats-error ERRNO               fail to read its statistics; 0: read them
  * It exits at the end of stdin. */
 #include "api/api.h"
+#include "ublkd/base/clock.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "api/held/first_pass.h"
 #include "ublkd/records/record_keeper.h"
@@ -198,6 +199,9 @@ static int command_condition(struct server *server, char *arguments)
                                 && strcmp(condition_status_to_string(k), status) == 0)
                                 r = device_condition_set(&changed.conditions.of[i], k,
                                         reason_from_string(reason), "%s", arguments ? arguments : "");
+        if (changed.conditions.of[CONDITION_SPACE].reason == REASON_STORE_LOW)
+                changed.conditions.of[CONDITION_SPACE].observed_at =
+                        clock_usec(CLOCK_REALTIME) - 200 * USEC_PER_SEC;
         if (r >= 0)
                 r = device_store_set_status(server->store, name, &changed);
         device_status_clear(&changed);

@@ -60,6 +60,16 @@ def test_a_served_disk_with_a_fault_of_its_store_is_not_plain(ctl, server, kind)
     assert ctl("list", "-o", "wide").rows[0][-1] == reason
 
 
+def test_describe_shows_how_old_a_look_at_the_room_is(ctl, server):
+    ctl("create", "data", *NULL)
+    server.tell("condition data Space False StoreFull It is full.")
+    assert "ublkd looked" not in ctl("describe", "data").out
+    server.tell("condition data Space False StoreLow It had 7 MiB left.")
+    assert re.search(r"StoreLow .* It had 7 MiB left\. \(ublkd looked 3m2\ds ago\.\)", ctl("describe", "data").out)
+    (ready, space) = server.ask("GET", "/devices/data").json["status"]["conditions"]
+    assert "observedAt" in space and "observedAt" not in ready
+
+
 def test_list_shows_all_faults_of_a_disk(ctl, server):
     ctl("create", "data", *NULL)
     for kind, (reason, sentence) in FAULTS.items():

@@ -132,7 +132,8 @@ def test_little_room_is_shown_before_a_write_fails(small, daemon):
     def low(device):
         return (condition_of(device, "Space") or {}).get("reason") == "StoreLow"
 
-    daemon.api.wait_for("data", low, "with little room", timeout=120)
+    device = daemon.api.wait_for("data", low, "with little room", timeout=120)
+    assert condition_of(device, "Space")["observedAt"] >= condition_of(device, "Ready")["lastTransitionTime"]
     assert daemon.metric("ublkd_device_store_low", "data") == 1 and daemon.metric("ublkd_device_store_full", "data") == 0
     assert _count(daemon, "StoreLow") == 1 and _count(daemon, "StoreFull") == 0
     assert daemon.api.get("data")["status"]["ioErrors"] == []

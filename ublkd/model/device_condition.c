@@ -89,7 +89,8 @@ bool device_conditions_equal(const struct device_conditions *one, const struct d
                 const struct device_condition *left = &one->of[i], *right = &other->of[i];
 
                 if (left->status != right->status || left->transition_at != right->transition_at
-                        || left->reason != right->reason || !sentence_equal(left->message, right->message))
+                        || left->observed_at != right->observed_at || left->reason != right->reason
+                        || !sentence_equal(left->message, right->message))
                         return false;
         }
         return true;
@@ -129,7 +130,9 @@ static bool add_condition(cJSON *array, enum condition_type type, const struct d
                && cJSON_AddStringToObject(object, "status", condition_status_to_string(condition->status))
                && cJSON_AddStringToObject(object, "reason", reason_to_string(condition->reason))
                && cJSON_AddStringToObject(object, "message", condition->message)
-               && json_add_time(object, "lastTransitionTime", condition->transition_at);
+               && json_add_time(object, "lastTransitionTime", condition->transition_at)
+               && (condition->observed_at == 0
+                       || json_add_time(object, "observedAt", condition->observed_at));
 }
 
 bool device_conditions_add(const struct device_conditions *conditions, cJSON *array)

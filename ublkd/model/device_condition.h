@@ -40,6 +40,7 @@ struct device_condition {
         enum condition_reason reason;
         char *message;          /* a sentence; owned; NULL: absent */
         uint64_t transition_at; /* CLOCK_REALTIME microseconds of the last change of status; 0: unknown */
+        uint64_t observed_at;   /* the same, of the look that the message is about; 0: not shown */
 };
 
 struct device_conditions {

@@ -23,6 +23,9 @@ struct path_room path_room_judge(const struct path_room *before, const struct pa
                 return (struct path_room){.known = true};
         if (before->low && is_near(before->available, space->available))
                 return *before;
-        return (struct path_room){
-                .known = true, .low = true, .missing = space->missing, .available = space->available};
+        return (struct path_room){.known = true,
+                .low = true,
+                .missing = space->missing,
+                .available = space->available,
+                .seen_at = space->at};
 }

@@ -9,9 +9,10 @@
 struct path_space {
         uint64_t missing;          /* of the file: not allocated yet */
         uint64_t available, total; /* of its file system; available to users */
+        uint64_t at;               /* when; CLOCK_REALTIME, microseconds */
 };
 
 /* Judge the room. It is low from less than 5 % of the file system until 7 %, as long as the file may need more than is
- * there. While it is low, the numbers stay as in `before` until what is available has halved or doubled, so that not
+ * there. While it is low, the numbers and their time stay as in `before` until what is available has halved or doubled, so that not
  * each look is a change. */
 struct path_room path_room_judge(const struct path_room *before, const struct path_space *space);

@@ -209,6 +209,7 @@ static bool measure_room(const char *path, const struct stat *info, struct path_
                 .missing = size > allocated ? size - allocated : 0,
                 .available = (uint64_t)fs.f_bavail * fs.f_frsize,
                 .total = (uint64_t)fs.f_blocks * fs.f_frsize,
+                .at = clock_usec(CLOCK_REALTIME),
         };
         return true;
 }

@@ -36,6 +36,7 @@ struct path_room {
         bool known; /* false: nothing of it, as where the path does not lead to the file */
         bool low;
         uint64_t missing, available; /* bytes, when that was seen; meaningful with `low` */
+        uint64_t seen_at; /* CLOCK_REALTIME, microseconds, of the look at these; meaningful with `low` */
 };
 
 /* What one look found. */

@@ -296,6 +296,20 @@ static void print_spec(const cJSON *object, const char *path, unsigned depth)
         }
 }
 
+/* Add the message, with the age of what it is about where the condition has that. */
+static void add_message(struct table *table, const cJSON *condition)
+{
+        const char *message = json_text(condition, "message"), *at = json_text(condition, "observedAt");
+        char age[AGE_SIZE];
+
+        if (!message || !at) {
+                table_add(table, message);
+                return;
+        }
+        time_age(at, age);
+        table_add_format(table, "%s (ublkd looked %s ago.)", message, age);
+}
+
 static enum exit_status print_conditions(const struct context *context, const cJSON *device)
 {
         static const char *const headings[] = {
@@ -318,7 +332,7 @@ static enum exit_status print_conditions(const struct context *context, const cJ
                 time_age(json_text(condition, "lastTransitionTime"), age);
                 table_add(table, since);
                 table_add(table, age);
-                table_add(table, json_text(condition, "message"));
+                add_message(table, condition);
         }
         return table_print(table, stdout, context->colours, 0, 0) < 0 ? STATUS_FAILED : STATUS_OK;
 }

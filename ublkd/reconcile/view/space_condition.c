@@ -35,6 +35,7 @@ int space_explain_low(const struct path_room *room, char **ret)
 int space_condition(const struct space_facts *facts, struct device_condition *ret)
 {
         _cleanup_free_ char *text = NULL;
+        int r;
 
         if (facts->full_since > 0)
                 return explain_full(facts->waits, ret);
@@ -42,5 +43,8 @@ int space_condition(const struct space_facts *facts, struct device_condition *re
                 return 0;
         if (space_explain_low(&facts->room, &text) < 0)
                 return -ENOMEM;
-        return device_condition_set(ret, CONDITION_FALSE, REASON_STORE_LOW, "%s", text);
+        r = device_condition_set(ret, CONDITION_FALSE, REASON_STORE_LOW, "%s", text);
+        if (r >= 0)
+                ret->observed_at = facts->room.seen_at;
+        return r;
 }

@@ -10,9 +10,10 @@ enum { MIB = 1 << 20 };
 
 static struct path_room judge(bool low, uint64_t before, uint64_t missing, uint64_t available, uint64_t total)
 {
-        const struct path_room was = {.low = low, .missing = missing, .available = before * MIB};
+        const struct path_room was = {
+                .low = low, .missing = missing, .available = before * MIB, .seen_at = 1};
         const struct path_space space = {
-                .missing = missing * MIB, .available = available * MIB, .total = total * MIB};
+                .missing = missing * MIB, .available = available * MIB, .total = total * MIB, .at = 2};
 
         return path_room_judge(&was, &space);
 }
@@ -44,8 +45,10 @@ int main(void)
                         fprintf(stderr, "row %zu\n", i);
         room = judge(true, 40, 500, 30, 1000); /* not each look is a change */
         CHECK_INT(room.available, 40 * MIB);
+        CHECK_INT(room.seen_at, 1);
         room = judge(true, 40, 500, 19, 1000);
         CHECK_INT(room.available, 19 * MIB);
+        CHECK_INT(room.seen_at, 2);
         room = judge(true, 10, 500, 30, 1000);
         CHECK_INT(room.available, 30 * MIB);
         return check_report();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* path_watch: what can happen to a path. Real directories, links and mounts. */
 #include "tests/unit/ublkd/paths/path_world.h"
+#include "ublkd/base/clock.h"
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -369,6 +370,7 @@ static bool is_not_low(const void *watch)
 static void test_room_below_a_sparse_file(void)
 {
         struct path_watch *sparse, *full;
+        uint64_t began;
 
         make_file(at("a.img"));
         CHECK_INT(truncate(at("a.img"), 16 << 20), 0);
@@ -377,10 +379,12 @@ static void test_room_below_a_sparse_file(void)
         full = watch_path(at("empty.img"));
         AWAIT(sparse, PATH_SAME);
         CHECK(!path_watch_view(sparse)->room.low);
+        began = clock_usec(CLOCK_REALTIME);
         make_file(at("full"));
         if (CHECK(run_loop_until(is_low, sparse))) {
                 CHECK_INT(path_watch_view(sparse)->room.missing, 16 << 20);
                 CHECK_INT(path_watch_view(sparse)->room.available, 4096);
+                CHECK(path_watch_view(sparse)->room.seen_at >= began);
                 CHECK_INT(path_watch_view(sparse)->state, PATH_SAME);
         }
         CHECK(!is_low(full)); /* it needs nothing */
