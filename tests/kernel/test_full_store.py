@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import os
+import re
 
 import pytest
 
@@ -131,6 +132,14 @@ def _wait_room(daemon, disk, offset=_FAR + _MIB):
     assert daemon.metric("ublkd_device_store_full", "data") == 0
 
 
+def _assert_full_event(daemon, fate, place=r"\d+"):
+    """One event, with the first write that found no room, and none beside it."""
+    (full,) = [event for event in daemon.events("data") if event["reason"] == "StoreFull"]
+    assert full["count"] == 1 and _count(daemon, "WriteFailed") == 0
+    assert fate in full["message"] and "ENOSPC" in full["message"]
+    assert re.search(f" of 4096 bytes at byte {place} ", full["message"])
+
+
 def _begin_to_wait(daemon, disk, count=4):
     """Writes that find no room; reads and other writes go on."""
     writes = [disk.write_later(_FAR + number * _MIB, block("w")) for number in range(count)]
@@ -156,10 +165,9 @@ def test_an_error_is_reported(small, daemon):
             disk.write(_FAR, block("w"))
         assert caught.value.errno == errno.ENOSPC
     _wait_full(daemon)
-    assert _count(daemon, "StoreFull") == 1
     (failed,) = daemon.api.get("data")["status"]["ioErrors"]
     assert (failed["op"], failed["errno"], failed["offset"], failed["length"]) == ("write", "ENOSPC", _FAR, 4096)
-    assert _count(daemon, "WriteFailed") == 1, "three errors, one event"
+    _assert_full_event(daemon, "onFull is \"error\"", _FAR)
     assert disk.read(0, 4096) == block("a")
     disk.flush()
     small.make_room()
@@ -172,7 +180,7 @@ def test_writes_wait_for_room(small, daemon):
     disk = _serve(daemon, small, onFull="wait")
     small.fill()
     writes = _begin_to_wait(daemon, disk)
-    assert _count(daemon, "StoreFull") == 1
+    _assert_full_event(daemon, "onFull is \"wait\"")
     small.make_room()
     _assert_written(disk, writes)
     _wait_room(daemon, disk)

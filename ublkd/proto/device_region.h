@@ -163,6 +163,16 @@ struct region_report {
         uint64_t value;    /* what was reported with it */
 };
 
+/* The request that the episode of region_space.full_since began with. Written by the worker. */
+struct region_missed {
+        uint64_t since; /* the full_since of that episode; written last */
+        uint64_t offset;
+        uint32_t length;
+        uint32_t op;    /* enum stats_op */
+        uint32_t error; /* errno: ENOSPC, EDQUOT */
+        uint32_t unused;
+};
+
 /* `sequence` is odd while the supervisor writes the values, and changes with them. */
 struct region_control {
         uint32_t sequence, unused;
@@ -180,6 +190,8 @@ struct region_control {
         struct region_errors errors;
         /* Zeroes as well: no event waits for the database. Written by the supervisor. */
         struct region_report reports[_REGION_REPORT_MAX];
+        /* Zeroes as well: the request is not known. */
+        struct region_missed missed;
 };
 
 /* Counts one operation's requests as they end; it ends when its answer goes to the kernel. Numbers only rise,

@@ -2,6 +2,8 @@
 /* What the supervisor reads and writes of struct region_space. */
 #include "ublkd/proto/region_space.h"
 
+#include <errno.h>
+
 int region_space_read(int fd, struct region_space *ret)
 {
         struct region_space space;
@@ -10,6 +12,20 @@ int region_space_read(int fd, struct region_space *ret)
         if (r >= 0)
                 *ret = space;
         return r;
+}
+
+int region_space_read_missed(int fd, uint64_t full_since, struct region_missed *ret)
+{
+        struct region_missed missed;
+        int r = device_region_read_control(
+                fd, offsetof(struct region_control, missed), &missed, sizeof(missed));
+
+        if (r < 0)
+                return r;
+        if (full_since == 0 || missed.since != full_since || missed.op >= _STATS_OP_MAX || missed.error == 0)
+                return -ENODATA;
+        *ret = missed;
+        return 0;
 }
 
 static int write_field(int fd, size_t offset, const void *value, size_t size)

@@ -209,10 +209,11 @@ void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now)
         compact(log, now);
 }
 
-/* The message of StoreFull depends on onFull, which can change while the disk is served. */
+/* The first sentence of StoreFull depends on onFull, which can change while the disk is served; the rest is about one
+ * write. */
 static bool is_the_same(const struct device_event *one, const struct device_event *other)
 {
-        return one->reason != REASON_STORE_FULL || sentence_equal(one->message, other->message);
+        return one->reason != REASON_STORE_FULL || sentence_first_equal(one->message, other->message);
 }
 
 /* Return the event that `happened` repeats, or NULL. */

@@ -139,7 +139,7 @@ __attribute__((noinline)) static int perform_waiting_co(
                         result = -EIO;
                         break;
                 }
-                if (!room_wait_co(&queue->room, &queue->loop, tries))
+                if (!room_wait_co(&queue->room, &queue->loop, &request->io, -result, tries))
                         break;
                 tries++;
                 result = perform_any_co(queue, request);

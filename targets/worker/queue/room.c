@@ -12,7 +12,9 @@ enum {
 
 void room_open(struct room *room, const struct shared *shared)
 {
-        *room = (struct room){.shared = shared, .space = &device_region_control(shared->region)->space};
+        struct region_control *control = device_region_control(shared->region);
+
+        *room = (struct room){.shared = shared, .space = &control->space, .missed = &control->missed};
 }
 
 void room_begin(const struct shared *shared)
@@ -27,8 +29,19 @@ static void announce(const struct room *room)
         (void)eventfd_write(room->shared->news, 1); /* fails only where the main thread has news already */
 }
 
+/* Before the episode is announced. An earlier look finds the `since` of another episode. */
+static void note_request(struct region_missed *missed, const struct target_io *io, int error, uint64_t since)
+{
+        __atomic_store_n(&missed->offset, io->offset, __ATOMIC_RELAXED);
+        __atomic_store_n(&missed->length, io->length, __ATOMIC_RELAXED);
+        __atomic_store_n(
+                &missed->op, (uint32_t)io->op, __ATOMIC_RELAXED); /* the orders of both enums are one */
+        __atomic_store_n(&missed->error, (uint32_t)error, __ATOMIC_RELAXED);
+        __atomic_store_n(&missed->since, since, __ATOMIC_RELEASE);
+}
+
 /* Return whether the episode begins with it. */
-static bool note_missing(struct room *room)
+static bool note_missing(struct room *room, const struct target_io *io, int error)
 {
         uint64_t none = 0, now = clock_usec(CLOCK_REALTIME);
 
@@ -37,6 +50,7 @@ static bool note_missing(struct room *room)
         if (!__atomic_compare_exchange_n(
                     &room->space->full_since, &none, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
                 return false;
+        note_request(room->missed, io, error, now);
         announce(room);
         return true;
 }
@@ -49,9 +63,10 @@ static void note_waiting(const struct room *room, bool begins)
                 announce(room);
 }
 
-bool room_wait_co(struct room *room, struct io_loop *loop, unsigned tries)
+bool room_wait_co(
+        struct room *room, struct io_loop *loop, const struct target_io *io, int error, unsigned tries)
 {
-        bool begins = note_missing(room);
+        bool begins = note_missing(room, io, error);
 
         if (__atomic_load_n(&room->space->on_full, __ATOMIC_ACQUIRE) != REGION_ON_FULL_WAIT)
                 return false;

@@ -17,8 +17,9 @@
 
 struct room {
         const struct shared *shared;
-        struct region_space *space; /* of the device's region */
-        bool full;                  /* an episode, as seen in this round */
+        struct region_space *space; /* of the device's region, as the next one */
+        struct region_missed *missed;
+        bool full; /* an episode, as seen in this round */
 };
 
 /* Initialise the room of a queue. `shared` must outlive it. */
@@ -38,8 +39,9 @@ static inline bool room_is_missing(enum io_op op, int result)
         return (result == -ENOSPC || result == -EDQUOT) && op != IO_READ && op != IO_FLUSH;
 }
 
-/* Suspend a request that found no room, after `tries` pauses. Return whether to try it again; false at once
- * with onFull "error". */
-bool room_wait_co(struct room *room, struct io_loop *loop, unsigned tries);
+/* Suspend a request that found no room, after `tries` pauses. error: ENOSPC or EDQUOT. Return whether to try it again;
+ * false at once with onFull "error". */
+bool room_wait_co(
+        struct room *room, struct io_loop *loop, const struct target_io *io, int error, unsigned tries);
 /* Note the end of a request of `op` that has paused `tries` times, or of one while room->full. */
 void room_ended(struct room *room, enum io_op op, unsigned tries, int result);

@@ -6,6 +6,7 @@
  * meanwhile. */
 #include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_reports.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -75,28 +76,34 @@ static void plan_look(struct managed_device *device, bool changed)
 
 /* ---- events ---- */
 
-/* Return whether an event of its own has reported why requests of `op` fail. */
+/* Return whether an event of its own has reported why requests of `op` fail: a fault, or StoreFull where all that failed
+ * since the last event found no room. */
 static bool is_explained(const struct managed_device *device, enum stats_op op)
 {
+        const struct device_errors *errors = &device->errors;
         struct device_faults faults;
 
         device_faults_list(device, &faults);
-        return faults.cut > 0 || (faults.flush > 0 && op == STATS_FLUSH);
+        return faults.cut > 0 || (faults.flush > 0 && op == STATS_FLUSH)
+               || (device_space_is_full(device) && errors->others[op] == errors->others_reported[op]);
+}
+
+static void note_reported(struct device_errors *errors, enum stats_op op)
+{
+        errors->seen.of[op].reported = errors->seen.of[op].count;
+        errors->others_reported[op] = errors->others[op];
 }
 
 static void report(struct managed_device *device, int fd, enum stats_op op)
 {
-        struct error_report *found = &device->errors.seen.of[op];
+        const struct error_report *found = &device->errors.seen.of[op];
         _cleanup_free_ char *text = NULL;
 
-        if (is_explained(device, op))
-                (void)region_error_mark_reported(fd, op, found->count);
-        else if (error_explain(op, found->count - found->reported, found, &text) >= 0) {
-                device_emit(device, EVENT_WARNING, error_reason(op), "%s", text);
-                device_report_note(device, fd, REGION_REPORT_ERRORS + op, found->count);
-        } else
+        if (error_explain(op, found->count - found->reported, found, &text) < 0)
                 return;
-        found->reported = found->count;
+        device_emit(device, EVENT_WARNING, error_reason(op), "%s", text);
+        device_report_note(device, fd, REGION_REPORT_ERRORS + op, found->count);
+        note_reported(&device->errors, op);
 }
 
 static void report_new(struct managed_device *device, int fd)
@@ -105,11 +112,41 @@ static void report_new(struct managed_device *device, int fd)
         uint64_t now = monotonic_now();
 
         for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
-                if (!is_unreported(&errors->seen.of[i]) || now < errors->quiet_until[i])
+                const enum stats_op op = (enum stats_op)i;
+
+                if (!is_unreported(&errors->seen.of[i]))
                         continue;
-                report(device, fd, (enum stats_op)i);
-                errors->quiet_until[i] = now + QUIET_USEC;
+                if (is_explained(device, op)) {
+                        (void)region_error_mark_reported(fd, op, errors->seen.of[i].count);
+                        note_reported(errors, op);
+                } else if (now >= errors->quiet_until[i]) {
+                        report(device, fd, op);
+                        errors->quiet_until[i] = now + QUIET_USEC;
+                }
         }
+}
+
+/* Count the requests that failed with another errno than ENOSPC. How many of them an earlier ublkd has reported is not
+ * known: take as many as possible of what is unreported for such. */
+static void count_others(struct managed_device *device, int fd)
+{
+        struct device_errors *errors = &device->errors;
+        uint64_t counts[_STATS_OP_MAX][_REGION_ERRNO_MAX];
+
+        if (region_errors_read_counts(fd, counts) < 0)
+                return;
+        for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
+                const struct error_report *seen = &errors->seen.of[i];
+                uint64_t unreported = is_unreported(seen) ? seen->count - seen->reported : 0, others = 0;
+
+                for (unsigned k = 0; k < _REGION_ERRNO_MAX; k++)
+                        if (k != REGION_ERRNO_ENOSPC && k != REGION_ERRNO_EOPNOTSUPP)
+                                others += counts[i][k];
+                errors->others[i] = others;
+                if (!errors->are_known)
+                        errors->others_reported[i] = others > unreported ? others - unreported : 0;
+        }
+        errors->are_known = true;
 }
 
 /* Take account of events that the database may not have yet, and mark in the region what those report that it has.
@@ -156,6 +193,8 @@ void device_errors_read(struct managed_device *device)
         find_reported(device, fd, &found);
         changed = !io_errors_equal(&found, &device->errors.seen);
         device->errors.seen = found;
+        if (changed || !device->errors.are_known)
+                count_others(device, fd);
         report_new(device, fd);
         plan_look(device, changed);
 }

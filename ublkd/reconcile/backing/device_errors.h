@@ -14,7 +14,10 @@ struct managed_device;
 struct device_errors {
         struct io_errors seen;               /* as read from its region last */
         uint64_t quiet_until[_STATS_OP_MAX]; /* no event of that operation before; CLOCK_MONOTONIC */
-        sd_event_source *timer;              /* of the next look; NULL: none was needed yet */
+        uint64_t others[_STATS_OP_MAX];      /* requests that failed with another errno than ENOSPC */
+        uint64_t others_reported[_STATS_OP_MAX];
+        bool are_known;         /* others_reported */
+        sd_event_source *timer; /* of the next look; NULL: none was needed yet */
 };
 
 /* Read the errors out of the region of a device, and report new ones. */

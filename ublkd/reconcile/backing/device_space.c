@@ -45,6 +45,11 @@ void device_space_end_waiting(const struct managed_device *device)
         (void)set_on_full(device, REGION_ON_FULL_ERROR);
 }
 
+bool device_space_is_full(const struct managed_device *device)
+{
+        return device->space.full_since > 0;
+}
+
 bool device_space_is_waited_for(const struct managed_device *device)
 {
         _cleanup_close_ int fd = open_region(device);
@@ -53,13 +58,15 @@ bool device_space_is_waited_for(const struct managed_device *device)
         return fd >= 0 && region_space_read(fd, &space) >= 0 && space.waiting > 0;
 }
 
-static void report_full(const struct managed_device *device, const struct region_space *space)
+static void report_full(const struct managed_device *device, int fd, const struct region_space *space)
 {
-        device_emit(device, EVENT_WARNING, REASON_STORE_FULL,
-                "The backing store has no room for a write: %s.",
-                space->on_full == REGION_ON_FULL_WAIT
-                        ? "the write waits until there is room (onFull is \"wait\")"
-                        : "the write failed (onFull is \"error\")");
+        struct region_missed missed;
+        bool known = region_space_read_missed(fd, space->full_since, &missed) >= 0;
+        _cleanup_free_ char *text = NULL;
+
+        (void)space_explain_full(space->on_full == REGION_ON_FULL_WAIT, known ? &missed : NULL, &text);
+        device_emit(device, EVENT_WARNING, REASON_STORE_FULL, "%s",
+                text ? text : "The backing store has no room for a write.");
 }
 
 /* Return the room for what the disk may still write; not `known` if there is nothing to go by. */
@@ -139,7 +146,7 @@ static void report_episode(
         bool begins_to_wait = waits && space->waiting > 0 && !space->reported_waits;
 
         if (is_full && (is_new || begins_to_wait))
-                report_full(device, space);
+                report_full(device, fd, space);
         else if (is_new)
                 device_emit(device, EVENT_NORMAL, REASON_STORE_HAS_ROOM,
                         "The backing store has room for writes again.");

@@ -17,6 +17,8 @@ struct device_space {
 void device_space_apply(struct managed_device *device, const struct device_record *record);
 /* Fail the writes that wait for room, before the disk is stopped: stopping waits for them. */
 void device_space_end_waiting(const struct managed_device *device);
+/* Return whether a write found no room, as read last; then StoreFull was reported. */
+bool device_space_is_full(const struct managed_device *device);
 /* Return whether writes wait for room. */
 bool device_space_is_waited_for(const struct managed_device *device);
 /* Read it out of the region, look at the room below the file, and report changes. */

@@ -36,6 +36,11 @@ static size_t kind_of(enum stats_op op)
         return i;
 }
 
+const char *error_subject(enum stats_op op)
+{
+        return kinds[kind_of(op)].one;
+}
+
 enum condition_reason error_reason(enum stats_op op)
 {
         return kinds[kind_of(op)].reason;

@@ -7,6 +7,8 @@
 
 enum { ERRORS_SHOWN_SECONDS = 24 * 60 * 60 }; /* after the last one */
 
+/* Return the operation as the subject of a sentence ("A write"). Static. */
+const char *error_subject(enum stats_op op);
 /* Return the reason of a failed request of `op`. */
 enum condition_reason error_reason(enum stats_op op);
 /* Write the sentence of `count` failed requests of `op`, the last of which is `report`. The caller frees it. Return 0

@@ -3,10 +3,34 @@
 #include "ublkd/reconcile/view/space_condition.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/model/io_errors.h"
+#include "ublkd/reconcile/view/error_condition.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+int space_explain_full(bool waits, const struct region_missed *missed, char **ret)
+{
+        static const char *const fates[] = {
+                "The backing store has no room for a write: the write failed (onFull is \"error\").",
+                "The backing store has no room for a write: the write waits until there is room (onFull is "
+                "\"wait\")."};
+        static const char advice[] = "Make room on the file system of the backing store, or raise its quota.";
+        int n, error = missed ? (int)missed->error : 0;
+
+        if (missed)
+                n = asprintf(ret, "%s %s of %u bytes at byte %llu got: %s (%s). %s", fates[waits],
+                        error_subject((enum stats_op)missed->op), (unsigned)missed->length,
+                        (unsigned long long)missed->offset, strerror(error), io_error_name(error), advice);
+        else
+                n = asprintf(ret, "%s %s", fates[waits], advice);
+        if (n >= 0)
+                return 0;
+        *ret = NULL;
+        return -ENOMEM;
+}
 
 static int explain_full(bool waits, struct device_condition *ret)
 {

@@ -4,6 +4,7 @@
 
 #include "ublkd/model/device_condition.h"
 #include "ublkd/paths/path_wire.h"
+#include "ublkd/proto/region_space.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +18,8 @@ struct space_facts {
 
 /* Write CONDITION_SPACE, or leave *ret untouched if the store has enough room. Return 0 or -ENOMEM. */
 int space_condition(const struct space_facts *facts, struct device_condition *ret);
+/* Write the event of a store that is full: its first sentence is the same for each request with the same fate. missed: the
+ * first request that found no room; NULL: not known. The caller frees it. Return 0 or -ENOMEM. */
+int space_explain_full(bool waits, const struct region_missed *missed, char **ret);
 /* Write the sentence of a room that is low, which the caller frees. Return 0 or -ENOMEM. */
 int space_explain_low(const struct path_room *room, char **ret);

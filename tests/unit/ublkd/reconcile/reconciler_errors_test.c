@@ -219,6 +219,37 @@ static void lost_events_of_a_fault_and_of_the_room_are_reported_again(void)
         world_free(&world);
 }
 
+/* The write that failed is the one that StoreFull is about; one that fails for another cause is an event. */
+static void a_write_without_room_is_one_event(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        (void)region_error_note(control, STATS_WRITE, ENOSPC, 8192, 4096);
+        control->missed = (struct region_missed){
+                .since = 7, .offset = 8192, .length = 4096, .op = STATS_WRITE, .error = ENOSPC};
+        control->space.full_since = 7;
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 1);
+        CHECK(strstr(world_last_message(&world, REASON_STORE_FULL), "4096 bytes at byte 8192"));
+        CHECK(strstr(world_last_message(&world, REASON_STORE_FULL), "ENOSPC"));
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 0);
+        CHECK_INT(status(&world)->conditions.of[CONDITION_ERROR_FREE].reason, REASON_WRITE_FAILED);
+        CHECK_INT(status(&world)->errors.of[STATS_WRITE].count, 1);
+        restart_ublkd(&world, control, 0);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 0);
+        (void)region_error_note(control, STATS_WRITE, EIO, 0, 512);
+        (void)region_error_note(control, STATS_WRITE, ENOSPC, 0, 512);
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        control->space.full_since = 0;
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 1);
+        world_free(&world);
+}
+
 /* FlushFailed says it. */
 static void a_lost_flush_has_no_second_event(void)
 {
@@ -280,6 +311,7 @@ int main(void)
         an_event_in_the_database_is_not_reported_again();
         a_lost_repetition_is_reported_again();
         lost_events_of_a_fault_and_of_the_room_are_reported_again();
+        a_write_without_room_is_one_event();
         a_lost_flush_has_no_second_event();
         a_time_in_the_future_does_not_change_the_status_again();
         nonsense_in_the_region_is_bounded();

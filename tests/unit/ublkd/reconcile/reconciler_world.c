@@ -242,6 +242,16 @@ unsigned world_count_events(const struct world *world, enum condition_reason rea
         return count;
 }
 
+const char *world_last_message(const struct world *world, enum condition_reason reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+
+        for (size_t i = event_log_count(log); i-- > 0;)
+                if (event_log_at(log, i)->reason == reason)
+                        return event_log_at(log, i)->message;
+        return "";
+}
+
 void world_bring_up(struct world *world, const char *name, const char *key)
 {
         struct fake_worker *worker;

@@ -65,6 +65,9 @@ enum device_phase world_phase(const struct world *world, const char *name);
 /* Return how often the events of the store with this reason happened; one event may count several times. */
 unsigned world_count_events(const struct world *world, enum condition_reason reason);
 
+/* Return the message of the newest event with this reason; "": there is none. */
+const char *world_last_message(const struct world *world, enum condition_reason reason);
+
 /* Make the disk of a worker that has just been started live; its backing store is `key`. */
 void world_bring_up(struct world *world, const char *name, const char *key);
 /* Create the loop device "data" on "file:1" with a region, and make it live; `more` as for world_put_loop(). Return its

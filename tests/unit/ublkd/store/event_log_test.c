@@ -65,7 +65,8 @@ static void test_what_was_asked_for_repeats_nothing(struct event_log *log)
 /* onFull was changed between the second and the third. */
 static void test_another_fate_of_a_write_is_not_a_repetition(struct event_log *log)
 {
-        static const char *const messages[] = {"the write failed", "the write failed", "writes wait"};
+        static const char *const messages[] = {
+                "The write failed. At byte 5.", "The write failed. At byte 7.", "It waits. At byte 5."};
 
         for (uint64_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
                 const struct device_event happened = {
@@ -82,7 +83,7 @@ static void test_another_fate_of_a_write_is_not_a_repetition(struct event_log *l
         }
         CHECK_INT(event_log_count(log), 2);
         CHECK_INT(event_log_at(log, 0)->count, 2);
-        CHECK_STR(event_log_at(log, 1)->message, "writes wait");
+        CHECK_STR(event_log_at(log, 1)->message, "It waits. At byte 5.");
 }
 
 static void test_repetitions_move_to_the_end(struct event_log *log)

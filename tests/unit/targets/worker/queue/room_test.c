@@ -9,6 +9,7 @@
 static struct shared shared;
 static struct room room;
 static struct region_space *space;
+static const struct target_io io = {.op = IO_WRITE, .offset = 8192, .length = 4096};
 
 void __wrap_await_pause(struct io_loop *loop, unsigned microseconds);
 
@@ -44,8 +45,8 @@ static void test_an_error_begins_an_episode(void)
         begin_again(REGION_ON_FULL_ERROR);
         room_round(&room);
         CHECK(!room.full);
-        CHECK(!room_wait_co(&room, NULL, 0));
-        CHECK(!room_wait_co(&room, NULL, 0));
+        CHECK(!room_wait_co(&room, NULL, &io, ENOSPC, 0));
+        CHECK(!room_wait_co(&room, NULL, &io, ENOSPC, 0));
         CHECK(space->full_since > 0 && space->waiting == 0);
         CHECK_INT(space->changes, 1);
         room_round(&room);
@@ -65,7 +66,7 @@ static void test_an_error_begins_an_episode(void)
 static void test_the_last_that_waited_ends_it(void)
 {
         begin_again(REGION_ON_FULL_ERROR);
-        (void)room_wait_co(&room, NULL, 0);
+        (void)room_wait_co(&room, NULL, &io, ENOSPC, 0);
         space->waiting = 2;
         room_ended(&room, IO_WRITE, 3, 4096);
         CHECK(space->full_since > 0 && space->waiting == 1);
@@ -79,14 +80,14 @@ static void test_a_write_that_waits_later_is_news(void)
         uint32_t changes;
 
         begin_again(REGION_ON_FULL_ERROR);
-        CHECK(!room_wait_co(&room, NULL, 0));
+        CHECK(!room_wait_co(&room, NULL, &io, ENOSPC, 0));
         changes = space->changes;
         space->on_full = REGION_ON_FULL_WAIT;
-        CHECK(room_wait_co(&room, NULL, 0));
+        CHECK(room_wait_co(&room, NULL, &io, ENOSPC, 0));
         CHECK_INT(space->waiting, 1);
         CHECK_INT(space->changes, changes + 1);
-        CHECK(room_wait_co(&room, NULL, 1)); /* the same write again, and another one */
-        CHECK(room_wait_co(&room, NULL, 0));
+        CHECK(room_wait_co(&room, NULL, &io, ENOSPC, 1)); /* the same write again, and another one */
+        CHECK(room_wait_co(&room, NULL, &io, ENOSPC, 0));
         CHECK_INT(space->waiting, 2);
         CHECK_INT(space->changes, changes + 1);
 }
@@ -94,9 +95,30 @@ static void test_a_write_that_waits_later_is_news(void)
 static void test_an_episode_that_begins_with_a_wait_is_one_news(void)
 {
         begin_again(REGION_ON_FULL_WAIT);
-        CHECK(room_wait_co(&room, NULL, 0));
+        CHECK(room_wait_co(&room, NULL, &io, ENOSPC, 0));
         CHECK_INT(space->waiting, 1);
         CHECK_INT(space->changes, 1);
+}
+
+static void test_the_first_request_of_an_episode_is_noted(void)
+{
+        static const struct target_io other = {.op = IO_WRITE_ZEROES, .offset = 1 << 20, .length = 512};
+        const struct region_missed *missed;
+
+        begin_again(REGION_ON_FULL_ERROR);
+        missed = &device_region_control(shared.region)->missed;
+        (void)room_wait_co(&room, NULL, &io, EDQUOT, 0);
+        (void)room_wait_co(&room, NULL, &other, ENOSPC, 0);
+        CHECK_INT(missed->since, space->full_since);
+        CHECK_INT(missed->offset, 8192);
+        CHECK_INT(missed->length, 4096);
+        CHECK_INT(missed->op, STATS_WRITE);
+        CHECK_INT(missed->error, EDQUOT);
+        space->full_since = 0;
+        (void)room_wait_co(&room, NULL, &other, ENOSPC, 0);
+        CHECK_INT(missed->since, space->full_since);
+        CHECK_INT(missed->op, STATS_WRITE_ZEROES);
+        CHECK_INT(missed->error, ENOSPC);
 }
 
 /* Nothing waits in a worker that has just been started. */
@@ -116,6 +138,7 @@ int main(void)
         test_the_last_that_waited_ends_it();
         test_a_write_that_waits_later_is_news();
         test_an_episode_that_begins_with_a_wait_is_one_news();
+        test_the_first_request_of_an_episode_is_noted();
         test_the_next_worker_counts_from_zero();
         return check_report();
 }
