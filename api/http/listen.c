@@ -5,9 +5,11 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -82,6 +84,44 @@ static int bind_with_mode(int fd, const struct sockaddr_un *address, mode_t mode
         return r;
 }
 
+/* <linux/un.h> has it, and cannot be included beside <sys/un.h>. */
+#define SIOCUNIXFILE (SIOCPROTOPRIVATE + 0)
+
+/* Open the file that the socket is bound to, with O_PATH. Only the kernel knows it for sure: the owner of the directory
+ * can put another file at the path. Without CAP_NET_ADMIN the path must do, as long as a socket of this user is there.
+ * Return a descriptor or -errno. */
+static int open_bound(int fd, const char *path)
+{
+        _cleanup_close_ int file = ioctl(fd, SIOCUNIXFILE);
+        struct stat info;
+
+        if (file >= 0)
+                return TAKE_FD(file);
+        if (errno != EPERM)
+                return -errno;
+        file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (file < 0 || fstat(file, &info) < 0)
+                return -errno;
+        return S_ISSOCK(info.st_mode) && info.st_uid == geteuid() && info.st_nlink == 1 ? TAKE_FD(file)
+                                                                                        : -ESTALE;
+}
+
+/* Give the file of the socket to the group. Return 0; -ESTALE: another file is at the path, and was not touched; other
+ * -errno. */
+static int give_to_group(int fd, const char *path, gid_t group)
+{
+        _cleanup_close_ int file = open_bound(fd, path);
+        struct stat bound, found;
+
+        if (file < 0)
+                return file;
+        if (fchownat(file, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0 || fstat(file, &bound) < 0)
+                return -errno;
+        if (lstat(path, &found) < 0)
+                return errno == ENOENT ? -ESTALE : -errno;
+        return bound.st_dev == found.st_dev && bound.st_ino == found.st_ino ? 0 : -ESTALE;
+}
+
 /* ublkd checks each client itself, so every user may connect where there is no group. No client connects before
  * listen(). */
 static int bind_unix(
@@ -94,10 +134,13 @@ static int bind_unix(
                 r = bind_with_mode(fd, address, group->exists ? 0660 : 0666);
         if (r < 0)
                 return r;
-        if ((group->exists && lchown(address->sun_path, (uid_t)-1, group->gid) < 0)
-                || lstat(address->sun_path, &info) < 0 || listen(fd, BACKLOG) < 0) {
+        if (group->exists)
+                r = give_to_group(fd, address->sun_path, group->gid);
+        if (r >= 0 && (lstat(address->sun_path, &info) < 0 || listen(fd, BACKLOG) < 0))
                 r = -errno;
-                (void)unlink(address->sun_path);
+        if (r < 0) {
+                if (r != -ESTALE) /* what is there is not ours */
+                        (void)unlink(address->sun_path);
                 return r;
         }
         ret->device = info.st_dev;
@@ -213,6 +256,8 @@ static int explain(const char *address, int error, struct problem_list *problems
                 {ENOENT,       "the directory does not exist; create it first"                                },
                 {EACCES,       "not permitted; start ublkd as root or choose another address"                 },
                 {EPERM,        "not permitted; start ublkd as root, or choose another address or SocketGroup="},
+                {ESTALE,       "another process has put another file there meanwhile; choose a path in a directory "
+                         "that only root can write"                                   },
                 {ENAMETOOLONG, "the name is too long; choose a shorter one"                                   },
         };
         const char *sentence = strerror(-error);
