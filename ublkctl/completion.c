@@ -93,7 +93,7 @@ static void print_bash_verb(const struct verb *verb)
                 [COMPLETE_NOTHING] = "",
                 [COMPLETE_FILE] = "files=yes",
                 [COMPLETE_DEVICE] = "words=$(_ublkctl_devices)",
-                [COMPLETE_NODE_OR_FILE] = "files=yes words=$(_ublkctl_devices)",
+                [COMPLETE_NODE_OR_FILE] = "_ublkctl_disks",
                 [COMPLETE_ADOPTABLE] = "words=$(_ublkctl_devices host)",
                 [COMPLETE_CHOICE] = "",
                 [COMPLETE_COLUMN] = "",
@@ -191,8 +191,10 @@ static void print_zsh_action(enum completion completion, const char *const *choi
 
 static void print_zsh_form(const struct setting *setting, const char *dashes, const char *name, size_t length)
 {
-        printf(" \\\n\t\t\t'%s%s%.*s[", setting->kind == SETTING_KIND_LIST ? "*" : "", dashes, (int)length,
-                name);
+        bool may_be_one_word = setting->value && strlen(dashes) == 2; /* --sort=SIZE */
+
+        printf(" \\\n\t\t\t'%s%s%.*s%s[", setting->kind == SETTING_KIND_LIST ? "*" : "", dashes, (int)length,
+                name, may_be_one_word ? "=" : "");
         print_zsh_text(setting->help);
         putchar(']');
         if (setting->value) {

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The completion of bash and zsh matches the table of verbs."""
+import grp
 import os
 import pty
+import pwd
 import select
 import shutil
 import subprocess
@@ -77,6 +79,16 @@ FIELDS = [
     ("create new dataP", "create new dataPath="),
     ("list --columns NAME,AG", "list --columns NAME,AGE"),
     ("ls --sort -SI", "ls --sort -SIZE"),
+    ("ls --sort=-SI", "ls --sort=-SIZE"),
+    ("set data owner.ui", "set data owner.uid="),
+    ("set data owner.uid=roo", "set data owner.uid=root "),
+    ("create new owner.gid=roo", "create new owner.gid=root "),
+]
+NODES = [
+    ("detach /dev/", "detach /dev/ublkb5 "),
+    ("detach /dev/ubl", "detach /dev/ublkb5 "),
+    ("detach /dev/ublkb5", "detach /dev/ublkb5 "),
+    ("detach /dev/nul", "detach /dev/null "),
 ]
 
 
@@ -91,6 +103,19 @@ def test_bash_completes_fields_and_values(ctl, typed, wanted):
 def test_zsh_completes_fields_and_values(ctl, typed, wanted):
     ctl("create", "data", *NULL)
     assert complete_line(ctl, f"ublkctl {typed}", zsh=True).rstrip(" ,") == f"ublkctl {wanted}".rstrip()
+
+
+@pytest.mark.parametrize("typed, wanted", NODES)
+def test_bash_completes_disks_by_path(ctl, typed, wanted):
+    ctl("create", "data", *NULL, "id=5")
+    assert complete_line(ctl, f"ublkctl {typed}").rstrip() == f"ublkctl {wanted}".rstrip()
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
+@pytest.mark.parametrize("typed, wanted", NODES)
+def test_zsh_completes_disks_by_path(ctl, typed, wanted):
+    ctl("create", "data", *NULL, "id=5")
+    assert complete_line(ctl, f"ublkctl {typed}", zsh=True).rstrip() == f"ublkctl {wanted}".rstrip()
 
 
 def test_bash_offers_all_fields_and_all_values(ctl, server):
@@ -127,6 +152,16 @@ def test_bash_completes_names_of_devices(ctl, tmp_path):
     assert complete(ctl, "attach", "d") == ["disk.img"]
 
 
+def test_bash_offers_users_and_disks(ctl):
+    ctl("create", "data", *NULL, "id=5")
+    ctl("create", "other", *NULL, "id=6")
+    users = {entry.pw_name for entry in pwd.getpwall()}
+    assert set(complete(ctl, "set", "data", "owner.uid", "=")) == users
+    assert set(complete(ctl, "set", "data", "owner.gid", "=")) == {entry.gr_name for entry in grp.getgrall()}
+    assert complete(ctl, "detach", "/dev/") == ["/dev/ublkb5", "/dev/ublkb6"], "no other file of /dev"
+    assert {"-NAME", "-SIZE"} <= set(complete(ctl, "list", "--sort", "-"))
+
+
 HOSTILE = ["$(touch${IFS}ran)", "`touch${IFS}ran`", "${x:=$(touch${IFS}ran)}", "--force", "a;b", "~", "*", "data"]
 
 
@@ -135,6 +170,14 @@ def hostile_url():
     """A server whose devices have names that a shell could execute."""
     with answering({"items": [{"name": name, "generation": 1, "status": {"phase": "Live"}} for name in HOSTILE]}) as url:
         yield url
+
+
+def test_bash_executes_no_node_of_a_server(tmp_path):
+    items = [{"name": f"d{i}", "generation": 1, "status": {"phase": "Live", "device": node}}
+             for i, node in enumerate([*HOSTILE, "/dev/ublkb7;reboot", "/dev/ublkb$(touch${IFS}ran)", "/dev/ublkb7"])]
+    with answering({"items": items}) as url:
+        assert complete(Ctl(None, tmp_path), "--url", url, "detach", "/dev/") == ["/dev/ublkb7"]
+    assert os.listdir(tmp_path) == [], "the shell ran what the server sent"
 
 
 def test_bash_executes_no_name_of_a_server(hostile_url, tmp_path):
@@ -227,7 +270,7 @@ def test_zsh(ctl):
     ctl("create", "data-of-mine", *NULL)
     zsh = Zsh(ctl)
     try:
-        for typed, completed in (("recov", "recover "), ("get data", "get data-of-mine "), ("list --lab", "list --label "),
+        for typed, completed in (("recov", "recover "), ("get data", "get data-of-mine "), ("list --lab", "list --label="),
                                  ("list -o js", "list -o json "), ("completion z", "completion zsh ")):
             zsh.send(f"ublkctl {typed}\t\x18")
             zsh.wait_for(f"[ublkctl {completed}]")
