@@ -29,8 +29,8 @@ _TAKES_AWAY = {
     "disable": ("PATCH", "/devices/data", {"json": {"enabled": False}, **_PATCH}),
 }
 _HAS = ublk.features()
-# recovery.onCrash with which users notice a restart
-_RESTARTS = ["none", "queue", *(["fail"] if _HAS["USER_RECOVERY_FAIL_IO"] else [])]
+# recovery.onCrash with which users notice a restart: "queue" where the worker is killed (QUIESCE_DEV is not sent)
+_RESTARTS = ["none", *([] if _HAS["IO_DESC_SIZE"] else ["queue"]), *(["fail"] if _HAS["USER_RECOVERY_FAIL_IO"] else [])]
 
 
 @pytest.fixture
