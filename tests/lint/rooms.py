@@ -13,6 +13,7 @@ VALUES = rooms("ublkd", "base values")
 COMMON = rooms("ublkd", "base values backing kernel")  # both programs may see it
 PROTO = rooms("ublkd", "proto")
 API_SEES = rooms("ublkd", "values backing kernel model") + [
+    "ublkd/authority/authority_answer.h",
     "ublkd/disk_users/disk_search.h",
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
@@ -39,6 +40,7 @@ QUOTED = [
     ("ublkd/proto/*", COMMON),
     ("ublkd/config/*", VALUES + rooms("ublkd", "kernel")),
     ("ublkd/offload/*", BASE),
+    ("ublkd/authority/*", BASE),
     ("ublkd/cgroups/*", BASE + rooms("ublkd", "offload")),
     ("ublkd/model/*", COMMON + PROTO + ["targets/target_desc.h"]),
     ("ublkd/plan/plan.[ch]", ["!", "ublkd/plan/plan.h"]),
