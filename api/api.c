@@ -2,6 +2,7 @@
 /* Put the rooms of the API together: the server, its subscription to the store, and the routes. */
 #include "api/api.h"
 
+#include "api/held/authority_check.h"
 #include "api/held/first_pass.h"
 #include "api/held/reader_turns.h"
 #include "api/held/wait.h"
@@ -30,6 +31,7 @@ int api_new(sd_event *event, const struct api_config *config, struct api **ret, 
         api->routes = route_table;
         api->admit = first_pass_admit;
         api->take_turn = reader_turn_take;
+        api->ask_permission = authority_check_begin;
         r = server_open(api, problems);
         if (r >= 0)
                 r = device_store_subscribe(config->store, on_store_event, api);
@@ -58,6 +60,8 @@ void api_set_policy(struct api *api, const struct api_rights *rights, bool refus
                 || !is_same_group(&before.readers, &rights->readers)
                 || !is_same_group(&before.administrators, &rights->administrators))
                 connection_close_others(api);
+        if (!rights->asks_polkit)
+                authority_check_end_all(api);
 }
 
 void api_host_seen(struct api *api)

@@ -30,7 +30,7 @@ from generate import SchemaError, c_string, load
 
 PROBLEMS_OF_ALL = ["bad-request", "unauthorized", "forbidden", "not-acceptable", "body-too-slow", "body-too-large", "path-too-long",
                    "expectation-failed", "headers-too-large", "internal", "too-many-connections", "no-memory"]
-PROBLEMS_OF_CHANGES = ["store-full", "database-gone", "precondition-failed"]
+PROBLEMS_OF_CHANGES = ["store-full", "database-gone", "precondition-failed", "authorization-busy"]
 PROBLEMS_OF_BODIES = ["malformed-json", "not-json"]
 METHODS = ["get", "post", "put", "patch", "delete"]
 BODY_FLAGS = {"application/json": ["ROUTE_BODY"], "application/merge-patch+json": ["ROUTE_BODY", "ROUTE_MERGE_PATCH"]}
@@ -238,7 +238,7 @@ class Document:
                 }
         else:
             flags.append("ROUTE_CHANGES")
-            parameters = [*parameters, "ifMatch", "ifNoneMatch"]
+            parameters = [*parameters, "ifMatch", "ifNoneMatch", "interactiveAuthorization"]
             problems += PROBLEMS_OF_CHANGES
         if "requestBody" in operation:
             flags += BODY_FLAGS[next(iter(operation["requestBody"]["content"]))]  # the first type is what PATCH asks for

@@ -20,6 +20,7 @@ struct api_rights access_groups_find(const struct setting_values *values)
                 .everyone_reads = values->everyone_reads,
                 .readers = find(values->everyone_reads ? NULL : values->readers_group),
                 .administrators = find(values->administrators_group),
+                .asks_polkit = values->asks_polkit,
         };
 }
 

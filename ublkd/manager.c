@@ -11,6 +11,7 @@
 #include "ublkd/manager_looks.h"
 
 #include "api/api.h"
+#include "ublkd/authority/authority.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
 #include "ublkd/base/version.h"
@@ -238,6 +239,14 @@ static int api_try_spec(void *userdata, const struct device_record *record, cons
                        : -ENOENT;
 }
 
+static int api_ask_authority(void *userdata, int client, bool interactive,
+        void (*then)(void *userdata, enum authority_answer answer), void *then_userdata,
+        struct authority_question **ret)
+{
+        return authority_ask(
+                ((struct manager *)userdata)->authority, client, interactive, then, then_userdata, ret);
+}
+
 static void api_read_counters(void *userdata, struct daemon_counters *ret)
 {
         struct manager *manager = userdata;
@@ -278,6 +287,8 @@ static int open_api(
                         .read_reach = api_read_reach,
                         .try_spec = api_try_spec,
                         .end_preflight = spec_preflight_end,
+                        .ask_authority = api_ask_authority,
+                        .withdraw_question = authority_withdraw,
                         .look_at_host = manager_look_at_host,
                         .look_at_state = manager_look_at_state,
                         .adopt = api_adopt,
@@ -415,6 +426,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = worker_start_new(
                         manager->event, options->worker, &options->confinement, &manager->worker_start);
         if (r >= 0)
+                r = authority_new(manager->event, &manager->authority);
+        if (r >= 0)
                 r = open_disk_search(manager);
         if (r >= 0)
                 r = open_disk_timeout(manager);
@@ -449,6 +462,7 @@ struct manager *manager_free(struct manager *manager)
         if (!manager)
                 return NULL;
         api_free(manager->api);
+        authority_free(manager->authority);
         config_reload_free(manager->config_reload); /* the API has a name of its configuration */
         declared_devices_free(manager->declared);
         runtime_guard_free(manager->runtime_guard);

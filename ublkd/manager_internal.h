@@ -41,8 +41,9 @@ struct manager {
         struct worker_upgrade *worker_upgrade;
         bool replace_workers;   /* as the configuration says now */
         bool scanning, looking; /* foreign_scan or state_look works for a client */
-        struct api *api;        /* NULL until it is open */
-        bool boot_pass_done;    /* the first pass over every device is done */
-        bool reloading;         /* the service manager waits for the end of a reload */
+        struct authority *authority;
+        struct api *api;     /* NULL until it is open */
+        bool boot_pass_done; /* the first pass over every device is done */
+        bool reloading;      /* the service manager waits for the end of a reload */
         char socket_path[PATH_MAX];
 };

@@ -2,8 +2,9 @@
 /* Identify the client, and decide what it may do.
  *
  * On a Unix socket the kernel names the client's user and groups: root, the user that ublkd runs as, and a group of
- * administrators may change devices; another group, or everyone, may read. On TCP the kernel names no user, so every
- * request but a public one needs the bearer token. */
+ * administrators may change devices; another group, or everyone, may read. A request of another user that changes
+ * devices may be one that polkit allows (permission.h). On TCP the kernel names no user, so every request but a public
+ * one needs the bearer token. */
 #pragma once
 
 #include "ublkd/base/problem.h"
@@ -25,6 +26,7 @@ struct api_rights {
         bool everyone_reads;
         struct api_group readers;
         struct api_group administrators; /* may do what root may; read as well */
+        bool asks_polkit;                /* whether another user of a Unix socket may change devices */
 };
 
 struct peer {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/http/access.h"
+#include "ublkd/authority/authority_answer.h"
 #include "ublkd/host/adoptable.h"
 #include "ublkd/model/backing_reach.h"
 #include "ublkd/model/daemon_counters.h"
@@ -46,6 +47,15 @@ struct api_config {
                 struct spec_preflight **ret);
         /* Cancel a preflight that has not called `then` yet. Return NULL. Set together with try_spec. */
         struct spec_preflight *(*end_preflight)(struct spec_preflight *preflight);
+        /* Ask polkit whether the process that connected to the Unix socket `client` may change devices; interactive: its
+         * user may be asked for a password. Return 0 and a question; it calls `then` once, from the loop, and is gone
+         * then. -EBUSY: one of the same user is under way; -EUSERS: too many are; other -errno: there is no answer. NULL:
+         * no request asks. */
+        int (*ask_authority)(void *userdata, int client, bool interactive,
+                void (*then)(void *userdata, enum authority_answer answer), void *then_userdata,
+                struct authority_question **ret);
+        /* Withdraw a question that has not called `then` yet. Return NULL. Set together with ask_authority. */
+        struct authority_question *(*withdraw_question)(struct authority_question *question);
         /* Refresh what `host` describes. Return true if api_host_seen() follows; false if the view is already
          * fresh, or cannot be refreshed. NULL: it never changes. */
         bool (*look_at_host)(void *userdata);

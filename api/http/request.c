@@ -4,6 +4,7 @@
 
 #include "api/http/accept.h"
 #include "api/http/hold.h"
+#include "api/http/permission.h"
 #include "ublkd/values/json_check.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
@@ -51,92 +52,6 @@ static uint64_t announced_length(const struct request *request)
         return text ? strtoull(text, NULL, 10) : 0;
 }
 
-static bool is_public(const struct request *request)
-{
-        char name[PATH_NAME_MAX], allow[ALLOW_MAX];
-        const struct route *route;
-
-        return route_find(request->api->routes, request->path, request->method, &route, name, allow) >= 0
-               && (route->flags & ROUTE_PUBLIC);
-}
-
-/* A public path needs no token. A wrong one is refused nevertheless. */
-static bool check_access(struct request *request)
-{
-        const char *authorization = request_header(request, MHD_HTTP_HEADER_AUTHORIZATION);
-
-        if (!request->peer.tcp || (!authorization && is_public(request)))
-                return true;
-        if (token_matches(request->api->token, authorization)) {
-                if (connection_has_token(request->client))
-                        return true;
-                reply_problem(request, PROBLEM_TOO_MANY_CONNECTIONS,
-                        "Too many connections with the token are open (limit: %d); close some, or send "
-                        "several "
-                        "requests over one.",
-                        CONNECTIONS_OF_TOKEN);
-                request->reply.close = true;
-                return false;
-        }
-        reply_problem(request, PROBLEM_UNAUTHORIZED,
-                authorization
-                        ? "The token is wrong; the right one is in the file api-token of the state "
-                          "directory (ublkctl: --token-file)."
-                        : "The token is missing; over TCP every request but GET /healthz needs it. It is in "
-                          "the file "
-                          "api-token of the state directory: pass the file to ublkctl with --token-file, "
-                          "or send 'Authorization: Bearer TOKEN'.");
-        request->reply.authenticate = "Bearer realm=\"ublkd\"";
-        return false;
-}
-
-static void reply_may_not_read(struct request *request)
-{
-        const struct api_group *readers = &request->api->config.rights.readers;
-        unsigned uid = request->peer.uid;
-
-        if (readers->exists)
-                reply_problem(request, PROBLEM_FORBIDDEN,
-                        "User %u may not read: only root and the group %s may; ask root to add you to the "
-                        "group %s, then log in again.",
-                        uid, readers->name, readers->name);
-        else if (readers->name)
-                reply_problem(request, PROBLEM_FORBIDDEN,
-                        "User %u may not read: only root may, as there was no group %s when ublkd read its "
-                        "configuration; "
-                        "ask root to create the group, to add you to it, and to reload ublkd.",
-                        uid, readers->name);
-        else
-                reply_problem(request, PROBLEM_FORBIDDEN,
-                        "User %u may not read: only root may; send the request as root.", uid);
-}
-
-/* To a client that may not read, every path looks alike, so it does not learn what exists. */
-static bool check_reader(struct request *request)
-{
-        if (peer_may_read(&request->peer, &request->api->config.rights) || is_public(request))
-                return true;
-        reply_may_not_read(request);
-        return false;
-}
-
-static void reply_may_not_change(struct request *request)
-{
-        const struct api_group *administrators = &request->api->config.rights.administrators;
-        unsigned uid = request->peer.uid;
-
-        if (administrators->exists)
-                reply_problem(request, PROBLEM_FORBIDDEN,
-                        "User %u may not change devices: only root, the user that ublkd runs as, and the "
-                        "group %s may; ask root to add you to it, then log in again.",
-                        uid, administrators->name);
-        else
-                reply_problem(request, PROBLEM_FORBIDDEN,
-                        "User %u may not change devices; send the request as root or as the user that "
-                        "ublkd runs as.",
-                        uid);
-}
-
 static void reply_no_such_resource(struct request *request)
 {
         size_t length = strlen(request->path);
@@ -176,11 +91,7 @@ static bool check_route(struct request *request)
         }
         if (r < 0)
                 return false;
-        if ((request->route->flags & ROUTE_CHANGES) && !peer_may_change(&request->peer)) {
-                reply_may_not_change(request);
-                return false;
-        }
-        return true;
+        return permission_check_change(request);
 }
 
 struct accepting {
@@ -257,6 +168,13 @@ static void reply_too_large(struct request *request)
                 request, PROBLEM_BODY_TOO_LARGE, "The body is too large; %d bytes are the limit.", BODY_MAX);
 }
 
+/* A client that nothing allows to change devices yet learns nothing of what is wrong with its request. */
+static void check_content(struct request *request)
+{
+        if (request->permission != PERMISSION_WANTED && check_headers(request))
+                (void)check_query(request);
+}
+
 /* Return whether to answer before the body arrives, because ublkd will not read it. */
 static bool must_not_come(const struct request *request)
 {
@@ -266,8 +184,10 @@ static bool must_not_come(const struct request *request)
 void request_begin(struct request *request, const char *method)
 {
         request->method = parse_method(method);
-        if (check_access(request) && check_reader(request) && check_route(request) && check_headers(request))
-                (void)check_query(request);
+        if (permission_check_token(request) && permission_check_reader(request) && check_route(request))
+                check_content(request);
+        if (request->permission == PERMISSION_WANTED && announced_length(request) > BODY_ASKING_MAX)
+                permission_refuse(request);
         if (announced_length(request) > BODY_MAX) {
                 reply_too_large(request);
                 request->reply.close = must_not_come(request);
@@ -318,6 +238,8 @@ int request_receive(struct request *request, const char *data, size_t size)
                 return 0; /* drained: request_finish() refuses it, if there is no reply yet */
         if (request->body_size > BODY_MAX)
                 reply_too_large(request);
+        else if (request->permission == PERMISSION_WANTED && request->body_size > BODY_ASKING_MAX)
+                permission_refuse(request);
         else
                 keep_body(request, data, size);
         return 0;
@@ -341,6 +263,24 @@ static bool has_turn(struct request *request)
         return asked || !request->api->take_turn || request->api->take_turn(request);
 }
 
+/* Return whether the request may run, as far as polkit decides that. False: it has a reply, waits, or is abandoned. */
+static bool is_permitted(struct request *request)
+{
+        if (request->permission == PERMISSION_WANTED && has_turn(request))
+                request->api->ask_permission(request);
+        if (request->suspended || request->abandoned)
+                return false;
+        if (request->reply.status == 0
+                && (request->permission == PERMISSION_REFUSED
+                        || request->permission == PERMISSION_UNANSWERED))
+                permission_refuse(request);
+        if (request->permission == PERMISSION_GRANTED) {
+                request->permission = PERMISSION_USED;
+                check_content(request);
+        }
+        return request->reply.status == 0;
+}
+
 /* Run the handler, and note until when the next reader must wait. */
 static void run(struct request *request)
 {
@@ -356,6 +296,8 @@ static void run(struct request *request)
 
 void request_finish(struct request *request)
 {
+        if (request->reply.status == 0 && !is_permitted(request))
+                return;
         if (request->reply.status == 0 && !(request->route->flags & ROUTE_BODY) && request->body_size > 0)
                 reply_problem(request, PROBLEM_BAD_REQUEST,
                         "The request has a body, and takes none; leave it out.");

@@ -15,6 +15,8 @@
 
 enum {
         BODY_MAX = 1024 * 1024,
+        BODY_ASKING_MAX =
+                64 * 1024, /* of a request that asks polkit: users without rights must not fill the memory */
         BODY_DRAIN_MAX =
                 16 * 1024 * 1024, /* bytes; many clients read an answer only after they have sent all */
         PATH_NAME_MAX = 128,      /* longer than any valid name */
@@ -29,6 +31,18 @@ enum method {
         METHOD_OPTIONS,
         _METHOD_MAX,
         _METHOD_INVALID = -EINVAL
+};
+
+/* What a request that changes devices still needs of polkit (permission.h). */
+enum permission {
+        PERMISSION_OF_CLIENT,  /* nothing: what the client may do decides */
+        PERMISSION_WANTED,     /* an answer, once the body is complete */
+        PERMISSION_ASKED,      /* the request is suspended until then */
+        PERMISSION_REFUSED,    /* by polkit */
+        PERMISSION_UNANSWERED, /* polkit does not run, did not answer, or was not asked */
+        PERMISSION_GRANTED,    /* its headers have not been checked yet */
+        PERMISSION_USED,       /* this request may change devices; its client's next one may not */
+        _PERMISSION_MAX
 };
 
 struct api;
@@ -70,6 +84,7 @@ struct request {
         struct hold *hold; /* its present or last hold; owned; NULL: none */
         bool suspended;
         struct tried tried;
+        enum permission permission;
         bool admitted;  /* api->admit() has been asked */
         bool in_turn;   /* api->take_turn() has been asked */
         bool last;      /* the connection ends with the answer: head_check.h */

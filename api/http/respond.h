@@ -42,6 +42,7 @@ enum problem_type {
         PROBLEM_INVALID_REQUEST,
         PROBLEM_RECORD_OUTDATED,
         PROBLEM_OWNED_BY_FILE,
+        PROBLEM_AUTHORIZATION_BUSY,
         _PROBLEM_TYPE_MAX
 };
 

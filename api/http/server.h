@@ -26,6 +26,8 @@ struct api {
         /* Return true if a request can go on now, whether it has a reply or not; else suspend or abandon it. Called once
          * for each request, before its handler. */
         bool (*take_turn)(struct request *request);
+        /* Ask polkit about a request whose permission is wanted: suspend it, or set its permission or a reply. */
+        void (*ask_permission)(struct request *request);
         struct shared_answer *shared;               /* sharing.h: the newest first */
         sd_event_source *shared_old;                /* NULL until the first one */
         sd_event_source *reader_turn, *reader_late; /* of reader_turns.h; NULL until the first one */

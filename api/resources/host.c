@@ -91,7 +91,9 @@ static bool add_policy(cJSON *object, const struct api_config *config)
                        policy, "readers", config->rights.everyone_reads ? "everyone" : "group")
                && (administrators->exists
                                ? cJSON_AddStringToObject(policy, "administrators", administrators->name)
-                               : cJSON_AddNullToObject(policy, "administrators"));
+                               : cJSON_AddNullToObject(policy, "administrators"))
+               && cJSON_AddBoolToObject(
+                       policy, "polkit", config->ask_authority && config->rights.asks_polkit);
 }
 
 /* Append a new object to the array, which owns it. Return NULL on ENOMEM. */

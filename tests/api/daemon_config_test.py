@@ -114,7 +114,7 @@ def test_ublkd_starts_with_the_values_of_files(tmp_path):
         assert (tmp_path / "other.sock").is_socket()
         (problem,) = problems_of(daemon)
         assert problem["title"] == "ConfigurationInvalid" and problem["detail"].startswith(f"{main}:3: ")
-        assert policy_of(daemon) == {"unstablePaths": "refuse", "readers": "everyone"}
+        assert policy_of(daemon) == {"unstablePaths": "refuse", "readers": "everyone", "polkit": True}
     finally:
         daemon.stop()
     assert not (tmp_path / "other.sock").exists()
@@ -139,10 +139,10 @@ def reload(daemon, *lines, logged=RELOADED):
 
 
 def test_keys_take_effect_at_once(daemon):
-    policy = {"unstablePaths": "warn", "readers": "group"}
+    policy = {"unstablePaths": "warn", "readers": "group", "polkit": True}
     assert policy_of(daemon) == policy
     reload(daemon, "UnstablePaths=refuse", "Readers=everyone", "UpgradeWorkers=replace", "LogLevel=debug")
-    assert policy_of(daemon) == {"unstablePaths": "refuse", "readers": "everyone"}
+    assert policy_of(daemon) == {"unstablePaths": "refuse", "readers": "everyone", "polkit": True}
     assert problems_of(daemon) == []
     refused = daemon.ask("POST", "/devices", spec("one", target={"type": "loop", "path": "/dev/sdb"}))
     assert refused.status == 422, refused.json
@@ -181,14 +181,14 @@ def test_a_bad_file_changes_nothing(daemon, line):
     """Not even what is good in it: half a change may be worse than none."""
     reload(daemon, "Readers=everyone")
     path = reload(daemon, "UnstablePaths=refuse", line, logged=FAILED)
-    assert policy_of(daemon) == {"unstablePaths": "warn", "readers": "everyone"}
+    assert policy_of(daemon) == {"unstablePaths": "warn", "readers": "everyone", "polkit": True}
     first, second = problems_of(daemon)
     assert first["title"] == "ConfigurationNotReloaded"
     assert second["title"] == "ConfigurationInvalid" and second["detail"].startswith(f"{path}:3: ")
     assert daemon.count_logged(f"{path}:3: ") == 1
     reload(daemon, "UnstablePaths=refuse")
     assert problems_of(daemon) == []
-    assert policy_of(daemon) == {"unstablePaths": "refuse", "readers": "group"}
+    assert policy_of(daemon) == {"unstablePaths": "refuse", "readers": "group", "polkit": True}
 
 
 def test_many_reloads_at_once(daemon):

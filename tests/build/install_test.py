@@ -48,6 +48,7 @@ INSTALLED = {
     "opt/test-of-ublkd/lib/ublkd/ublkd-worker",
     "opt/test-of-ublkd/rules/60-ublkd.rules",
     "opt/test-of-ublkd/share/bash-completion/completions/ublkctl",
+    "opt/test-of-ublkd/share/polkit-1/actions/io.ublkd.policy",
     "opt/test-of-ublkd/share/zsh/site-functions/_ublkctl",
     "opt/test-of-ublkd/tools/ublkctl",
 }

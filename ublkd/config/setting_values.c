@@ -154,6 +154,11 @@ int setting_parse_administrators(const char *text, bool in_file _unused_, struct
         return 0;
 }
 
+int setting_parse_polkit(const char *text, bool in_file _unused_, struct setting_values *values)
+{
+        return parse_choice((const char *const[]){"no", "yes", NULL}, text, &values->asks_polkit);
+}
+
 int setting_parse_socket_group(const char *text, bool in_file _unused_, struct setting_values *values)
 {
         if (!*text || strpbrk(text, ": \t"))

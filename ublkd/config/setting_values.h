@@ -21,6 +21,7 @@ struct setting_values {
         bool everyone_reads;
         const char *readers_group;        /* its name */
         const char *administrators_group; /* its name; NULL: none */
+        bool asks_polkit;                 /* whether other users may change devices */
         const char *socket_group;         /* its name; NULL: every user may connect */
         uint32_t first_uid, uids;         /* of workers */
         bool best_effort;                 /* a worker serves with the walls that it can have */
@@ -35,5 +36,5 @@ typedef int setting_parse(const char *text, bool in_file, struct setting_values 
 setting_parse setting_parse_listen, setting_parse_state_directory, setting_parse_runtime_directory,
         setting_parse_devices_directory, setting_parse_worker, setting_parse_ignored_feature,
         setting_parse_unstable_paths, setting_parse_readers, setting_parse_administrators,
-        setting_parse_socket_group, setting_parse_worker_uids, setting_parse_sandbox,
+        setting_parse_polkit, setting_parse_socket_group, setting_parse_worker_uids, setting_parse_sandbox,
         setting_parse_upgrade_workers, setting_parse_log_level;

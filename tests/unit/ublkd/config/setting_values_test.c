@@ -138,6 +138,19 @@ static void test_administrators(void)
         CHECK_STR(values.administrators_group, NULL);
 }
 
+static void test_polkit(void)
+{
+        struct setting_values values = {};
+
+        CHECK_INT(setting_parse_polkit("yes", true, &values), 0);
+        CHECK(values.asks_polkit);
+        CHECK_INT(setting_parse_polkit("maybe", true, &values), -EINVAL);
+        CHECK_INT(setting_parse_polkit("", true, &values), -EINVAL);
+        CHECK(values.asks_polkit);
+        CHECK_INT(setting_parse_polkit("no", true, &values), 0);
+        CHECK(!values.asks_polkit);
+}
+
 static void test_socket_group(void)
 {
         struct setting_values values = {};
@@ -186,6 +199,7 @@ int main(void)
         test_words();
         test_readers();
         test_administrators();
+        test_polkit();
         test_socket_group();
         test_uids();
         test_features();

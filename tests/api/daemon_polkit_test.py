@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: MIT
+"""ublkd, a real polkitd and a real bus: who may change devices by a rule of polkit, and what happens while polkit does
+not answer, is not there, or has been left."""
+import contextlib
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+from api_server import DEADLINE, spec
+from daemon_process import Daemon, until
+from other_user import NEEDS_ROOT, run_as_user, user
+from polkit_bus import ALLOWED, ASKED, IS_THERE, OTHERS, REFUSED, PolkitBus
+
+pytestmark = [NEEDS_ROOT, pytest.mark.skipif(not IS_THERE, reason="polkitd and dbus-daemon are not installed")]
+SECONDS = 30  # AUTHORITY_SECONDS of ublkd/authority/authority.h
+
+
+class AskingDaemon(Daemon):
+    """`path` is that of its socket, for other_user."""
+
+    def __init__(self, directory, bus, *options):
+        self.bus, self.options = bus, options
+        super().__init__(directory)
+        self.path = str(self.socket)
+
+    def arguments(self):
+        return [*super().arguments(), *self.options]
+
+    def start(self):
+        os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = self.bus.address
+        try:
+            super().start()
+        finally:
+            del os.environ["DBUS_SYSTEM_BUS_ADDRESS"]
+
+    def stop(self):
+        if self.process.poll() is None:
+            super().stop()
+
+    def names(self):
+        return [item["name"] for item in self.ask("GET", "/devices").json["items"]]
+
+    def reload(self, line):
+        file = self.root / "etc/ublkd/ublkd.conf"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"[Manager]\n{line}\n", encoding="utf-8")
+        before = self.count_logged("The configuration was reloaded")
+        self.process.send_signal(signal.SIGHUP)
+        until(lambda: self.count_logged("The configuration was reloaded") > before)
+
+
+@contextlib.contextmanager
+def serve(*options, start=True):
+    with tempfile.TemporaryDirectory(prefix="ublkd-polkit-") as name:
+        os.chmod(name, 0o755)
+        bus = PolkitBus(pathlib.Path(name))
+        try:
+            if start:
+                bus.start()
+            daemon = AskingDaemon(pathlib.Path(name), bus, *options)
+            try:
+                yield daemon, bus
+            finally:
+                daemon.stop()
+                assert daemon.count_logged("Sanitizer") == 0 and daemon.count_logged("runtime error") == 0
+        finally:
+            bus.stop()
+
+
+@pytest.fixture(scope="module")
+def asking():
+    with serve() as (daemon, bus):
+        yield daemon, bus
+
+
+CREATE = """
+answer = ask(UnixConnection(path), "POST", "/devices", spec("NAME"))
+print(answer.status, answer.json.get("type", "").split(":")[-1])
+"""
+
+
+def create(daemon, uid, name, **keywords):
+    return run_as_user(daemon, CREATE.replace("NAME", name), uid=uid, **keywords).split()
+
+
+def test_a_rule_allows_one_user_and_refuses_another(asking):
+    daemon, bus = asking
+    assert create(daemon, ALLOWED, "by-rule") == ["201"]
+    assert create(daemon, REFUSED, "refused") == ["403", "forbidden"]
+    assert create(daemon, ASKED, "asked") == ["403", "forbidden"]
+    assert daemon.names() == ["by-rule"]
+    until(lambda: bus.connections() == 1)  # that of polkit: ublkd has none while it asks nothing
+
+
+SEVERAL = """
+connection = UnixConnection(path)
+answers = [ask(connection, "PUT", "/devices/several", spec("several")), ask(connection, "GET", "/devices/several"),
+           ask(connection, "GET", "/host"), ask(connection, "GET", "/devices"),
+           ask(connection, "DELETE", "/devices/several?wait=gone"), ask(connection, "DELETE", "/devices/none"),
+           ask(connection, "POST", "/devices", {"name": "-"}), ask(connection, "PATCH", "/nothing/here", {})]
+print(*(answer.status for answer in answers))
+"""
+
+
+def test_what_polkit_allows_is_one_change_and_no_reading(asking):
+    daemon, _ = asking
+    assert run_as_user(daemon, SEVERAL, uid=ALLOWED).split() == ["201", "403", "403", "403", "204", "404", "422", "403"]
+
+
+def test_a_client_without_the_right_does_not_learn_what_is_wrong_with_its_request(asking):
+    daemon, _ = asking
+    code = """
+for target, body, headers in (("/devices?x=y", "{}", {}), ("/devices", "{", {}), ("/devices", "<a/>", {"Content-Type": "text/xml"}),
+                              ("/devices", "x" * 70000, {}), ("/devices/by-rule/restart", "{}", {}), ("/devices", None, {"Accept": "image/png"})):
+    print(ask(UnixConnection(path), "POST", target, body, headers).status)
+"""
+    assert run_as_user(daemon, code, uid=REFUSED).split() == ["403"] * 6
+    assert run_as_user(daemon, code, uid=ALLOWED).split() == ["400", "400", "415", "403", "400", "406"]
+
+
+def test_a_reader_is_refused_with_the_sentence_of_a_reader():
+    with serve("--readers", "everyone") as (daemon, _):
+        code = 'problem = check_problem(ask(UnixConnection(path), "DELETE", "/devices/one"), 403, "forbidden")\nprint("may not change" in problem["detail"])'
+        assert run_as_user(daemon, code, uid=REFUSED) == "True\n"
+        assert run_as_user(daemon, SEVERAL, uid=ALLOWED).split() == ["201", "200", "200", "200", "204", "404", "422", "404"]
+
+
+def test_no_policy():
+    with serve("--polkit", "no") as (daemon, bus):
+        assert create(daemon, ALLOWED, "one") == ["403", "forbidden"]
+        assert daemon.ask("GET", "/host").json["policy"]["polkit"] is False
+        daemon.reload("Polkit=yes")  # the command line counts
+        assert create(daemon, ALLOWED, "one") == ["403", "forbidden"]
+        assert bus.connections() == 1
+
+
+def test_polkit_and_the_bus_may_go_and_come_back():
+    with serve(start=False) as (daemon, bus):
+        assert create(daemon, ALLOWED, "one") == ["403", "forbidden"]
+        bus.start_bus()
+        assert create(daemon, ALLOWED, "one") == ["403", "forbidden"]
+        bus.start_polkit()
+        assert create(daemon, ALLOWED, "one") == ["201"]
+        bus.stop_polkit()
+        until(lambda: not bus.has_polkit())
+        assert create(daemon, ALLOWED, "two") == ["403", "forbidden"]
+        bus.stop_bus()
+        assert create(daemon, ALLOWED, "two") == ["403", "forbidden"]
+        bus.start()
+        assert create(daemon, ALLOWED, "two") == ["201"]
+
+
+WAITING = """
+import http.client, threading
+from api_server import Answer, send
+connection = UnixConnection(path)
+connection.timeout = 150
+send(connection, "POST", "/devices", spec("waiting"), HEADERS)
+print("sent", flush=True)
+def leave():
+    sys.stdin.readline()
+    os._exit(0)
+threading.Thread(target=leave, daemon=True).start()
+try:
+    print(Answer(connection.getresponse()).status, flush=True)
+except (OSError, http.client.HTTPException):
+    print("closed", flush=True)
+"""
+
+
+def leave(client):
+    client.stdin.write("\n")
+    client.stdin.flush()
+    assert client.stdout.read() == ""
+
+
+@contextlib.contextmanager
+def waiting(daemon, bus, uid=ALLOWED):
+    """A client whose question polkit does not answer, because polkit is stopped."""
+    bus.pause_polkit()
+    try:
+        with user(daemon, WAITING.replace("HEADERS", "{}"), uid=uid) as client:
+            assert client.stdout.readline() == "sent\n"
+            until(lambda: bus.connections() == 2)
+            yield client
+    finally:
+        if bus.polkit:
+            bus.resume_polkit()
+
+
+def root_waits(daemon):
+    """Seconds for an answer."""
+    began = time.monotonic()
+    assert daemon.ask("GET", "/devices").status == 200
+    return time.monotonic() - began
+
+
+def test_polkit_is_slow(asking):
+    """No other client waits; a second question of the same user is refused, one of another user is not."""
+    daemon, bus = asking
+    with waiting(daemon, bus) as client, user(daemon, WAITING.replace("HEADERS", "{}"), uid=REFUSED) as other:
+        assert other.stdout.readline() == "sent\n"
+        assert max(root_waits(daemon) for _ in range(20)) < 0.1
+        assert daemon.ask("PUT", "/devices/of-root", spec("of-root")).status == 201
+        assert create(daemon, ALLOWED, "second") == ["503", "authorization-busy"]
+        bus.resume_polkit()
+        assert client.stdout.readline() == "201\n"
+        assert other.stdout.readline() == "403\n"
+    assert create(daemon, ALLOWED, "third") == ["201"]
+    assert "second" not in daemon.names() and "waiting" in daemon.names()
+    assert daemon.ask("DELETE", "/devices/waiting?wait=gone").status == 204
+
+
+def test_the_client_leaves(asking):
+    """Its place is free when polkit has answered, not before; nothing is changed."""
+    daemon, bus = asking
+    with waiting(daemon, bus) as client:
+        leave(client)
+        assert create(daemon, ALLOWED, "second") == ["503", "authorization-busy"]
+        bus.resume_polkit()
+        until(lambda: bus.connections() == 1)
+    assert create(daemon, ALLOWED, "after") == ["201"]
+    assert "waiting" not in daemon.names()
+
+
+@pytest.mark.parametrize("lost", ["polkit", "bus"])
+def test_polkit_is_lost_meanwhile(lost):
+    with serve() as (daemon, bus):
+        with waiting(daemon, bus) as client:
+            if lost == "bus":
+                bus.stop_bus()
+            else:
+                bus.stop_polkit()
+            assert client.stdout.readline() == "403\n"
+            bus.stop()
+        assert daemon.names() == []
+
+
+def test_reloads_and_the_stop_meanwhile():
+    with serve() as (daemon, bus):
+        with waiting(daemon, bus) as client:
+            daemon.reload("LogLevel=info")
+            daemon.reload("Polkit=no")
+            assert client.stdout.readline() == "403\n"
+        until(lambda: bus.connections() == 1)
+        daemon.reload("Polkit=yes")
+        with waiting(daemon, bus) as client:
+            daemon.reload("Readers=everyone")  # other users have rights: their connections are closed
+            assert client.stdout.readline() == "closed\n"
+        until(lambda: bus.connections() == 1)
+        with waiting(daemon, bus) as client:
+            daemon.stop()
+            assert client.stdout.readline() == "closed\n"
+
+
+MANY = """
+import collections, http.client, threading
+from api_server import Answer, send
+answers = collections.Counter()
+def one(number):
+    connection = UnixConnection(path)
+    connection.timeout = 60
+    try:
+        send(connection, "POST", "/devices", spec(f"many-{number}"))
+        answer = Answer(connection.getresponse())
+        answers[answer.json.get("type", "201").split(":")[-1]] += 1
+    except (OSError, http.client.HTTPException):
+        answers["too-many-connections"] += 1
+    if sum(answers.values()) == 99:
+        print("all but one", flush=True)
+threads = [threading.Thread(target=one, args=[number]) for number in range(100)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(answers["201"], answers["authorization-busy"] > 0, answers["201"] + answers["authorization-busy"] + answers["too-many-connections"])
+"""
+
+
+def test_a_hundred_requests_of_a_user_at_once():
+    with serve("--readers", "everyone") as (daemon, bus):
+        bus.pause_polkit()
+        with user(daemon, MANY, uid=ALLOWED) as client:
+            until(lambda: bus.connections() == 2)
+            assert max(root_waits(daemon) for _ in range(20)) < 0.1
+            assert client.stdout.readline() == "all but one\n"
+            bus.resume_polkit()
+            assert client.stdout.readline() == "1 True 100\n"
+        assert len(daemon.names()) == 1
+
+
+SIXTEEN = 16  # AUTHORITY_QUESTIONS_MAX
+
+
+def test_questions_of_many_users():
+    with serve() as (daemon, bus), contextlib.ExitStack() as stack:
+        bus.pause_polkit()
+        clients = [stack.enter_context(user(daemon, WAITING.replace("HEADERS", "{}"), uid=OTHERS + number))
+                   for number in range(SIXTEEN)]
+        for client in clients:
+            assert client.stdout.readline() == "sent\n"
+        until(lambda: create(daemon, OTHERS + SIXTEEN, "more") == ["503", "authorization-busy"])
+        assert root_waits(daemon) < 0.1
+        bus.resume_polkit()
+        assert [client.stdout.readline() for client in clients] == ["403\n"] * SIXTEEN
+
+
+@pytest.mark.parametrize("stuck", ["polkit", "bus"])
+def test_the_answer_comes_too_late(stuck):
+    """Refused after the time, which is for the bus as well; what polkit answers later changes nothing."""
+    with serve() as (daemon, bus):
+        process = bus.bus if stuck == "bus" else bus.polkit
+        process.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        with user(daemon, WAITING.replace("HEADERS", "{}"), uid=ALLOWED) as client:
+            assert client.stdout.readline() == "sent\n"
+            assert client.stdout.readline() == "403\n"
+        assert SECONDS <= time.monotonic() - began < SECONDS + 10
+        process.send_signal(signal.SIGCONT)
+        until(lambda: bus.connections() == 1)
+        assert daemon.names() == []
+        assert create(daemon, ALLOWED, "next") == ["201"]
+
+
+@contextlib.contextmanager
+def agent_of(bus, process, uid):
+    """pkttyagent of that process; the terminal that it writes to."""
+    terminal, of_agent = pty.openpty()
+    ready, of_agent_ready = os.pipe()
+
+    def become():
+        os.setsid()
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+        os.close(os.open(os.ttyname(of_agent), os.O_RDWR))  # its controlling terminal
+
+    os.fchmod(of_agent, 0o666)
+    agent = subprocess.Popen(
+        ["pkttyagent", "--process", str(process), "--notify-fd", str(of_agent_ready)], stdin=of_agent,
+        stdout=of_agent, stderr=of_agent, env=bus.environment, pass_fds=[of_agent_ready], preexec_fn=become)
+    os.close(of_agent_ready)
+    os.close(of_agent)
+    try:
+        assert os.read(ready, 1) == b""
+        yield terminal
+    finally:
+        agent.terminate()
+        agent.wait(DEADLINE)
+        os.close(ready)
+        os.close(terminal)
+
+
+def read_until(terminal, words):
+    text = b""
+    while words not in text:
+        try:
+            text += os.read(terminal, 4096)
+        except OSError:
+            raise AssertionError(text) from None
+
+
+@pytest.mark.skipif(not shutil.which("pkttyagent"), reason="pkttyagent is not installed")
+def test_the_user_is_asked_for_a_password_only_if_the_client_says_so(asking):
+    daemon, bus = asking
+    gate = 'print("here", flush=True)\nsys.stdin.readline()\n'
+    for header, waits in (("{}", False), ('{"Interactive-Authorization": "yes"}', False), ('{"Interactive-Authorization": "allow"}', True)):
+        with user(daemon, gate + WAITING.replace("HEADERS", header), uid=ASKED) as client:
+            assert client.stdout.readline() == "here\n"  # as that user
+            with agent_of(bus, client.pid, ASKED) as terminal:
+                client.stdin.write("\n")
+                client.stdin.flush()
+                assert client.stdout.readline() == "sent\n"
+                if waits:
+                    read_until(terminal, b"io.ublkd.manage")
+                    assert root_waits(daemon) < 0.1
+                    leave(client)
+                    until(lambda: bus.connections() == 2)  # polkit and the agent: polkit was asked to stop, and has
+                else:
+                    assert client.stdout.readline() == "403\n"
+            until(lambda: bus.connections() == 1)
