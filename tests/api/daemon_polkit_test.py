@@ -3,74 +3,21 @@
 not answer, is not there, or has been left."""
 import contextlib
 import os
-import pathlib
 import pty
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 
 import pytest
 from api_server import DEADLINE, spec
-from daemon_process import Daemon, until
+from asking_daemon import serve
+from daemon_process import until
 from other_user import NEEDS_ROOT, run_as_user, user
-from polkit_bus import ALLOWED, ASKED, IS_THERE, OTHERS, REFUSED, PolkitBus
+from polkit_bus import ALLOWED, ASKED, IS_THERE, OTHERS, REFUSED
 
 pytestmark = [NEEDS_ROOT, pytest.mark.skipif(not IS_THERE, reason="polkitd and dbus-daemon are not installed")]
 SECONDS = 30  # AUTHORITY_SECONDS of ublkd/authority/authority.h
-
-
-class AskingDaemon(Daemon):
-    """`path` is that of its socket, for other_user."""
-
-    def __init__(self, directory, bus, *options):
-        self.bus, self.options = bus, options
-        super().__init__(directory)
-        self.path = str(self.socket)
-
-    def arguments(self):
-        return [*super().arguments(), *self.options]
-
-    def start(self):
-        os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = self.bus.address
-        try:
-            super().start()
-        finally:
-            del os.environ["DBUS_SYSTEM_BUS_ADDRESS"]
-
-    def stop(self):
-        if self.process.poll() is None:
-            super().stop()
-
-    def names(self):
-        return [item["name"] for item in self.ask("GET", "/devices").json["items"]]
-
-    def reload(self, line):
-        file = self.root / "etc/ublkd/ublkd.conf"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"[Manager]\n{line}\n", encoding="utf-8")
-        before = self.count_logged("The configuration was reloaded")
-        self.process.send_signal(signal.SIGHUP)
-        until(lambda: self.count_logged("The configuration was reloaded") > before)
-
-
-@contextlib.contextmanager
-def serve(*options, start=True):
-    with tempfile.TemporaryDirectory(prefix="ublkd-polkit-") as name:
-        os.chmod(name, 0o755)
-        bus = PolkitBus(pathlib.Path(name))
-        try:
-            if start:
-                bus.start()
-            daemon = AskingDaemon(pathlib.Path(name), bus, *options)
-            try:
-                yield daemon, bus
-            finally:
-                daemon.stop()
-                assert daemon.count_logged("Sanitizer") == 0 and daemon.count_logged("runtime error") == 0
-        finally:
-            bus.stop()
 
 
 @pytest.fixture(scope="module")

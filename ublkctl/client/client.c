@@ -3,6 +3,7 @@
  * can run while another one still waits for its answer (progress). */
 #include "ublkctl/client/client.h"
 
+#include "ublkctl/client/agent.h"
 #include "ublkctl/text/text.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/values/json_print.h"
@@ -27,7 +28,10 @@ enum {
         TICK_MS = 500,
         TOKEN_MAX = 4096,
         ANSWER_MAX = 256 << 20,
-        AT_ONCE = 64, /* requests */
+        AT_ONCE = 64,                      /* requests */
+        PASSWORD_USEC = 125 * 1000 * 1000, /* for the user, beside the time of an answer */
+        HTTP_FORBIDDEN = 403,
+        HTTP_UNAVAILABLE = 503,
 };
 
 struct client {
@@ -36,14 +40,17 @@ struct client {
         const char *socket; /* path of the Unix socket; NULL: TCP */
         char *base;         /* scheme and host, without a slash at the end */
         char *authorization;
-        bool limited;      /* --timeout was given */
-        uint64_t limit_ms; /* then: that time */
+        bool asks_password; /* the user can be asked for one */
+        pid_t agent;        /* -1: not started, or it cannot be */
+        bool limited;       /* --timeout was given */
+        uint64_t limit_ms;  /* then: that time */
 };
 
 /* One request in flight. */
 struct exchange {
         CURL *easy;
         const struct request *request;
+        bool interactive; /* polkit may ask the user for a password */
         struct curl_slist *headers;
         char *body, *url;
         struct answer answer;
@@ -104,6 +111,8 @@ enum exit_status client_new(const struct settings *settings, struct client **ret
         client = calloc(1, sizeof(*client));
         if (client) {
                 client->abort_fd = -1;
+                client->agent = -1;
+                client->asks_password = agent_is_wanted(settings);
                 client->multi = curl_multi_init();
                 client->limited = settings->given & SETTING_BIT(SETTING_TIMEOUT);
                 client->limit_ms = (settings->timeout + 999) / 1000;
@@ -122,6 +131,7 @@ struct client *client_free(struct client *client)
 {
         if (!client)
                 return NULL;
+        client->agent = agent_end(client->agent);
         curl_multi_cleanup(client->multi);
         curl_global_cleanup();
         free(client->base);
@@ -292,6 +302,8 @@ static bool add_headers(const struct client *client, struct exchange *exchange)
         if (good)
                 good = add_header(exchange, "Accept: %sapplication/json, application/problem+json",
                         request->take ? "text/event-stream, " : "");
+        if (good && exchange->interactive)
+                good = add_header(exchange, "Interactive-Authorization: allow");
         if (good && request->last_event_id)
                 good = add_header(exchange, "Last-Event-ID: %s", request->last_event_id);
         return good;
@@ -426,13 +438,50 @@ static enum exit_status take_answer(
         return STATUS_OK;
 }
 
-enum exit_status client_ask(
-        struct client *client, const struct request *request, bool quiet, struct answer *ret)
+static enum exit_status ask_once(struct client *client, const struct request *request, bool interactive,
+        bool quiet, struct answer *ret)
 {
-        struct exchange exchange = {.request = request};
+        struct exchange exchange = {.request = request, .interactive = interactive};
         CURLcode result = prepare(client, &exchange) ? carry_out(client, &exchange) : CURLE_OUT_OF_MEMORY;
 
         return take_answer(client, &exchange, result, quiet, ret);
+}
+
+/* ---- polkit ---- */
+
+/* Return whether a change was refused that polkit might allow once the user has given a password. */
+static bool needs_password(
+        const struct client *client, const struct request *request, const struct answer *answer)
+{
+        return client->asks_password && answer->status == HTTP_FORBIDDEN
+               && strcmp(request->method, "GET") != 0;
+}
+
+/* Send a refused change again, with an agent. What would print on the terminal meanwhile (the tick) waits. */
+static enum exit_status ask_with_password(
+        struct client *client, const struct request *request, bool quiet, struct answer *ret)
+{
+        struct request again = *request;
+
+        if (client->agent < 0)
+                client->agent = agent_start();
+        again.tick = NULL;
+        again.patience += PASSWORD_USEC;
+        answer_clear(ret);
+        return ask_once(client, &again, true, quiet, ret);
+}
+
+enum exit_status client_ask(
+        struct client *client, const struct request *request, bool quiet, struct answer *ret)
+{
+        struct answer answer;
+        enum exit_status status = ask_once(client, request, false, quiet, &answer);
+
+        if (status == STATUS_OK && !quiet && needs_password(client, request, &answer))
+                status = ask_with_password(client, request, quiet, &answer);
+        if (status == STATUS_OK)
+                *ret = answer;
+        return status;
 }
 
 /* ---- many at once ---- */
@@ -460,7 +509,34 @@ static bool await_any(struct client *client)
                        && !abort_on.revents);
 }
 
-void client_ask_all(struct client *client, const struct request *requests, size_t count,
+/* polkit answers one question of a user at a time. */
+static bool was_busy(const struct answer *answer)
+{
+        const cJSON *type = cJSON_GetObjectItemCaseSensitive(answer->json, "type");
+
+        return answer->status == HTTP_UNAVAILABLE && cJSON_IsString(type)
+               && strcmp(type->valuestring, "urn:ublkd:problem:authorization-busy") == 0;
+}
+
+/* Send what polkit was not asked about again, one by one; with a password, until the user does not give it. */
+static void ask_rest(struct client *client, const struct request *requests, size_t count,
+        enum exit_status *statuses, struct answer *answers)
+{
+        bool refused = false;
+
+        for (size_t i = 0; i < count; i++) {
+                if (statuses[i] == STATUS_OK && was_busy(&answers[i])) {
+                        answer_clear(&answers[i]);
+                        statuses[i] = ask_once(client, &requests[i], false, false, &answers[i]);
+                }
+                if (refused || statuses[i] != STATUS_OK || !needs_password(client, &requests[i], &answers[i]))
+                        continue;
+                statuses[i] = ask_with_password(client, &requests[i], false, &answers[i]);
+                refused = statuses[i] != STATUS_OK || answers[i].status == HTTP_FORBIDDEN;
+        }
+}
+
+static void ask_at_once(struct client *client, const struct request *requests, size_t count,
         enum exit_status *ret_statuses, struct answer *ret_answers)
 {
         struct exchange window[AT_ONCE] = {};
@@ -487,6 +563,13 @@ void client_ask_all(struct client *client, const struct request *requests, size_
                 }
                 go_on = go_on && ended < count && await_any(client);
         }
+}
+
+void client_ask_all(struct client *client, const struct request *requests, size_t count,
+        enum exit_status *ret_statuses, struct answer *ret_answers)
+{
+        ask_at_once(client, requests, count, ret_statuses, ret_answers);
+        ask_rest(client, requests, count, ret_statuses, ret_answers);
 }
 
 void answer_clear(struct answer *answer)

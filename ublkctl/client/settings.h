@@ -13,6 +13,7 @@ enum setting_id {
         SETTING_SOCKET,
         SETTING_URL,
         SETTING_TOKEN_FILE,
+        SETTING_NO_ASK_PASSWORD,
         SETTING_HELP,
         SETTING_VERSION,
         SETTING_FILE,
@@ -61,7 +62,7 @@ enum setting_id {
 /* Options of every verb and of the program itself. */
 #define SETTINGS_COMMON                                                                                      \
         (SETTING_BIT(SETTING_SOCKET) | SETTING_BIT(SETTING_URL) | SETTING_BIT(SETTING_TOKEN_FILE)            \
-                | SETTING_BIT(SETTING_HELP))
+                | SETTING_BIT(SETTING_NO_ASK_PASSWORD) | SETTING_BIT(SETTING_HELP))
 
 enum setting_kind {
         SETTING_KIND_FLAG,     /* bool */
@@ -121,7 +122,7 @@ struct settings {
         struct text_list files, labels, prune_in_use;
         int output, wait_for, direct_io, operation;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
-                read_only, drop_last_copy, when_unused, temporary;
+                read_only, no_ask_password, drop_last_copy, when_unused, temporary;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since;
 };
