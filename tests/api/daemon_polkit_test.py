@@ -2,10 +2,13 @@
 """ublkd, a real polkitd and a real bus: who may change devices by a rule of polkit, and what happens while polkit does
 not answer, is not there, or has been left."""
 import contextlib
+import ctypes
+import grp
 import os
 import pty
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
@@ -204,6 +207,73 @@ def test_reloads_and_the_stop_meanwhile():
         with waiting(daemon, bus) as client:
             daemon.stop()
             assert client.stdout.readline() == "closed\n"
+
+
+LENT = """
+from api_server import Answer, send
+connection = UnixConnection(path)
+connection.timeout = 60
+connection.connect()
+alive, of_parent = os.pipe()
+def send_it():
+    send(connection, "POST", "/devices", spec("lent"))
+    print("sent", flush=True)
+if DURING:
+    send_it()
+if os.fork() == 0:
+    os.close(of_parent)
+    os.read(alive, 1)  # until its parent has ended
+    if not DURING:
+        send_it()
+    print(Answer(connection.getresponse()).status, flush=True)
+elif DURING:
+    sys.stdin.readline()
+os._exit(0)
+"""
+
+
+def start_as(pid):
+    """A process with this number."""
+    number = ctypes.c_int(pid)
+    arguments = struct.pack("11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(number), 1, 0)  # struct clone_args
+    got = ctypes.CDLL(None, use_errno=True).syscall(435, arguments, len(arguments))  # SYS_clone3
+    if got == 0:
+        while True:
+            signal.pause()
+    assert got == pid, os.strerror(ctypes.get_errno())
+
+
+def test_a_socket_of_a_process_that_has_ended(asking):
+    """A third process has its number while polkit looks: the answer is about that one."""
+    daemon, bus = asking
+    with user(daemon, LENT.replace("DURING", "False"), uid=ALLOWED) as client:
+        assert client.stdout.readline() == "sent\n"
+        assert client.stdout.readline() == "403\n"
+    bus.pause_polkit()
+    try:
+        with user(daemon, LENT.replace("DURING", "True"), uid=ALLOWED) as client:
+            assert client.stdout.readline() == "sent\n"
+            until(lambda: bus.connections() == 2)
+            client.stdin.write("\n")
+            client.stdin.flush()
+            assert client.wait(DEADLINE) == 0
+            start_as(client.pid)
+            try:
+                bus.resume_polkit()
+                assert client.stdout.readline() == "403\n"
+            finally:
+                os.kill(client.pid, signal.SIGKILL)
+                os.waitpid(client.pid, 0)
+    finally:
+        bus.resume_polkit()
+    assert "lent" not in daemon.names()
+
+
+def test_the_group_of_administrators_does_not_wait_for_polkit():
+    with serve("--administrators", "group:daemon") as (daemon, bus):
+        bus.pause_polkit()
+        assert create(daemon, ALLOWED, "one", groups=[grp.getgrnam("daemon").gr_gid]) == ["201"]
+        assert bus.connections() == 1
 
 
 MANY = """
