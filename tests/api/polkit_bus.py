@@ -12,7 +12,16 @@ from daemon_process import until
 
 ACTIONS = pathlib.Path(__file__).resolve().parents[2] / "units/polkit/io.ublkd.policy"
 POLKITD = next((path for path in ("/usr/lib/polkit-1/polkitd", "/usr/libexec/polkitd") if os.path.exists(path)), None)
-IS_THERE = bool(POLKITD and all(map(shutil.which, ("dbus-daemon", "dbus-send", "unshare"))))
+
+
+def can_start():
+    """Not in a container that may not mount."""
+    if not POLKITD or not all(map(shutil.which, ("dbus-daemon", "dbus-send", "unshare"))):
+        return False
+    return subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
+
+
+IS_THERE = can_start()
 
 BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">

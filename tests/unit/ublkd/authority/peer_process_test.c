@@ -139,8 +139,25 @@ static void test_not_a_unix_socket(void)
         close_fd(fd);
 }
 
+/* Linux has it from 6.5 on. */
+static bool has_pidfds_of_peers(void)
+{
+        int pair[2], pidfd = -1;
+        socklen_t size = sizeof(pidfd);
+        bool has;
+
+        CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        has = getsockopt(pair[0], SOL_SOCKET, 77, &pidfd, &size) == 0; /* SO_PEERPIDFD */
+        close_fd(pidfd);
+        close_fd(pair[0]);
+        close_fd(pair[1]);
+        return has;
+}
+
 int main(void)
 {
+        if (!has_pidfds_of_peers())
+                return CHECK_SKIP;
         test_living();
         test_zombie();
         test_number_of_another();
