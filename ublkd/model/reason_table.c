@@ -53,7 +53,7 @@ const struct reason_info reason_table[] = {
         [REASON_WAITS_FOR_RECOVER] = { "WaitsForRecover",
                 .meaning = "The worker is gone, and recovery.trigger is \"manual\".",
                 .advice = "Run 'ublkctl recover NAME' (POST /devices/NAME/recover)." },
-        [REASON_GAVE_UP] = { "GaveUp",
+        [REASON_GAVE_UP] = { "GaveUp", .weight = REASON_ALARMING,
                 .meaning = "I/O has waited for as long as recovery.giveUpAfter allows; ublkd fails it and "
                            "removes the disk.",
                 .advice = "Find out from the events why no worker could take over." },

@@ -104,6 +104,19 @@ static void test_every_change_is_reported(const struct place *place)
         device_store_free(store);
 }
 
+/* The phase alone, Stopping, is nothing to warn of: here it is I/O that fails. */
+static void test_giving_up_is_a_warning(const struct place *place)
+{
+        struct device_store *store = open_store(place);
+
+        CHECK_INT(put_device(store, SPEC("")), 0);
+        set_status(store, PHASE_STOPPING, REASON_DISABLING, 1);
+        check_last(store, REASON_DISABLING, EVENT_NORMAL);
+        set_status(store, PHASE_STOPPING, REASON_GAVE_UP, 1);
+        check_last(store, REASON_GAVE_UP, EVENT_WARNING);
+        device_store_free(store);
+}
+
 /* What ublkd itself begins repeats the event of the last time; each request of a client is one of its own. */
 static void test_only_an_upgrade_repeats_that_before(const struct place *place)
 {
@@ -321,10 +334,10 @@ static void test_old_database_is_taken_over(const struct place *place)
 int main(void)
 {
         static void (*const tests[])(const struct place *) = {test_every_change_is_reported,
-                test_asked_for_survives_a_crash, test_no_revision_comes_twice_after_a_crash,
-                test_only_an_upgrade_repeats_that_before, test_flapping_costs_no_writes,
-                test_compaction_is_remembered, test_the_database_is_bounded, test_revisions_behind_the_events,
-                test_old_database_is_taken_over};
+                test_giving_up_is_a_warning, test_asked_for_survives_a_crash,
+                test_no_revision_comes_twice_after_a_crash, test_only_an_upgrade_repeats_that_before,
+                test_flapping_costs_no_writes, test_compaction_is_remembered, test_the_database_is_bounded,
+                test_revisions_behind_the_events, test_old_database_is_taken_over};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct place place = {.directory = "/tmp/store_events_test.XXXXXX"};
