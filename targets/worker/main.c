@@ -71,12 +71,12 @@ static int map_region(struct worker *worker, int fd, struct problem_list *proble
 }
 
 /* A spare has room for any name, a worker that was started for one device for that device's name. */
-static void show_name(char *place, const char *name)
+static void show_name(struct worker *worker, const char *name)
 {
-        size_t room = strlen(place), size = strlen(name) < room ? strlen(name) : room;
+        size_t size = strlen(name) < worker->shown_room ? strlen(name) : worker->shown_room;
 
-        memset(place, 0, room);
-        memcpy(place, name, size);
+        memset(worker->shown, 0, worker->shown_room);
+        memcpy(worker->shown, name, size);
 }
 
 /* What lay beyond the end of the store is lost, and the store may be as long as before when the next worker
@@ -221,7 +221,7 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
         _cleanup_problems_ struct problem_list problems = {};
         int r;
 
-        show_name(worker->shown, msg->config.name);
+        show_name(worker, msg->config.name);
         worker->name = worker->shown;
         if (msg->config.lock == WORKER_LOCK_NEVER && !end_with_ublkd(worker))
                 return EXIT_LEFT;
@@ -583,8 +583,11 @@ int main(int argc, char **argv)
         ignore_signals();
         (void)log_open_relay(WORKER_LOG_FD); /* started by an older ublkd: its stderr, until READY */
         worker.shown = argv[1];
+        worker.shown_room = strlen(argv[1]);
         if (strncmp(worker.shown, WORKER_SPARE_NAME, strlen(WORKER_SPARE_NAME)) != 0)
                 worker.name = worker.shown;
+        else
+                show_name(&worker, WORKER_SPARE_NAME); /* ps(1) omits NULs at the end, and no spaces */
         status = run(&worker);
         /* Threads may still be serving what is about to be torn down: without a word to them. */
         if (status != EXIT_LEFT)

@@ -154,7 +154,7 @@ static void configure(struct process *process, const char *spec)
 {
         const struct worker_msg msg = {
                 .type = WORKER_MSG_CONFIG,
-                .config = {.name = (char *)(uintptr_t) "test",
+                .config = {.name = (char *)(uintptr_t) "test-name",
                            .uid = (char *)(uintptr_t) "some-uid",
                            .epoch = 3,
                            .spec = (char *)(uintptr_t)spec,
@@ -501,17 +501,22 @@ static void test_alone(void)
         close(process.channel);
 }
 
-/* What ps(1) shows. */
+/* What ps(1) and systemctl status show: the name, without the room for a longer one, which NULs fill. */
 static void check_shown(pid_t pid, const char *name)
 {
-        char path[32], text[256] = "";
+        char path[32], text[256] = "", *shown;
         _cleanup_close_ int fd = -1;
+        ssize_t n;
 
         snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
         fd = open(path, O_RDONLY | O_CLOEXEC);
-        CHECK(read(fd, text, sizeof(text) - 1) > 0);
+        n = read(fd, text, sizeof(text) - 1);
+        CHECK(n > 0);
         CHECK_STR(text, "ublkd-worker");
-        CHECK_STR(text + strlen(text) + 1, name);
+        shown = text + strlen(text) + 1;
+        CHECK_STR(shown, name);
+        for (char *rest = shown + strlen(name); rest < text + n; rest++)
+                CHECK_INT(*rest, '\0');
 }
 
 /* A process that was started before it was known for what. */
@@ -524,14 +529,14 @@ static void test_spare(void)
         snprintf(name, sizeof(name), "%-63s", WORKER_SPARE_NAME);
         start(&process, name);
         expect_hello(process.channel, WORKER_STAGE_OPENING, "", process.pid);
-        check_shown(process.pid, name);
+        check_shown(process.pid, WORKER_SPARE_NAME);
         /* It cannot be mistaken for the worker of a device yet. */
         second = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         CHECK_INT(connect(second, (struct sockaddr *)&process.address, sizeof(process.address)), -1);
         close(second);
         configure(&process, "{\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}");
         (void)expect(process.channel, WORKER_MSG_PARAMS, NULL);
-        check_shown(process.pid, "test");
+        check_shown(process.pid, "test-name");
         second = call(&process);
         expect_hello(second, WORKER_STAGE_OPEN, "some-uid", process.pid);
         close(second);
