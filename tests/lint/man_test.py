@@ -74,6 +74,15 @@ def test_a_worker_explains_itself():
         assert help_of("ublkd", option).startswith("Usage: ublkd ")
 
 
+def test_the_page_of_the_worker_names_every_signal_that_it_ignores():
+    source = (ROOT / "targets/worker/main.c").read_text()
+    (signals,) = re.findall(r"static const int signals\[\] = \{(.*?)\}", source, re.DOTALL)
+    section = rendered("ublkd-worker.8").split("SIGNALS")[1].split("EXIT STATUS")[0]
+    names = set(re.findall(r"SIG[A-Z0-9]+", signals))
+    assert "SIGTERM" in names and names == set(re.findall(r"SIG[A-Z0-9]+", section)) - {"SIGKILL"}
+    assert "ublkctl restart" in section, "what to do instead"
+
+
 def defaults_in(text, pattern):
     """Of each option that has one."""
     text = re.sub(r"\s+", " ", text)
