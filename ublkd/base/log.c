@@ -18,8 +18,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
-enum { LINE_MAX_BYTES = 2048, RECORD_MAX_BYTES = 8 * 1024, UNIT_SIZE = 128 };
+enum { LINE_MAX_BYTES = 2048, RECORD_MAX_BYTES = 8 * 1024, UNIT_SIZE = 128, HEAD_SIZE = 64 };
 
 static int log_max_level = LOG_INFO;
 static int log_journal = -1; /* a connected socket */
@@ -160,13 +161,34 @@ static bool takes_a_line(void)
         return poll(&stream, 1, 0) == 1;
 }
 
+/* The journal notes both itself. In the words of LogLevel=. */
+static void format_head(int level, char head[static HEAD_SIZE])
+{
+        static const char *const names[] = {
+                [LOG_ERR] = "error", [LOG_WARNING] = "warning", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
+        bool known = level >= 0 && (size_t)level < ARRAY_SIZE(names) && names[level];
+        struct timespec now = {};
+        char seconds[32] = "";
+        struct tm tm;
+
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        if (gmtime_r(&now.tv_sec, &tm))
+                strftime(seconds, sizeof(seconds), "%FT%T", &tm);
+        snprintf(head, HEAD_SIZE, "%s.%03uZ %s: ", seconds, (unsigned)(now.tv_nsec / 1000000),
+                known ? names[level] : "info");
+}
+
 /* One write: several processes share the stream, and of a relay's pipe it takes all of a line or nothing. */
 static void write_whole_line(int level, const char *text)
 {
-        char line[LINE_MAX_BYTES + 8];
-        int size = log_is_relayed || is_journal_stream()
-                           ? snprintf(line, sizeof(line), "<%d>%s\n", level, text)
-                           : snprintf(line, sizeof(line), "%s\n", text);
+        char line[LINE_MAX_BYTES + HEAD_SIZE], head[HEAD_SIZE];
+        int size;
+
+        if (log_is_relayed || is_journal_stream())
+                snprintf(head, sizeof(head), "<%d>", level);
+        else
+                format_head(level, head);
+        size = snprintf(line, sizeof(line), "%s%s\n", head, text);
 
         if (size > 0 && (size_t)size < sizeof(line))
                 (void)!write(STDERR_FILENO, line, (size_t)size);

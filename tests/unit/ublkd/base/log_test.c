@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
 static char journal_path[64];
 
@@ -51,6 +52,35 @@ static void check_read(int fd, const char *wanted, size_t size)
                 printf("got: %.*s\n", (int)(n > 0 ? n : 0), got);
 }
 
+/* Stderr that the journal does not read: nothing else notes when a line was written, and how serious it is. */
+static void check_read_dated(int fd, const char *wanted)
+{
+        char got[4096] = "", head[64];
+        time_t after = time(NULL), seconds;
+        struct tm tm = {};
+        unsigned msec;
+        int length = 0;
+        ssize_t n = read(fd, got, sizeof(got) - 1);
+        char *line = got, *end;
+
+        CHECK(n > 0);
+        for (; (end = strchr(line, '\n')); line = end + 1) {
+                if (!CHECK_INT(sscanf(line, "%4d-%2d-%2dT%2d:%2d:%2d.%3uZ %n", &tm.tm_year, &tm.tm_mon,
+                                       &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &msec, &length),
+                            7))
+                        break;
+                tm.tm_year -= 1900;
+                tm.tm_mon--;
+                seconds = timegm(&tm);
+                CHECK(seconds <= after && seconds >= after - 60);
+                CHECK_INT(length, snprintf(head, sizeof(head), "2026-01-02T03:04:05.678Z "));
+                CHECK(strncmp(line + length, wanted, (size_t)(end + 1 - line - length)) == 0);
+                wanted += end + 1 - line - length;
+        }
+        CHECK_STR(wanted, "");
+        CHECK_STR(line, "");
+}
+
 #define CHECK_READ(fd, text) check_read(fd, text, sizeof(text) - 1)
 
 /* A service must not stop because what reads its log has stopped. */
@@ -74,7 +104,8 @@ static void test_a_stream_that_nothing_reads(void)
                 n = read(ends[0], page, sizeof(page));
         while (n > 0);
         log_info(NULL, "Third");
-        CHECK_READ(ends[0], "2 lines of the log were lost, because nothing read it\nThird\n");
+        check_read_dated(
+                ends[0], "warning: 2 lines of the log were lost, because nothing read it\ninfo: Third\n");
         close(ends[0]);
 }
 
@@ -109,14 +140,13 @@ int main(void)
         int saved = dup(STDERR_FILENO), saved_output = dup(STDOUT_FILENO), journal = open_journal(),
             stream = open_stream(false);
 
-        /* Stderr is something else than JOURNAL_STREAM says, as on a terminal of a user's session: no prefix.
-         */
+        /* Stderr is something else than JOURNAL_STREAM says, as on a terminal of a user's session. */
         log_open();
         log_warning("data", "It %s.", "happened");
-        CHECK_READ(stream, "data: It happened.\n");
+        check_read_dated(stream, "warning: data: It happened.\n");
         /* A worker's text cannot forge a line, nor the name of a process act on a terminal. */
         log_warning("data", "%s", "It failed\n<3>other: All is lost \x1b[2J\xc2\x9b");
-        CHECK_READ(stream, "data: It failed?<3>other: All is lost ?[2J??\n");
+        check_read_dated(stream, "warning: data: It failed?<3>other: All is lost ?[2J??\n");
         close(stream);
 
         stream = open_stream(true);

@@ -67,7 +67,25 @@ static void put(const struct test *test, const char *text, size_t size)
 
 #define PUT(test, text) put(test, text, sizeof(text) - 1)
 
-/* Return what ublkd has written, and run the loop before. Free it. */
+/* Of each line: when it was written, and its level. */
+static void drop_heads(char *text)
+{
+        char *to = text, *line = text, *end;
+
+        for (; (end = strchr(line, '\n')); line = end + 1) {
+                char *rest = strstr(line, "Z ");
+
+                rest = rest && rest < end ? strstr(rest, ": ") : NULL;
+                if (!CHECK(rest && rest < end))
+                        break;
+                rest += strlen(": ");
+                memmove(to, rest, (size_t)(end + 1 - rest));
+                to += end + 1 - rest;
+        }
+        *to = '\0';
+}
+
+/* Return what ublkd has written, without heads, and run the loop before. Free it. */
 static char *read_stream(struct test *test)
 {
         char *text = calloc(1, PIPE_SIZE + 1);
@@ -77,6 +95,7 @@ static char *read_stream(struct test *test)
                 continue;
         n = read(test->stream, text, PIPE_SIZE);
         text[n > 0 ? n : 0] = '\0';
+        drop_heads(text);
         return text;
 }
 
