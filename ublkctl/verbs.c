@@ -125,9 +125,10 @@ static const struct verb verbs[] = {
                         "a device that is held or cannot start, because it may yet become Live.",
          .settings = BIT(FOR) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_wait},
-        {.name = "recover", .arguments = "NAME...", .summary = "start new workers now",
+        {.name = "recover", .arguments = "NAME...", .summary = "start workers now for disks without one",
          .description = "Starts a worker for a device now, if its recovery is manual or it waits for the "
-                        "next attempt. Waits until the device is Live. If the store of the device was "
+                        "next attempt. Waits until the device is Live. A worker that serves stays; restart "
+                        "replaces it. If the store of the device was "
                         "replaced (BackingChanged), it recovers only with its own store, or with "
                         "--accept-backing after you have unmounted the disk.",
          .settings = BIT(ACCEPT_BACKING) | BIT(FORCE) | BIT(NO_WAIT) | BIT(TIMEOUT),

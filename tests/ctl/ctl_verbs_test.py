@@ -337,8 +337,20 @@ def test_recover(ctl, server):
     assert run.out == "data is being recovered\n"
     run = ctl("recover", "data", "--timeout", "100ms", status=TIMED_OUT)
     assert "It waits for 'recover'." in run.err
+    process = ctl.start("recover", "data", stdout=subprocess.PIPE)
+    server.until("watches", 1)
     server.tell("status data Live Live It serves.")
-    assert ctl("recover", "data").out == "data is Live\n"
+    assert process.communicate(timeout=20)[0] == "data is Live\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--no-wait"]])
+def test_recover_of_a_live_disk_names_restart(ctl, options):
+    """It replaces no worker, not even one that hangs."""
+    ctl("create", "data", *NULL)
+    before = ctl("get", "data").json["status"]["worker"]
+    run = ctl("recover", "data", *options)
+    assert run.out.startswith("data is Live already") and "'ublkctl restart'" in run.out
+    assert ctl("get", "data").json["status"]["worker"] == before
 
 
 def test_restart_with_consent_to_a_loss(ctl, server):

@@ -7,6 +7,7 @@
 #include "ublkctl/verbs.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void print_done(const char *name, const char *done)
 {
@@ -24,6 +25,14 @@ static char *recover_path(const struct context *context, const char *name)
         return path && context->settings->force ? url_add_parameter(path, "force", "true") : path;
 }
 
+/* The device of the answer to the request: a disk that is served needs no worker. */
+static bool needs_none(const struct answer *answer)
+{
+        const char *phase = json_text(answer->json, "status.phase");
+
+        return phase && strcmp(phase, "Live") == 0;
+}
+
 static enum exit_status recover_one(struct context *context, const char *name)
 {
         _cleanup_free_ char *path = recover_path(context, name);
@@ -34,7 +43,9 @@ static enum exit_status recover_one(struct context *context, const char *name)
 
         if (status == STATUS_OK && !context->settings->no_wait)
                 status = await_live(context, name, deadline);
-        if (status == STATUS_OK)
+        if (status == STATUS_OK && needs_none(&answer))
+                print_done(name, "is Live already, and keeps its worker; 'ublkctl restart' replaces it");
+        else if (status == STATUS_OK)
                 print_done(name, context->settings->no_wait ? "is being recovered" : "is Live");
         return status;
 }
