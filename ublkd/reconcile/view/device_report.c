@@ -322,6 +322,24 @@ static int explain_host(const struct report_view *view, const struct device_reco
                 disk_text(record, disk), host, full_stop(host));
 }
 
+static int explain_starting(
+        const struct report_view *view, enum condition_reason reason, struct device_status *status)
+{
+        static const char *const awaited[_PLAN_WORKER_MAX] = {
+                [PLAN_WORKER_STARTING] = "its worker has opened the backing store",
+                [PLAN_WORKER_FETCHING] = "its worker has begun to serve",
+                [PLAN_WORKER_LEAVING] = "the last worker has exited",
+        };
+        const char *until = awaited[view->turn->facts.worker];
+
+        if (view->action == ACTION_WAIT || view->action == ACTION_NOTHING)
+                return device_status_explain(status, reason,
+                        "ublkd is creating the disk, and waits until %s.",
+                        until ? until : "the last step has ended");
+        return device_status_explain(status, reason, "ublkd is creating the disk; the next step is to %s.",
+                plan_action_to_string(view->action));
+}
+
 static int explain(const struct report_view *view, const struct device_record *record,
         const struct reported *reported, struct device_status *status)
 {
@@ -331,9 +349,7 @@ static int explain(const struct report_view *view, const struct device_record *r
                 return explain_host(view, record, reported->reason, status);
         switch (reported->phase) {
         case PHASE_STARTING:
-                return device_status_explain(status, reported->reason,
-                        "ublkd is creating the disk; the next step: %s.",
-                        plan_action_to_string(view->action));
+                return explain_starting(view, reported->reason, status);
         case PHASE_LIVE:
                 return explain_live(view, record, reported->reason, status);
         case PHASE_RECOVERING:

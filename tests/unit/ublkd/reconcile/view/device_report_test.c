@@ -23,6 +23,7 @@ static const struct row {
         unsigned deaths, next_try; /* seconds from now; 0: none */
         const char *growth_refusal, *restart_refusal;
         bool backing_changed;
+        enum plan_action action;
 } rows[] = {
         {.what = "no driver",
          .phase = PHASE_PENDING,
@@ -90,8 +91,21 @@ static const struct row {
         {.what = "being created",
          .phase = PHASE_STARTING,
          .reason = REASON_STARTING,
-         .words = {"creating the disk", "the next step"},
-         .facts = {.want = WANT_PRESENT}},
+         .words = {"creating the disk", "the next step is to start a worker."},
+         .facts = {.want = WANT_PRESENT},
+         .action = ACTION_SPAWN},
+        {.what = "being created, while its worker opens the store",
+         .phase = PHASE_STARTING,
+         .reason = REASON_STARTING,
+         .words = {"creating the disk, and waits until its worker has opened the backing store."},
+         .facts = {.want = WANT_PRESENT, .worker = PLAN_WORKER_STARTING},
+         .action = ACTION_WAIT},
+        {.what = "being created, while something else is under way",
+         .phase = PHASE_STARTING,
+         .reason = REASON_STARTING,
+         .words = {"creating the disk, and waits until the last step has ended."},
+         .facts = {.want = WANT_PRESENT},
+         .action = ACTION_WAIT},
         {.what = "serving",
          .phase = PHASE_LIVE,
          .reason = REASON_LIVE,
@@ -270,6 +284,7 @@ static void check_row(const struct row *row, struct device_spec *spec)
                 .note = &note,
                 .history = &history,
                 .host_problems = &problems,
+                .action = row->action,
                 .growth_refusal = row->growth_refusal,
                 .restart_refusal = row->restart_refusal,
                 .features = UINT64_MAX,
