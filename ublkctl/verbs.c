@@ -75,7 +75,9 @@ static const struct verb verbs[] = {
          .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_list},
         {.name = "describe", .arguments = "NAME...", .summary = "show everything about devices",
          .description = "Shows what a device is, its state, why it is not Live and what ublkd does next, "
-                        "and what happened to it.",
+                        "and what happened to it. With --users also who uses its disk, which only those "
+                        "who may change devices may ask.",
+         .settings = BIT(USERS),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_describe},
         {.name = "set", .arguments = "NAME FIELD=VALUE...", .summary = "change fields of a device",
          .description = "Changes fields of the spec and waits until the device is Live again. Dots lead to "

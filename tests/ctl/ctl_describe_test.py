@@ -153,3 +153,14 @@ def test_describe_shows_the_next_attempt(ctl, server):
     server.tell("status data Backoff BackingFileMissing The file /x is missing. | Another try is under way.")
     assert "Next attempt:" in ctl("describe", "data").out
     assert "2023-11-14T22:13:20.123Z; 2 in a row have failed" in ctl("describe", "data").out
+
+
+def test_describe_shows_the_users_of_a_disk_on_request(ctl, server):
+    """Only a refused removal had named them."""
+    ctl("create", "data", *NULL, "id=0")
+    server.tell("busy 0 process 4211 (fio), mounted at /mnt")
+    assert field(ctl("describe", "data", "-u"), "Users") == "process 4211 (fio), mounted at /mnt"
+    server.tell("idle")
+    assert field(ctl("describe", "data", "--users"), "Users") == "none"
+    assert "Users:" not in ctl("describe", "data").out, "the search takes time, and the right to change the device"
+    assert ctl("get", "data").json["status"]["phase"] == "Live"

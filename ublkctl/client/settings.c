@@ -161,6 +161,8 @@ static const struct setting settings_table[] = {
         [SETTING_BEFORE] = {.name = "before", .kind = SETTING_KIND_TEXT, .offset = MEMBER(before), .value = "FILE",
                 .completion = COMPLETE_FILE,
                 .help = "compare with the output of -o json that was written to FILE earlier; - is standard input"},
+        [SETTING_USERS] = {.name = "users", .letter = 'u', .kind = SETTING_KIND_FLAG, .offset = MEMBER(users),
+                .help = "search for the users of the disk: processes, mounts, swap, devices on it"},
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(settings_table) == _SETTING_MAX, "every option is described");

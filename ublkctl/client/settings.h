@@ -54,6 +54,7 @@ enum setting_id {
         SETTING_TEMPORARY,
         SETTING_OPERATION,
         SETTING_BEFORE,
+        SETTING_USERS,
         _SETTING_MAX
 };
 
@@ -122,7 +123,7 @@ struct settings {
         struct text_list files, labels, prune_in_use;
         int output, wait_for, direct_io, operation;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
-                read_only, no_ask_password, drop_last_copy, when_unused, temporary;
+                read_only, no_ask_password, drop_last_copy, when_unused, temporary, users;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since;
 };

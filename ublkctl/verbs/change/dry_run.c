@@ -3,7 +3,7 @@
 #include "ublkctl/verbs/change/dry_run.h"
 
 #include "ublkctl/text/json_path.h"
-#include "ublkctl/verbs/change/remove.h"
+#include "ublkctl/verbs/show/removal.h"
 #include "ublkctl/text/terminal.h"
 
 #include "ublkd/model/device_spec.h"
@@ -48,7 +48,7 @@ static enum exit_status report_obstacle(struct context *context, const char *nam
         const char *users;
         bool loses_data;
 
-        if (!name || !removal_foresee(context, name, &foreseen)) {
+        if (!name || removal_foresee(context, name, true, &foreseen) != STATUS_OK) {
                 puts("; ublkd refuses that while the disk is in use");
                 return STATUS_OK;
         }

@@ -5,6 +5,7 @@
 #include "ublkctl/verbs/show/await.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/verbs/change/remove.h"
+#include "ublkctl/verbs/show/removal.h"
 #include "ublkctl/verbs/show/show.h"
 #include "ublkctl/text/terminal.h"
 

@@ -87,32 +87,6 @@ enum exit_status request_removals(
         return good ? STATUS_OK : STATUS_FAILED;
 }
 
-bool removal_foresee(struct context *context, const char *name, cJSON **ret)
-{
-        _cleanup_free_ char *path = device_path(name, "?dryRun=true&force=true&drop-last-copy=true");
-        struct request request = {.method = "DELETE", .path = path};
-        _cleanup_answer_ struct answer answer = {};
-
-        if (!path || client_ask(context->client, &request, true, &answer) != STATUS_OK
-                || answer.status >= 400)
-                return false;
-        *ret = TAKE_PTR(answer.json);
-        return true;
-}
-
-bool removal_loses_data(const cJSON *foreseen)
-{
-        return json_true(foreseen, "lastCopy");
-}
-
-const char *removal_users(const cJSON *foreseen)
-{
-        const char *use = json_text(foreseen, "use"), *users = json_text(foreseen, "users");
-        bool used = use && (strcmp(use, "used") == 0 || strcmp(use, "unknown") == 0);
-
-        return !used ? NULL : users ? users : "";
-}
-
 /* After an accepted removal: wait if the options say so, and print the result. */
 static enum exit_status finish_one(struct context *context, const struct removal *removal, uint64_t deadline)
 {

@@ -32,12 +32,3 @@ struct removal_mode {
  * cause; each removal has its result. STATUS_FAILED: out of memory, and no request was sent. */
 enum exit_status request_removals(
         struct context *context, size_t count, struct removal *removals, const struct removal_mode *mode);
-
-/* Ask the daemon what a removal of the device would do: *ret is the answer to DELETE
- * ?dryRun=true&force=true&drop-last-copy=true, which the caller deletes. False, without a message: the
- * request failed. */
-bool removal_foresee(struct context *context, const char *name, cJSON **ret);
-/* Return whether only that disk has its data. */
-bool removal_loses_data(const cJSON *foreseen);
-/* Return the openers of that disk, or why they are unknown; NULL: none. */
-const char *removal_users(const cJSON *foreseen);

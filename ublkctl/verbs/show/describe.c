@@ -3,6 +3,7 @@
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/verbs/show/await.h"
 #include "ublkctl/client/event_list.h"
+#include "ublkctl/verbs/show/removal.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/text/times.h"
@@ -388,15 +389,29 @@ static void print_next(const struct context *context, const cJSON *device)
         print_next_try(context, device);
 }
 
+static enum exit_status print_users(struct context *context, const char *name)
+{
+        cJSON *foreseen = NULL;
+        enum exit_status status = removal_foresee(context, name, false, &foreseen);
+        const char *users = removal_users(foreseen);
+
+        if (status == STATUS_OK)
+                print_field("Users", users ? users : "none");
+        cJSON_Delete(foreseen);
+        return status;
+}
+
 static enum exit_status describe(struct context *context, const cJSON *device)
 {
         const char *name = json_text(device, "name");
-        enum exit_status status;
+        enum exit_status status = STATUS_OK;
 
         print_field("Name", name);
         print_phase(context, device);
         print_next(context, device);
         print_disk(device);
+        if (name && context->settings->users)
+                status = print_users(context, name);
         print_size(device);
         print_backing(device);
         print_data_path(device);
@@ -412,7 +427,7 @@ static enum exit_status describe(struct context *context, const cJSON *device)
                 print_field("Source", json_text(device, "source"));
         puts("Spec:");
         print_spec(json_find(device, "spec"), "", 0);
-        status = print_conditions(context, device);
+        status = exit_status_merge(status, print_conditions(context, device));
         if (name)
                 print_device_events(context, name, json_text(device, "uid"));
         return status;
