@@ -96,6 +96,13 @@ static int reconcile_one(struct server *server, const char *name)
                         && record->status.observed_restart == record->restart
                         && record->status.observed_asked == record->asked))
                 return 0;
+        if (record->spec->options.id >= 0 && record->number != record->spec->options.id) {
+                int r = device_store_assign_number(server->store, name, (int)record->spec->options.id);
+
+                if (r < 0)
+                        return r;
+                record = device_store_get(server->store, name);
+        }
         if (device_record_enabled(record))
                 return api_test_set_status(
                         server->store, server->restarts, record, PHASE_LIVE, REASON_LIVE, "It serves.");

@@ -104,6 +104,13 @@ def test_set(ctl, server):
     assert stored["labels"] == {"b": "2"} and stored["queueDepth"] == 64 and stored["recovery"] == {"onCrash": "queue"}
 
 
+def test_a_disk_that_moves_to_another_node_is_named(ctl):
+    """The change removes an unused disk and makes another one, without a question."""
+    ctl("create", "data", *NULL, "id=5")
+    assert ctl("set", "data", "id=7").out == "data changed and ready; its disk is /dev/ublkb7 now, and not /dev/ublkb5 any more\n"
+    assert ctl("set", "data", "queueDepth=64").out == "data changed and ready\n"
+
+
 def test_patch(ctl, server, tmp_path):
     ctl("create", "data", *NULL)
     ctl("patch", "data", '{"queueDepth": 32}')

@@ -161,9 +161,13 @@ static void print_change(const struct context *context, const char *name, const 
         const cJSON *before, const cJSON *after)
 {
         bool same = json_number(before, "generation", 0) == json_number(after, "generation", 0);
+        const char *old = json_text(before, "status.device"), *now = json_text(after, "status.device");
 
         print_safely(stdout, name);
-        printf(" %s\n", same ? "unchanged" : context->settings->no_wait ? words->ordered : words->done);
+        printf(" %s", same ? "unchanged" : context->settings->no_wait ? words->ordered : words->done);
+        if (!context->settings->no_wait && old && now && strcmp(old, now) != 0)
+                printf("; its disk is %s now, and not %s any more", now, old);
+        putchar('\n');
 }
 
 /* PATCH /devices/NAME, unless it cuts off data without --allow-shrink. */
