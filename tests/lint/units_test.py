@@ -167,6 +167,20 @@ def test_no_page_stops_a_unit_that_refuses_it():
             assert not refusing & set(units.split()), (page.name, units)
 
 
+def test_who_stops_the_manager_learns_of_its_socket():
+    """The next client starts it again through the socket, also after a disable --now of the service alone."""
+    service = "docs/man/ublkd.service.8.in"
+    explained = re.sub(r"\s+", " ", (ROOT / service).read_text())
+    for command in ("stop", "disable --now"):
+        assert f"systemctl {command} ublkd.service" in explained and f"systemctl {command} ublkd.socket ublkd.service" in explained
+    assert "With the socket still open the next client starts the manager" in explained
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs/man").glob("*.in")]:
+        for units in re.findall(r"systemctl (?:stop|disable --now) ([^`#|&;\n]*)", page.read_text()):
+            names = units.split()
+            if "ublkd.service" in names or "ublkd" in names:
+                assert "ublkd.socket" in names or page == ROOT / service, (page.name, units)
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd")
 def test_each_option_that_systemd_misses_has_its_reason(tmp_path):
     missed = {row["name"].partition("=")[0] for row in json.loads(_security(tmp_path, "--json=short")) if not row["set"]}
