@@ -181,3 +181,34 @@ def test_every_page_of_docs_is_in_its_index():
     index = read("docs/README.md")
     pages = [name for name in PAGES if re.fullmatch(r"docs/[^/]+\.md", name) and name != "docs/README.md"]
     assert [name for name in pages if f"({name.removeprefix('docs/')})" not in index] == []
+
+
+# What an administrator looks for on the first day, and found nowhere: the page, and what it must have.
+FIRST_DAY = {
+    "why not the kernel's loop": ("README.md", r"^## Why not loop"),
+    "build": ("README.md", r"\]\(docs/building\.md\)"),
+    "build by hand": ("docs/building.md", r"^ {4}cmake -B build .*\n {4}cmake --build build\n {4}sudo cmake --install build$"),
+    "what the build needs": ("docs/building.md", r"`scripts/install-deps build`"),
+    "licence": ("README.md", r"\]\(LICENSE\)"),
+    "packages": ("README.md", r"^ {4}scripts/package deb "),
+    "remove by hand": ("docs/building.md", r"^ {4}.*rm -f -- < build/install_manifest\.txt$"),
+    "a line of fstab": ("docs/device-files.md", r"^ +/dev/ublk/by-name/\S+ +\S+ +ext4 +nofail,x-systemd\.requires=ublk-disk@"),
+    "rescue mode": ("docs/man/ublkd.service.8.in", r"systemctl isolate rescue\.target"),
+    "backup": ("docs/backup.md", r"^cp -p /var/lib/ublkd/ublkd\.db "),
+    "a lost database": ("docs/troubleshooting.md", r"ublkctl adopt --all"),
+    "the service stops, and the socket": ("docs/man/ublkd.service.8.in", r"systemctl disable --now ublkd\.socket ublkd\.service"),
+    "alerts": ("docs/monitoring.md", r"examples/monitoring"),
+    "a group that reads": ("README.md", r"group `ublk`"),
+    "a group that administers": ("docs/security.md", r"^## A group of administrators"),
+}
+
+
+@pytest.mark.parametrize("question", FIRST_DAY)
+def test_what_is_looked_for_on_the_first_day_is_there(question):
+    page, pattern = FIRST_DAY[question]
+    assert re.search(pattern, read(page), re.MULTILINE), (page, pattern)
+
+
+def test_the_readme_lists_every_man_page():
+    pages = [name.removeprefix("docs/man/").removesuffix(".in") for name in files() if re.fullmatch(r"docs/man/.*\.[0-9]\.in", name)]
+    assert [page for page in pages if f"`{page[:-2]}({page[-1]})`" not in read("README.md")] == []
