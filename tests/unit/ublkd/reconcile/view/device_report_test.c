@@ -24,6 +24,7 @@ static const struct row {
         const char *growth_refusal, *restart_refusal;
         bool backing_changed;
         enum plan_action action;
+        uint64_t size, wanted; /* of the disk: shown with units */
 } rows[] = {
         {.what = "no driver",
          .phase = PHASE_PENDING,
@@ -208,12 +209,15 @@ static const struct row {
         {.what = "grows",
          .phase = PHASE_LIVE,
          .reason = REASON_GROWING,
-         .words = {"which grows to"},
+         .words = {"which grows to 1GiB"},
+         .wanted = 1 << 30,
          .facts = {.want = WANT_GROWN, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING}},
         {.what = "cannot grow",
          .phase = PHASE_LIVE,
          .reason = REASON_CANNOT_GROW,
-         .words = {"cannot grow", "no room"},
+         .words = {"with 32MiB; it cannot grow to 1GiB", "no room"},
+         .size = 32 << 20,
+         .wanted = 1 << 30,
          .facts = {.want = WANT_EXTENDED, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING},
          .growth_refusal = "There is no room."},
         {.what = "was not restarted",
@@ -274,7 +278,9 @@ static void check_row(const struct row *row, struct device_spec *spec)
 {
         struct problem problem = {.error = ENODEV, .detail = (char *)"The driver is not loaded."};
         const struct problem_list problems = {.items = &problem, .count = 1};
-        const struct turn_view turn = {.facts = row->facts};
+        const struct turn_view turn = {
+                .facts = row->facts, .geometry = {.size = row->size, .wanted = row->wanted}
+        };
         const struct attempt attempt = {.deaths = row->deaths};
         const struct failure_note note = {.reason = row->note_reason, .sentence = (char *)row->note};
         const struct region_history history = {};
