@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Each verb: what it does, what it prints when it fails, and its exit status."""
 import os
+import re
 import subprocess
 import threading
 
@@ -205,6 +206,17 @@ def test_delete(ctl, server):
     ctl("create", "b", *NULL)
     assert ctl("delete", "a", "b").lines == ["a removed", "b removed"]
     assert server.ask("GET", "/devices").json["items"] == []
+
+
+def test_delete_of_all_devices_is_a_pipe(ctl):
+    """There is no --all, which a slip of the hand could add: the help has the command instead."""
+    (command,) = re.findall(r"'(ublkctl list -o name \|[^']*)'", " ".join(ctl("delete", "--help").out.split()))
+    path = f"{os.path.dirname(ctl.program)}:{os.environ['PATH']}"
+    for count in (3, 0):
+        for number in range(count):
+            ctl("create", f"disk-{number}", *NULL)
+        subprocess.run(["sh", "-c", command], env=ctl.environment(PATH=path), check=True, stdout=subprocess.DEVNULL, timeout=30)
+        assert ctl("list", "-o", "name").out == ""
 
 
 def test_delete_names_the_users_of_the_disk(ctl, server):
