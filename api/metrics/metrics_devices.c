@@ -121,6 +121,11 @@ static double store_low_of(const struct device_sample *device)
         return device->record->status.conditions.of[CONDITION_SPACE].reason == REASON_STORE_LOW;
 }
 
+static double hangs_of(const struct device_sample *device)
+{
+        return device->record->status.conditions.of[CONDITION_PROGRESS].status == CONDITION_FALSE;
+}
+
 /* For "time() - …": the newest error of any operation. */
 static double last_error_of(const struct device_sample *device)
 {
@@ -175,6 +180,8 @@ static void write_values(FILE *out, const struct device_sample *devices, size_t 
                  METRIC_GAUGE, store_full_of, false},
                 {"ublkd_device_store_low", "1: the file system of the backing file has little space left, and less than the disk may need.",
                  METRIC_GAUGE, store_low_of, false},
+                {"ublkd_device_hangs", "1: no request of the disk, or of one of its queues, has ended for recovery.hangAfter.",
+                 METRIC_GAUGE, hangs_of, false},
                 {"ublkd_device_last_io_error_timestamp_seconds", "When the newest request failed, in seconds since 1970; 0: none has.",
                  METRIC_GAUGE, last_error_of, false},
                 {"ublkd_device_writes_waiting", "Writes that wait for room in the backing store.",

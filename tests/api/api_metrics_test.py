@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 READ, WRITE, FLUSH = 0, 1, 2
 UNITS = ("_seconds", "_bytes", "_total", "_info")
 PLAIN = {"ublkd_device_flush_failed", "ublkd_device_backing_truncated", "ublkd_device_writes_waiting",
-         "ublkd_device_store_full", "ublkd_device_store_low",
+         "ublkd_device_store_full", "ublkd_device_store_low", "ublkd_device_hangs",
          "ublkd_device_phase", "ublkd_devices", "ublkd_device_io_in_flight", "ublkd_metrics_devices_omitted", "ublkd_ready",
          "ublkd_store_events", "ublkd_store_revision", "ublkd_reconcile_waiting", "ublkd_http_connections", "ublkd_http_waits",
          "ublkd_http_watches", "ublkd_device_path_leads_to_store", "process_open_fds", "process_max_fds"}  # have no unit
@@ -151,6 +151,17 @@ def test_the_room_of_a_store(server, reason, full, low):
     got = metrics(server)
     assert got.value("ublkd_device_store_full", device="data") == full
     assert got.value("ublkd_device_store_low", device="data") == low
+
+
+@pytest.mark.parametrize("reason", ["WorkerHung", "WorkerStarved", "BackingSlow"])
+def test_a_disk_that_hangs(server, reason):
+    """A worker that is stopped counts nothing: io_in_flight is 0, and the phase Live, all the time."""
+    create(server)
+    assert metrics(server).value("ublkd_device_hangs", device="data") == 0
+    server.tell(f"condition data Progress False {reason} No request has ended.")
+    got = metrics(server)
+    assert got.value("ublkd_device_hangs", device="data") == 1
+    assert got.value("ublkd_device_phase", device="data", phase="Live") == 1
 
 
 def test_requests_are_counted(server):

@@ -63,7 +63,7 @@ def test_every_query_asks_for_what_there_is(labels):
             used |= {label.strip() for label in group.split(",")}
         assert used <= known, (where, used - known)
     assert {"ublkd_device_io_errors_by_errno_total", "ublkd_device_size_bytes", "ublkd_build_info", "ublkd_device_store_low",
-            "ublkd_device_path_leads_to_store"} <= asked
+            "ublkd_device_path_leads_to_store", "ublkd_device_hangs"} <= asked
 
 
 def test_the_values_that_rules_name_exist(labels, server):
