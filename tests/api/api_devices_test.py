@@ -3,7 +3,6 @@
 import contextlib
 import datetime
 import json
-import os
 import re
 import sqlite3
 import threading
@@ -490,15 +489,6 @@ def test_all_bad_parameters_are_named(server):
     assert len(problem["errors"]) == 3
 
 
-def test_host(server):
-    host = server.ask("GET", "/host").json
-    assert host["kernel"] == os.uname().release
-    assert host["ublk"] == {"features": [], "available": False}
-    assert host["walls"]["landlock"] >= 0 and host["walls"]["callFilter"]
-    assert host["limits"]["queueDepth"] == 4096
-    assert host["problems"] == [{"title": "NoDriver", "detail": "The ublk driver is not loaded."}]
-
-
 def test_targets_and_schemas(server):
     targets = server.ask("GET", "/targets").json["items"]
     assert {"loop", "null"} <= {target["name"] for target in targets}
@@ -544,18 +534,6 @@ def test_a_ublkd_that_cannot_store_changes_is_not_ready(tmp_path, how):
     server.tell("settled off")
     check_problem(server.ask("GET", "/readyz"), 503, "not-ready")
     server.stop()
-
-
-def test_the_host_names_a_device_whose_disk_cannot_be_served(server):
-    """Its users hang, and only a list of all devices named it."""
-    server.ask("POST", "/devices?wait=ready", spec())
-    server.ask("POST", "/devices?wait=ready", spec("other"))
-    server.tell("status data Backoff BackingInUse /srv/a.img is in use by process 4211 (dd).")
-    server.tell("status other Backoff BackingFileMissing It is missing.")  # it has no disk: no opener waits
-    (problem,) = [item for item in server.ask("GET", "/host").json["problems"] if "Device" in item["detail"]]
-    assert problem["title"] == "BackingInUse"
-    assert problem["detail"] == ('Device "data": /dev/ublkb0 exists, and ublkd has no worker for it: unless an earlier '
-                              "worker still serves the disk, its I/O waits, or fails as recovery.onCrash says. /srv/a.img is in use by process 4211 (dd).")
 
 
 def test_a_full_disk_changes_nothing(server):

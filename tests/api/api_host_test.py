@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""GET /host: the machine, and what is wrong with devices that have their disks."""
+
+import os
+
+import pytest
+from api_server import spec
+
+
+def test_host(server):
+    host = server.ask("GET", "/host").json
+    assert host["kernel"] == os.uname().release
+    assert host["ublk"] == {"features": [], "available": False}
+    assert host["walls"]["landlock"] >= 0 and host["walls"]["callFilter"]
+    assert host["limits"]["queueDepth"] == 4096
+    assert host["problems"] == [{"title": "NoDriver", "detail": "The ublk driver is not loaded."}]
+
+
+def test_the_host_names_a_device_whose_disk_cannot_be_served(server):
+    """Its users hang, and only a list of all devices named it."""
+    server.ask("POST", "/devices?wait=ready", spec())
+    server.ask("POST", "/devices?wait=ready", spec("other"))
+    server.tell("status data Backoff BackingInUse /srv/a.img is in use by process 4211 (dd).")
+    server.tell("status other Backoff BackingFileMissing It is missing.")  # it has no disk: no opener waits
+    (problem,) = [item for item in server.ask("GET", "/host").json["problems"] if "Device" in item["detail"]]
+    assert problem["title"] == "BackingInUse"
+    assert problem["detail"] == ('Device "data": /dev/ublkb0 exists, and ublkd has no worker for it: unless an earlier '
+                              "worker still serves the disk, its I/O waits, or fails as recovery.onCrash says. /srv/a.img is in use by process 4211 (dd).")
+
+
+@pytest.mark.parametrize("kind, reason", [("Progress", "WorkerHung"), ("ErrorFree", "WriteFailed"), ("Space", "StoreFull"),
+                                          ("PathLeadsToStore", "PathGone")])
+def test_the_host_names_a_fault_of_a_disk_that_is_served(server, kind, reason):
+    """The disk is Live, and "Nothing is wrong here" was the answer."""
+    server.ask("POST", "/devices?wait=ready", spec())
+    server.tell(f"condition data {kind} False {reason} It is so.")
+    (problem,) = [item for item in server.ask("GET", "/host").json["problems"] if "Device" in item["detail"]]
+    assert problem == {"title": reason, "detail": 'Device "data": It is so.'}
