@@ -9,6 +9,16 @@ set(UBLKD_FOLLOW_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-follow)
 set(UBLKD_UNSTACK_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-unstack)
 set(UBLKD_CTL_PATH ${CMAKE_INSTALL_FULL_BINDIR}/ublkctl)
 
+# The first step of the installation, so that it leaves nothing behind.
+string(REGEX REPLACE "/+$" "" built_for "${CMAKE_INSTALL_PREFIX}")
+install(CODE "
+  string(REGEX REPLACE \"/+$\" \"\" prefix \"\${CMAKE_INSTALL_PREFIX}\")
+  if(NOT prefix STREQUAL [==[${built_for}]==])
+    message(FATAL_ERROR \"Installing to \${prefix} failed: the programs and units that were built name files below \"
+                        [==[${built_for}]==]
+                        \"; build them for this prefix (cmake -B build -DCMAKE_INSTALL_PREFIX=\${prefix}), or set DESTDIR\")
+  endif()")
+
 # ublkd_service_directory(NAME MODULE VARIABLE SUFFIX OTHERWISE DOC): set NAME, unless the builder has set it. The value
 # is VARIABLE of the pkg-config module MODULE, followed by SUFFIX. With the prefix /usr/local, which systemd and udev
 # also read, it is OTHERWISE, relative to the prefix.

@@ -14,7 +14,7 @@ PREFIX = "/opt/test-of-ublkd"
 WORKER = f"{PREFIX}/lib/ublkd/ublkd-worker"
 OPTIONS = {
     "CMAKE_BUILD_TYPE": "Debug",
-    "CMAKE_INSTALL_PREFIX": PREFIX,
+    "CMAKE_INSTALL_PREFIX": f"{PREFIX}/",
     "CMAKE_INSTALL_BINDIR": "tools",
     "CMAKE_INSTALL_SBINDIR": "bin",
     "CMAKE_INSTALL_LIBEXECDIR": "lib",
@@ -107,6 +107,18 @@ def test_ublkd_looks_for_the_worker_where_it_is(stage, tmp_path):
                          capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 1 and WORKER in run.stderr
     assert WORKER in (stage / "opt/man/man8/ublkd.8").read_text().replace("\\-", "-")
+
+
+def test_another_prefix_at_the_installation_is_refused(build, tmp_path):
+    """The unit would name a program that is not there: systemd failed with 203/EXEC after the installation."""
+    def install(prefix):
+        return subprocess.run(["cmake", "--install", build, "--prefix", prefix], env={**os.environ, "DESTDIR": str(tmp_path)},
+                              capture_output=True, text=True, check=False)
+
+    run = install("/usr")
+    assert run.returncode != 0 and not list(tmp_path.iterdir())
+    assert "-DCMAKE_INSTALL_PREFIX=/usr" in run.stderr
+    assert install(f"{PREFIX}/").returncode == 0
 
 
 def test_without_tests_only_the_programs_are_built(build):

@@ -148,10 +148,12 @@ def test_the_page_of_the_service_names_every_unit():
 
 def test_they_are_installed_and_so_is_the_completion(tmp_path):
     configuration = ["--config", os.environ["UBLKD_CONFIG"]]
-    subprocess.run(["cmake", "--install", str(BUILD), "--prefix", str(tmp_path), *configuration],
+    subprocess.run(["cmake", "--install", str(BUILD), *configuration], env={**os.environ, "DESTDIR": str(tmp_path)},
                    capture_output=True, check=True)
-    installed = {path.name for path in tmp_path.glob("share/man/man*/*")}
+    (program,) = tmp_path.rglob("bin/ublkctl")
+    prefix = program.parents[1]
+    installed = {path.name for path in prefix.glob("share/man/man*/*")}
     assert installed == PAGES
-    assert "complete -F" in (tmp_path / "share/bash-completion/completions/ublkctl").read_text()
-    assert (tmp_path / "share/zsh/site-functions/_ublkctl").read_text().startswith("#compdef ublkctl\n")
-    assert os.access(tmp_path / "bin/ublkctl", os.X_OK)
+    assert "complete -F" in (prefix / "share/bash-completion/completions/ublkctl").read_text()
+    assert (prefix / "share/zsh/site-functions/_ublkctl").read_text().startswith("#compdef ublkctl\n")
+    assert os.access(program, os.X_OK)
