@@ -8,6 +8,7 @@
 #include "ublkctl/text/times.h"
 #include "ublkctl/verbs/change/remove.h"
 #include "ublkctl/verbs/show/await.h"
+#include "ublkctl/verbs/show/removal.h"
 #include "ublkctl/verbs.h"
 
 #include <inttypes.h>
@@ -65,7 +66,7 @@ static bool print_still_used(struct context *context, const char *name)
         char waited[AGE_SIZE];
         bool was_printed;
 
-        if (removal_foresee(context, name, &foreseen)) {
+        if (removal_foresee(context, name, true, &foreseen) == STATUS_OK) {
                 users = removal_users(foreseen);
                 disk = json_text(foreseen, "disk");
         }
