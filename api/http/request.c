@@ -168,6 +168,15 @@ static void reply_too_large(struct request *request)
                 request, PROBLEM_BODY_TOO_LARGE, "The body is too large; %d bytes are the limit.", BODY_MAX);
 }
 
+/* Many users may ask polkit, and what they send is kept meanwhile. */
+static void reply_too_large_to_ask(struct request *request)
+{
+        reply_problem(request, PROBLEM_BODY_TOO_LARGE,
+                "The body is too large for a request that polkit is to allow; %d bytes are the limit. Send "
+                "less at once, or send it as root or as an administrator.",
+                BODY_ASKING_MAX);
+}
+
 /* A client that nothing allows to change devices yet learns nothing of what is wrong with its request. */
 static void check_content(struct request *request)
 {
@@ -187,7 +196,7 @@ void request_begin(struct request *request, const char *method)
         if (permission_check_token(request) && permission_check_reader(request) && check_route(request))
                 check_content(request);
         if (request->permission == PERMISSION_WANTED && announced_length(request) > BODY_ASKING_MAX)
-                permission_refuse(request);
+                reply_too_large_to_ask(request);
         if (announced_length(request) > BODY_MAX) {
                 reply_too_large(request);
                 request->reply.close = must_not_come(request);
@@ -239,7 +248,7 @@ int request_receive(struct request *request, const char *data, size_t size)
         if (request->body_size > BODY_MAX)
                 reply_too_large(request);
         else if (request->permission == PERMISSION_WANTED && request->body_size > BODY_ASKING_MAX)
-                permission_refuse(request);
+                reply_too_large_to_ask(request);
         else
                 keep_body(request, data, size);
         return 0;

@@ -21,6 +21,7 @@ from polkit_bus import ALLOWED, ASKED, IS_THERE, OTHERS, REFUSED
 
 pytestmark = [NEEDS_ROOT, pytest.mark.skipif(not IS_THERE, reason="polkitd and dbus-daemon are not installed")]
 SECONDS = 30  # AUTHORITY_SECONDS of ublkd/authority/authority.h
+AT_ONCE = 5  # seconds: not after polkit, also on a machine that has much else to do
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +71,8 @@ for target, body, headers in (("/devices?x=y", "{}", {}), ("/devices", "{", {}),
                               ("/devices", "x" * 70000, {}), ("/devices/by-rule/restart", "{}", {}), ("/devices", None, {"Accept": "image/png"})):
     print(ask(UnixConnection(path), "POST", target, body, headers).status)
 """
-    assert run_as_user(daemon, code, uid=REFUSED).split() == ["403"] * 6
-    assert run_as_user(daemon, code, uid=ALLOWED).split() == ["400", "400", "415", "403", "400", "406"]
+    assert run_as_user(daemon, code, uid=REFUSED).split() == ["403"] * 3 + ["413"] + ["403"] * 2
+    assert run_as_user(daemon, code, uid=ALLOWED).split() == ["400", "400", "415", "413", "400", "406"]
 
 
 def test_a_reader_is_refused_with_the_sentence_of_a_reader():
@@ -156,7 +157,7 @@ def test_polkit_is_slow(asking):
     daemon, bus = asking
     with waiting(daemon, bus) as client, user(daemon, WAITING.replace("HEADERS", "{}"), uid=REFUSED) as other:
         assert other.stdout.readline() == "sent\n"
-        assert max(root_waits(daemon) for _ in range(20)) < 0.1
+        assert max(root_waits(daemon) for _ in range(5)) < AT_ONCE
         assert daemon.ask("PUT", "/devices/of-root", spec("of-root")).status == 201
         assert create(daemon, ALLOWED, "second") == ["503", "authorization-busy"]
         bus.resume_polkit()
@@ -279,18 +280,20 @@ def test_the_group_of_administrators_does_not_wait_for_polkit():
 MANY = """
 import collections, http.client, threading
 from api_server import Answer, send
-answers = collections.Counter()
+answers, counting = collections.Counter(), threading.Lock()
 def one(number):
     connection = UnixConnection(path)
     connection.timeout = 60
     try:
         send(connection, "POST", "/devices", spec(f"many-{number}"))
         answer = Answer(connection.getresponse())
-        answers[answer.json.get("type", "201").split(":")[-1]] += 1
+        came = answer.json.get("type", "201").split(":")[-1]
     except (OSError, http.client.HTTPException):
-        answers["too-many-connections"] += 1
-    if sum(answers.values()) == 99:
-        print("all but one", flush=True)
+        came = "too-many-connections"
+    with counting:
+        answers[came] += 1
+        if sum(answers.values()) == 99:
+            print("all but one", flush=True)
 threads = [threading.Thread(target=one, args=[number]) for number in range(100)]
 for thread in threads:
     thread.start()
@@ -305,7 +308,7 @@ def test_a_hundred_requests_of_a_user_at_once():
         bus.pause_polkit()
         with user(daemon, MANY, uid=ALLOWED) as client:
             until(lambda: bus.connections() == 2)
-            assert max(root_waits(daemon) for _ in range(20)) < 0.1
+            assert max(root_waits(daemon) for _ in range(5)) < AT_ONCE
             assert client.stdout.readline() == "all but one\n"
             bus.resume_polkit()
             assert client.stdout.readline() == "1 True 100\n"
@@ -323,7 +326,7 @@ def test_questions_of_many_users():
         for client in clients:
             assert client.stdout.readline() == "sent\n"
         until(lambda: create(daemon, OTHERS + SIXTEEN, "more") == ["503", "authorization-busy"])
-        assert root_waits(daemon) < 0.1
+        assert root_waits(daemon) < AT_ONCE
         bus.resume_polkit()
         assert [client.stdout.readline() for client in clients] == ["403\n"] * SIXTEEN
 
@@ -338,7 +341,7 @@ def test_the_answer_comes_too_late(stuck):
         with user(daemon, WAITING.replace("HEADERS", "{}"), uid=ALLOWED) as client:
             assert client.stdout.readline() == "sent\n"
             assert client.stdout.readline() == "403\n"
-        assert SECONDS <= time.monotonic() - began < SECONDS + 10
+        assert SECONDS <= time.monotonic() - began < SECONDS + 60
         process.send_signal(signal.SIGCONT)
         until(lambda: bus.connections() == 1)
         assert daemon.names() == []
@@ -396,7 +399,7 @@ def test_the_user_is_asked_for_a_password_only_if_the_client_says_so(asking):
                 assert client.stdout.readline() == "sent\n"
                 if waits:
                     read_until(terminal, b"io.ublkd.manage")
-                    assert root_waits(daemon) < 0.1
+                    assert root_waits(daemon) < AT_ONCE
                     leave(client)
                     until(lambda: bus.connections() == 2)  # polkit and the agent: polkit was asked to stop, and has
                 else:
