@@ -258,6 +258,9 @@ def test_ublkctl_names_the_file(daemon, tmp_path):
     assert run.returncode == 7 and str(path) in run.stderr and "systemctl reload" in run.stderr, run
     assert re.search(rf"^Source: +{re.escape(str(path))}$", ctl("describe", "one").stdout, re.MULTILINE)
     assert str(path) in ctl("list", "-o", "wide").stdout
+    run = ctl("describe", "one", "--users")  # as a removal would find them, which the file does not allow
+    assert run.returncode != 0 and run.stderr == "" and re.search(r"^Users: +not known", run.stdout, re.MULTILINE), run
+    assert re.search(r"^Name: +one$", run.stdout, re.MULTILINE), run
     mine.write_text(json.dumps(daemon.device("one")["spec"]), encoding="utf-8")
     for words in (["--dry-run"], []):
         run = ctl("apply", "-f", mine, *words)

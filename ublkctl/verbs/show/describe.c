@@ -392,11 +392,14 @@ static void print_next(const struct context *context, const cJSON *device)
 static enum exit_status print_users(struct context *context, const char *name)
 {
         cJSON *foreseen = NULL;
-        enum exit_status status = removal_foresee(context, name, false, &foreseen);
+        enum exit_status status = removal_foresee(context, name, true, &foreseen);
         const char *users = removal_users(foreseen);
 
         if (status == STATUS_OK)
                 print_field("Users", users ? users : "none");
+        else
+                print_field("Users", "not known: only who may remove the device may ask; see 'fuser -vm' and "
+                                     "'findmnt' of its node");
         cJSON_Delete(foreseen);
         return status;
 }
