@@ -466,7 +466,8 @@ static enum exit_status ask_with_password(
         if (client->agent < 0)
                 client->agent = agent_start();
         again.tick = NULL;
-        again.patience += PASSWORD_USEC;
+        if (!client->limited) /* else the time that was given counts for the password as well */
+                again.patience += PASSWORD_USEC;
         answer_clear(ret);
         return ask_once(client, &again, true, quiet, ret);
 }
