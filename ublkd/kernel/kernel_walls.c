@@ -25,6 +25,7 @@ struct kernel_walls kernel_walls_read(void)
         return (struct kernel_walls){
                 .landlock = landlock > 0 ? (int)landlock : 0,
                 .call_filter = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0U, &refusal) == 0,
-                .no_paths = syscall(SYS_fchroot, -1, 0U) == 0 || errno != ENOSYS,
+                .no_paths = syscall(SYS_fchroot, -1, 0U) < 0
+                            && errno == EBADF, /* EPERM: a filter of ours refuses it */
         };
 }

@@ -3,6 +3,7 @@
 #include "targets/worker/os/sandbox.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/kernel/call_paths.h"
+#include "ublkd/kernel/kernel_walls.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -131,8 +132,10 @@ static int enter_empty_namespace(int empty)
 /* An older kernel has no such thing, and the empty namespace stands alone. */
 static int refuse_paths(void)
 {
+        if (!kernel_walls_read().no_paths)
+                return 0;
         if (syscall(SYS_fchroot, FD_FAILFS_ROOT, 0U) < 0)
-                return errno == ENOSYS ? 0 : -errno;
+                return -errno;
         return fchdir(FD_FAILFS_ROOT) < 0 ? -errno : 0;
 }
 
