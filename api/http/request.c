@@ -272,11 +272,28 @@ static bool has_turn(struct request *request)
         return asked || !request->api->take_turn || request->api->take_turn(request);
 }
 
+/* Note until when the next reader must wait, after work for this request that began then. */
+static void let_readers_rest(struct request *request, uint64_t began)
+{
+        uint64_t ended = monotonic_now();
+
+        if (!connection_is_privileged(request->client))
+                request->api->readers_rest = ended + READERS_REST * (ended - began);
+}
+
+static void ask_permission(struct request *request)
+{
+        uint64_t began = monotonic_now();
+
+        request->api->ask_permission(request);
+        let_readers_rest(request, began);
+}
+
 /* Return whether the request may run, as far as polkit decides that. False: it has a reply, waits, or is abandoned. */
 static bool is_permitted(struct request *request)
 {
         if (request->permission == PERMISSION_WANTED && has_turn(request))
-                request->api->ask_permission(request);
+                ask_permission(request);
         if (request->suspended || request->abandoned)
                 return false;
         if (request->reply.status == 0
@@ -290,17 +307,14 @@ static bool is_permitted(struct request *request)
         return request->reply.status == 0;
 }
 
-/* Run the handler, and note until when the next reader must wait. */
 static void run(struct request *request)
 {
-        uint64_t began = monotonic_now(), ended;
+        uint64_t began = monotonic_now();
 
         request->route->handle(request);
         if (!request->suspended)
                 precondition_apply(request);
-        ended = monotonic_now();
-        if (!connection_is_privileged(request->client))
-                request->api->readers_rest = ended + READERS_REST * (ended - began);
+        let_readers_rest(request, began);
 }
 
 void request_finish(struct request *request)
