@@ -17,7 +17,7 @@ NULL = ["target.type=null", "size=1MiB"]
 
 def test_a_missing_daemon_is_one_sentence_with_advice(tmp_path):
     run = Ctl(str(tmp_path / "none.sock"))("list", status=NO_DAEMON)
-    assert run.err.count("\n") == 1 and "ublkd is not running" in run.err and "systemctl start ublkd" in run.err
+    assert run.err.count("\n") == 1 and "ublkd is not running" in run.err and "systemctl restart ublkd.socket ublkd.service" in run.err
 
 
 def test_a_dead_socket(tmp_path):

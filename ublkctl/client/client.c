@@ -154,9 +154,10 @@ static const struct {
 } socket_faults[] = {
         {ENOENT,       STATUS_NO_DAEMON,
          "ublkd is not running (the socket %s does not exist): start it, as with "
-                "'systemctl start ublkd', or name another socket with --socket"                        },
+                "'systemctl restart ublkd.socket ublkd.service', or name another socket with --socket" },
         {ECONNREFUSED, STATUS_NO_DAEMON,
-         "ublkd is not running (no process listens on %s): start it, as with 'systemctl start ublkd'"  },
+         "ublkd is not running (no process listens on %s): start it, as with 'systemctl restart "
+                "ublkd.socket ublkd.service'"                                                          },
         {EACCES,       STATUS_NOT_ALLOWED, "Permission denied for the socket %s: ask root, or use sudo"},
         {ENOTSOCK,     STATUS_NO_DAEMON,   "%s is not a socket: name the socket of ublkd with --socket"},
         {ENAMETOOLONG, STATUS_NO_DAEMON,   "The path of the socket is too long: %s"                    },

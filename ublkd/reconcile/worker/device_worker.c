@@ -63,13 +63,14 @@ struct kill_event {
 
 static const struct kill_event kill_events[_WORKER_KILL_MAX] = {
         [KILL_TO_REPLACE] = {EVENT_NORMAL,  REASON_WORKER_RETIRED,
-                             "was killed to be replaced, because ublkd does not quiesce disks with this driver"},
+                             "was killed to be replaced, because ublkd cannot quiesce this disk (before Linux 7.3, or "
+                "served in batches)"                                                                      },
         [KILL_STOPPED] = {EVENT_WARNING, REASON_WORKER_HUNG,
-                             "was stopped for recovery.hangAfter, and was killed by ublkd"                     },
+                             "was stopped for recovery.hangAfter, and was killed by ublkd"                },
         [KILL_SPINNING] = {EVENT_WARNING, REASON_WORKER_HUNG,
-                             "spun while no request ended for recovery.hangAfter, and was killed by ublkd"     },
+                             "spun while no request ended for recovery.hangAfter, and was killed by ublkd"},
         [KILL_UNAWARE] = {EVENT_WARNING, REASON_WORKER_HUNG,
-                             "did not take requests for recovery.hangAfter, and was killed by ublkd"           },
+                             "did not take requests for recovery.hangAfter, and was killed by ublkd"      },
 };
 
 /* The event for a worker that ublkd kills. NULL: none. */
