@@ -4,14 +4,19 @@
 
 #include <errno.h>
 
+#define TIME_MAX (UINT64_C(1) << 53) /* whole in every JSON number, and far from the last bit */
+
 int region_space_read(int fd, struct region_space *ret)
 {
         struct region_space space;
         int r = device_region_read_control(fd, offsetof(struct region_control, space), &space, sizeof(space));
 
-        if (r >= 0)
-                *ret = space;
-        return r;
+        if (r < 0)
+                return r;
+        if (space.full_since > TIME_MAX)
+                space.full_since = TIME_MAX;
+        *ret = space;
+        return 0;
 }
 
 int region_space_read_missed(int fd, uint64_t full_since, struct region_missed *ret)

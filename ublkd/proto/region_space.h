@@ -4,7 +4,8 @@
 
 #include "ublkd/proto/device_region.h"
 
-/* Read what the region has of the room. Return 0; -errno as device_region_read_header(). */
+/* Read what the region has of the room; full_since is at most 2^53, whatever a worker has written. Return 0; -errno as
+ * device_region_read_header(). */
 int region_space_read(int fd, struct region_space *ret);
 /* Read the request that found no room first. Return 0; -errno as above; -ENODATA also if it is of another episode than
  * the one that began at full_since, or not known. */

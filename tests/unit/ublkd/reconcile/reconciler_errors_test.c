@@ -300,6 +300,27 @@ static void nonsense_in_the_region_is_bounded(void)
         world_free(&world);
 }
 
+static void report_full_since(uint64_t since)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        control->space.full_since = since;
+        for (unsigned i = 0; i < 3; i++) {
+                take_a_turn(&world);
+                CHECK_INT(device_store_save_events(world.store), 0);
+        }
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 1);
+        world_free(&world);
+}
+
+static void a_nonsensical_time_without_room_is_one_event(void)
+{
+        report_full_since(UINT64_C(1) << 63);
+        report_full_since(UINT64_MAX);
+}
+
 int main(void)
 {
         the_first_error_is_an_event_a_condition_and_in_the_status();
@@ -315,5 +336,6 @@ int main(void)
         a_lost_flush_has_no_second_event();
         a_time_in_the_future_does_not_change_the_status_again();
         nonsense_in_the_region_is_bounded();
+        a_nonsensical_time_without_room_is_one_event();
         return check_report();
 }
