@@ -26,13 +26,14 @@ static void report_new(struct managed_device *device, int fd, enum region_fault 
         (void)fault_explain(fault, report, &text);
         device_emit(device, EVENT_WARNING, fault_reason(fault), "%s",
                 text ? text : "Acknowledged data may be lost.");
-        device_report_note(device, fd, REGION_REPORT_FAULTS + fault, report->number);
+        device->faults.waiting[fault] =
+                device_report_note(device, fd, REGION_REPORT_FAULTS + fault, report->number);
         report->reported = report->number;
 }
 
-/* Take account of events that the database may not have yet, and mark in the region what those report that it has. */
-static void find_reported(
-        const struct managed_device *device, int fd, struct fault_report found[_REGION_FAULT_MAX])
+/* Take account of events that the database may not have yet, and mark in the region what those report that it has: not
+ * where the region has this fault as reported, by an older ublkd that knew of no such notes. */
+static void find_reported(struct managed_device *device, int fd, struct fault_report found[_REGION_FAULT_MAX])
 {
         struct region_report reports[_REGION_REPORT_MAX];
 
@@ -44,11 +45,15 @@ static void find_reported(
                 enum event_fate fate = device_report_fate(
                         device, fd, what, &reports[what], EVENT_WARNING, fault_reason((enum region_fault)i));
 
+                device->faults.waiting[i] = fate == EVENT_WAITS ? reports[what] : (struct region_report){};
                 if (fate == EVENT_LOST)
                         continue;
-                if (fate == EVENT_SAVED && region_fault_mark_reported(fd, (enum region_fault)i, number) >= 0)
+                if (found[i].reported == found[i].number
+                        || (fate == EVENT_SAVED
+                                && region_fault_mark_reported(fd, (enum region_fault)i, number) >= 0))
                         (void)region_report_clear(fd, what);
-                found[i].reported = number;
+                if (found[i].reported != found[i].number)
+                        found[i].reported = number;
         }
 }
 
@@ -182,6 +187,21 @@ static bool has_fault(const struct managed_device *device)
         return false;
 }
 
+/* The next ublkd learns of it what it would have learnt of the region that is gone. The note comes first: with a fault
+ * that is not reported yet, and without the note, there would be a second event. */
+static int restore(const struct managed_device *device, int fd, enum region_fault fault)
+{
+        const struct region_report *waiting = &device->faults.waiting[fault];
+        struct fault_report report = device->faults.reports[fault];
+        int r;
+
+        if (waiting->revision == 0)
+                return region_fault_restore(fd, fault, &report);
+        report.reported = 0;
+        r = region_report_write(fd, REGION_REPORT_FAULTS + fault, waiting);
+        return r < 0 ? r : region_fault_restore(fd, fault, &report);
+}
+
 int device_faults_carry(struct managed_device *device, const struct device_region_key *key)
 {
         struct fault_report found[_REGION_FAULT_MAX];
@@ -194,7 +214,7 @@ int device_faults_carry(struct managed_device *device, const struct device_regio
         r = fd < 0 ? fd : region_faults_read(fd, found);
         for (unsigned i = 0; r >= 0 && i < _REGION_FAULT_MAX; i++)
                 if (is_latched(&device->faults.reports[i]) && !is_latched(&found[i]))
-                        r = region_fault_restore(fd, (enum region_fault)i, &device->faults.reports[i]);
+                        r = restore(device, fd, (enum region_fault)i);
         return r;
 }
 

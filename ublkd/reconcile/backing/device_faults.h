@@ -4,14 +4,16 @@
 #pragma once
 
 #include "ublkd/proto/region_faults.h"
+#include "ublkd/proto/region_reports.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
 
 /* Private to device_faults.c; zeroed it is empty. */
 struct device_faults_seen {
-        struct fault_report reports[_REGION_FAULT_MAX]; /* as read from its region last */
-        uint32_t epoch;                                 /* of that region */
+        struct fault_report reports[_REGION_FAULT_MAX];  /* as read from its region last */
+        struct region_report waiting[_REGION_FAULT_MAX]; /* their events, for the database */
+        uint32_t epoch;                                  /* of that region */
         uint32_t accepted_with; /* the restart whose faults were accepted, or that was refused; 0: none */
 };
 

@@ -3,12 +3,14 @@
 #include "ublkd/reconcile/parts/device_reports.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
-void device_report_note(const struct managed_device *device, int fd, unsigned what, uint64_t value)
+struct region_report device_report_note(
+        const struct managed_device *device, int fd, unsigned what, uint64_t value)
 {
         const struct region_report report = {
                 .revision = device_store_revision(device->env->config.store), .value = value};
 
         (void)region_report_write(fd, what, &report);
+        return report;
 }
 
 /* One that is lost is taken out at once: a later event of its kind may continue an earlier one, and would pass for it. */

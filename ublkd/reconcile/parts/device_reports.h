@@ -7,8 +7,9 @@
 
 struct managed_device;
 
-/* Note in the region that is open as fd that the event of the last device_emit() reports `value`. */
-void device_report_note(const struct managed_device *device, int fd, unsigned what, uint64_t value);
+/* Note in the region that is open as fd that the event of the last device_emit() reports `value`. Return the note. */
+struct region_report device_report_note(
+        const struct managed_device *device, int fd, unsigned what, uint64_t value);
 /* Return the fate of the event of `report`, which was read from the region, perhaps of an earlier ublkd's. EVENT_LOST
  * also means that there was none; it is taken out of the region, and must be reported again. EVENT_SAVED: the caller
  * marks in the region what was reported, then takes it out. */
