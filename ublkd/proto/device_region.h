@@ -160,7 +160,9 @@ enum {
 /* The last event of its kind: see region_reports.h. */
 struct region_report {
         uint64_t revision; /* of the event; 0: none */
-        uint64_t value;    /* what was reported with it */
+        uint64_t
+                value; /* what was reported with it; of errors: their count, and from bit 56 on the kind of that
+                              event, as device_errors.c has it */
 };
 
 /* The request that the episode of region_space.full_since began with. Written by the worker. */

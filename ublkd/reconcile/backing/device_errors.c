@@ -3,7 +3,10 @@
  *
  * A worker sends NEWS of its errors once a second at most, so what it notes after that is found by a look of our own.
  * After an event no other one of that operation follows for QUIET_USEC: the next one has the count of all that failed
- * meanwhile. */
+ * meanwhile.
+ *
+ * Where an event of its own has the cause (a fault, no room), requests that fail for it are reported by that one, and
+ * count as reported no sooner than the database has it. */
 #include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/backing/device_space.h"
@@ -12,6 +15,7 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/error_condition.h"
+#include "ublkd/reconcile/view/fault_condition.h"
 #include "ublkd/reconcile/view/turn_view.h"
 
 #include "ublkd/base/clock.h"
@@ -20,7 +24,13 @@ enum {
         AGAIN_USEC = 2 * 1000 * 1000,
         QUIET_USEC = 60 * 1000 * 1000,
         TIMER_ACCURACY_USEC = 500 * 1000,
+        CAUSE_SHIFT = 56,
 };
+
+/* The event that reports requests which failed. With their count it is the value of a report in the region. */
+enum cause { CAUSE_NONE, CAUSE_FLUSH, CAUSE_CUT, CAUSE_FULL, _CAUSE_MAX };
+
+#define COUNT_MASK ((UINT64_C(1) << CAUSE_SHIFT) - 1)
 
 /* ---- when to look again ---- */
 
@@ -76,16 +86,65 @@ static void plan_look(struct managed_device *device, bool changed)
 
 /* ---- events ---- */
 
-/* Return whether an event of its own has reported why requests of `op` fail: a fault, or StoreFull where all that failed
+/* Return the event of its own that has reported why requests of `op` fail: of a fault, or StoreFull where all that failed
  * since the last event found no room. */
-static bool is_explained(const struct managed_device *device, enum stats_op op)
+static enum cause cause_of(const struct managed_device *device, enum stats_op op)
 {
         const struct device_errors *errors = &device->errors;
         struct device_faults faults;
 
         device_faults_list(device, &faults);
-        return faults.cut > 0 || (faults.flush > 0 && op == STATS_FLUSH)
-               || (device_space_is_full(device) && errors->others[op] == errors->others_reported[op]);
+        if (faults.cut > 0)
+                return CAUSE_CUT;
+        if (faults.flush > 0 && op == STATS_FLUSH)
+                return CAUSE_FLUSH;
+        if (device_space_is_full(device) && errors->others[op] == errors->others_reported[op])
+                return CAUSE_FULL;
+        return CAUSE_NONE;
+}
+
+/* The event of a cause, and the number of its report in the region. */
+struct cause_event {
+        enum event_type type;
+        enum condition_reason reason;
+        unsigned what;
+};
+
+static struct cause_event cause_event(enum cause cause, enum stats_op op)
+{
+        switch (cause) {
+        case CAUSE_FLUSH:
+                return (struct cause_event){EVENT_WARNING, fault_reason(REGION_FAULT_FLUSH),
+                        REGION_REPORT_FAULTS + REGION_FAULT_FLUSH};
+        case CAUSE_CUT:
+                return (struct cause_event){EVENT_WARNING, fault_reason(REGION_FAULT_CUT),
+                        REGION_REPORT_FAULTS + REGION_FAULT_CUT};
+        case CAUSE_FULL:
+                return (struct cause_event){EVENT_WARNING, REASON_STORE_FULL, REGION_REPORT_FULL};
+        default:
+                return (struct cause_event){EVENT_WARNING, error_reason(op), REGION_REPORT_ERRORS + op};
+        }
+}
+
+/* All requests of `op` that failed are reported as soon as the database has the event of `cause`, and the earlier ones that
+ * wait for it. Events are written in their order: the last one stands for all. */
+static void note_explained(struct managed_device *device, int fd, enum stats_op op, enum cause cause,
+        const struct region_report *reports)
+{
+        const struct cause_event event = cause_event(cause, op);
+        const uint64_t count = device->errors.seen.of[op].count;
+        struct region_report *waiting = &device->errors.waiting[op];
+
+        if (reports[event.what].revision > waiting->revision
+                && device_report_waits(device, &reports[event.what], event.type, event.reason))
+                *waiting = (struct region_report){
+                        .revision = reports[event.what].revision, .value = (uint64_t)cause << CAUSE_SHIFT};
+        if (waiting->revision == 0) {
+                (void)region_error_mark_reported(fd, op, count);
+                return;
+        }
+        waiting->value = (waiting->value & ~COUNT_MASK) | count;
+        (void)region_report_write(fd, REGION_REPORT_ERRORS + op, waiting);
 }
 
 static void note_reported(struct device_errors *errors, enum stats_op op)
@@ -102,22 +161,25 @@ static void report(struct managed_device *device, int fd, enum stats_op op)
         if (error_explain(op, found->count - found->reported, found, &text) < 0)
                 return;
         device_emit(device, EVENT_WARNING, error_reason(op), "%s", text);
-        device_report_note(device, fd, REGION_REPORT_ERRORS + op, found->count);
+        device->errors.waiting[op] = device_report_note(device, fd, REGION_REPORT_ERRORS + op, found->count);
         note_reported(&device->errors, op);
 }
 
-static void report_new(struct managed_device *device, int fd)
+/* reports: as the region has them. */
+static void report_new(struct managed_device *device, int fd, const struct region_report *reports)
 {
         struct device_errors *errors = &device->errors;
         uint64_t now = monotonic_now();
 
         for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
                 const enum stats_op op = (enum stats_op)i;
+                enum cause cause;
 
                 if (!is_unreported(&errors->seen.of[i]))
                         continue;
-                if (is_explained(device, op)) {
-                        (void)region_error_mark_reported(fd, op, errors->seen.of[i].count);
+                cause = cause_of(device, op);
+                if (cause != CAUSE_NONE) {
+                        note_explained(device, fd, op, cause, reports);
                         note_reported(errors, op);
                 } else if (now >= errors->quiet_until[i]) {
                         report(device, fd, op);
@@ -149,25 +211,35 @@ static void count_others(struct managed_device *device, int fd)
         errors->are_known = true;
 }
 
-/* Take account of events that the database may not have yet, and mark in the region what those report that it has.
- * Before report_new(), whose events could continue one of these. */
-static void find_reported(const struct managed_device *device, int fd, struct io_errors *found)
+static enum event_fate fate_of(
+        const struct managed_device *device, int fd, enum stats_op op, const struct region_report *report)
 {
-        struct region_report reports[_REGION_REPORT_MAX];
+        const uint64_t cause = report->value >> CAUSE_SHIFT;
+        const struct cause_event event = cause_event(cause < _CAUSE_MAX ? (enum cause)cause : CAUSE_NONE, op);
 
-        if (region_reports_read(fd, reports) < 0)
-                return;
+        return device_report_fate(device, fd, REGION_REPORT_ERRORS + op, report, event.type, event.reason);
+}
+
+/* Take account of events that the database may not have yet, and mark in the region what those report that it has. An
+ * older ublkd, which knew of no such notes, may have marked more by then. Before report_new(), whose events could
+ * continue one of these. */
+static void find_reported(
+        struct managed_device *device, int fd, const struct region_report *reports, struct io_errors *found)
+{
         for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
-                const unsigned what = REGION_REPORT_ERRORS + i;
-                enum event_fate fate = device_report_fate(
-                        device, fd, what, &reports[what], EVENT_WARNING, error_reason((enum stats_op)i));
+                const enum stats_op op = (enum stats_op)i;
+                const struct region_report *report = &reports[REGION_REPORT_ERRORS + i];
+                const uint64_t count = report->value & COUNT_MASK;
+                const bool is_more = count > found->of[i].reported;
+                enum event_fate fate = fate_of(device, fd, op, report);
 
+                device->errors.waiting[i] = fate == EVENT_WAITS ? *report : (struct region_report){};
                 if (fate == EVENT_LOST)
                         continue;
-                if (fate == EVENT_SAVED
-                        && region_error_mark_reported(fd, (enum stats_op)i, reports[what].value) >= 0)
-                        (void)region_report_clear(fd, what);
-                found->of[i].reported = reports[what].value;
+                if (fate == EVENT_SAVED && (!is_more || region_error_mark_reported(fd, op, count) >= 0))
+                        (void)region_report_clear(fd, REGION_REPORT_ERRORS + i);
+                if (is_more)
+                        found->of[i].reported = count;
         }
 }
 
@@ -184,18 +256,20 @@ static void keep_times(const struct io_errors *seen, struct io_errors *found)
 void device_errors_read(struct managed_device *device)
 {
         _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+        struct region_report reports[_REGION_REPORT_MAX] = {};
         struct io_errors found;
         bool changed;
 
         if (fd < 0 || region_errors_read(fd, found.of) < 0)
                 return;
         keep_times(&device->errors.seen, &found);
-        find_reported(device, fd, &found);
+        (void)region_reports_read(fd, reports); /* on failure: none */
+        find_reported(device, fd, reports, &found);
         changed = !io_errors_equal(&found, &device->errors.seen);
         device->errors.seen = found;
         if (changed || !device->errors.are_known)
                 count_others(device, fd);
-        report_new(device, fd);
+        report_new(device, fd, reports);
         plan_look(device, changed);
 }
 

@@ -13,9 +13,8 @@ struct region_report device_report_note(
         return report;
 }
 
-/* One that is lost is taken out at once: a later event of its kind may continue an earlier one, and would pass for it. */
-enum event_fate device_report_fate(const struct managed_device *device, int fd, unsigned what,
-        const struct region_report *report, enum event_type type, enum condition_reason reason)
+static enum event_fate fate_of(const struct managed_device *device, const struct region_report *report,
+        enum event_type type, enum condition_reason reason)
 {
         const struct device_event kind = {
                 .device = (char *)device->id.name, /* not changed */
@@ -23,12 +22,26 @@ enum event_fate device_report_fate(const struct managed_device *device, int fd, 
                 .type = type,
                 .reason = reason,
         };
+
+        return event_log_fate(device_store_events(device->env->config.store), &kind, report->revision);
+}
+
+/* One that is lost is taken out at once: a later event of its kind may continue an earlier one, and would pass for it. */
+enum event_fate device_report_fate(const struct managed_device *device, int fd, unsigned what,
+        const struct region_report *report, enum event_type type, enum condition_reason reason)
+{
         enum event_fate fate;
 
         if (report->revision == 0)
                 return EVENT_LOST;
-        fate = event_log_fate(device_store_events(device->env->config.store), &kind, report->revision);
+        fate = fate_of(device, report, type, reason);
         if (fate == EVENT_LOST)
                 (void)region_report_clear(fd, what);
         return fate;
+}
+
+bool device_report_waits(const struct managed_device *device, const struct region_report *report,
+        enum event_type type, enum condition_reason reason)
+{
+        return report->revision > 0 && fate_of(device, report, type, reason) == EVENT_WAITS;
 }

@@ -15,3 +15,6 @@ struct region_report device_report_note(
  * marks in the region what was reported, then takes it out. */
 enum event_fate device_report_fate(const struct managed_device *device, int fd, unsigned what,
         const struct region_report *report, enum event_type type, enum condition_reason reason);
+/* Return whether there is an event of `report` that the database does not have yet. Changes nothing. */
+bool device_report_waits(const struct managed_device *device, const struct region_report *report,
+        enum event_type type, enum condition_reason reason);

@@ -266,6 +266,134 @@ static void a_lost_flush_has_no_second_event(void)
         world_free(&world);
 }
 
+static void fail_writes(struct region_control *control, unsigned requests, int error)
+{
+        for (unsigned i = 0; i < requests; i++)
+                (void)region_error_note(control, STATS_WRITE, error, 0, 512);
+}
+
+static void save_events(struct world *world)
+{
+        CHECK_INT(device_store_save_events(world->store), 0);
+}
+
+/* Nothing else reports those writes then. */
+static void a_write_whose_explanation_a_kill_has_lost_is_reported(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        fail_writes(control, 1, ENOSPC);
+        control->space.full_since = 7;
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 1);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 0);
+        control->space.full_since = 0; /* while no ublkd runs */
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 0);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        world_free(&world);
+}
+
+static void a_flush_whose_explanation_a_kill_has_lost_is_reported(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        (void)region_fault_latch(control, REGION_FAULT_FLUSH, STATS_FLUSH, EIO, 0);
+        (void)region_error_note(control, STATS_FLUSH, EIO, 0, 0);
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
+        control->faults[REGION_FAULT_FLUSH].word = 0;
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 0);
+        CHECK_INT(world_count_events(&world, REASON_REQUEST_FAILED), 1);
+        world_free(&world);
+}
+
+/* Killed at once: no turn has seen that StoreFull is written. */
+static void a_write_whose_explanation_is_in_the_database_has_no_event(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        fail_writes(control, 1, ENOSPC);
+        control->space.full_since = 7;
+        take_a_turn(&world);
+        save_events(&world);
+        control->space.full_since = 0;
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 1);
+        CHECK_INT(world_count_events(&world, REASON_STORE_HAS_ROOM), 1);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 0);
+        CHECK_INT(control->errors.newest[STATS_WRITE].reported, 1);
+        world_free(&world);
+}
+
+/* The event of the first write waits while StoreFull explains ten more. */
+static void what_was_explained_stays_reported(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        fail_writes(control, 1, EIO);
+        take_a_turn(&world);
+        fail_writes(control, 10, ENOSPC);
+        control->space.full_since = 7;
+        take_a_turn(&world);
+        save_events(&world);
+        control->space.full_since = 0;
+        take_a_turn(&world);
+        CHECK_INT(control->errors.newest[STATS_WRITE].reported, 11);
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        CHECK_INT(control->errors.newest[STATS_WRITE].reported, 11);
+        world_free(&world);
+}
+
+/* StoreFull is in the database, the event of a write that failed before the explained one is not. */
+static void an_explained_write_does_not_hide_a_lost_event(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        control->space.full_since = 7;
+        take_a_turn(&world);
+        save_events(&world);
+        fail_writes(control, 1, EIO);
+        take_a_turn(&world);
+        fail_writes(control, 1, ENOSPC);
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 1);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        world_free(&world);
+}
+
+/* It knows nothing of reports, and has reported nine more before the upgrade. */
+static void what_an_older_ublkd_has_reported_is_not_reported_again(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        fail_writes(control, 1, EIO);
+        take_a_turn(&world);
+        save_events(&world);
+        fail_writes(control, 9, EIO);
+        control->errors.newest[STATS_WRITE].reported = 10;
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        CHECK_INT(control->errors.newest[STATS_WRITE].reported, 10);
+        world_free(&world);
+}
+
 /* As after an error when the clock was wrong. */
 static void a_time_in_the_future_does_not_change_the_status_again(void)
 {
@@ -334,6 +462,12 @@ int main(void)
         lost_events_of_a_fault_and_of_the_room_are_reported_again();
         a_write_without_room_is_one_event();
         a_lost_flush_has_no_second_event();
+        a_write_whose_explanation_a_kill_has_lost_is_reported();
+        a_flush_whose_explanation_a_kill_has_lost_is_reported();
+        a_write_whose_explanation_is_in_the_database_has_no_event();
+        what_was_explained_stays_reported();
+        an_explained_write_does_not_hide_a_lost_event();
+        what_an_older_ublkd_has_reported_is_not_reported_again();
         a_time_in_the_future_does_not_change_the_status_again();
         nonsense_in_the_region_is_bounded();
         a_nonsensical_time_without_room_is_one_event();
