@@ -28,7 +28,7 @@ enum {
 };
 
 /* The event that reports requests which failed. With their count it is the value of a report in the region. */
-enum cause { CAUSE_NONE, CAUSE_FLUSH, CAUSE_CUT, CAUSE_FULL, _CAUSE_MAX };
+enum cause { CAUSE_NONE, CAUSE_FLUSH, CAUSE_CUT, CAUSE_FULL, CAUSE_ROOM, _CAUSE_MAX };
 
 #define COUNT_MASK ((UINT64_C(1) << CAUSE_SHIFT) - 1)
 
@@ -87,7 +87,7 @@ static void plan_look(struct managed_device *device, bool changed)
 /* ---- events ---- */
 
 /* Return the event of its own that has reported why requests of `op` fail: of a fault, or StoreFull where all that failed
- * since the last event found no room. */
+ * since the last event found no room. When there is room again, StoreHasRoom stands for StoreFull, which was before it. */
 static enum cause cause_of(const struct managed_device *device, enum stats_op op)
 {
         const struct device_errors *errors = &device->errors;
@@ -98,9 +98,11 @@ static enum cause cause_of(const struct managed_device *device, enum stats_op op
                 return CAUSE_CUT;
         if (faults.flush > 0 && op == STATS_FLUSH)
                 return CAUSE_FLUSH;
-        if (device_space_is_full(device) && errors->others[op] == errors->others_reported[op])
+        if (errors->others[op] != errors->others_reported[op])
+                return CAUSE_NONE;
+        if (device_space_is_full(device))
                 return CAUSE_FULL;
-        return CAUSE_NONE;
+        return device_space_has_ended(device) ? CAUSE_ROOM : CAUSE_NONE;
 }
 
 /* The event of a cause, and the number of its report in the region. */
@@ -121,6 +123,8 @@ static struct cause_event cause_event(enum cause cause, enum stats_op op)
                         REGION_REPORT_FAULTS + REGION_FAULT_CUT};
         case CAUSE_FULL:
                 return (struct cause_event){EVENT_WARNING, REASON_STORE_FULL, REGION_REPORT_FULL};
+        case CAUSE_ROOM:
+                return (struct cause_event){EVENT_NORMAL, REASON_STORE_HAS_ROOM, REGION_REPORT_FULL};
         default:
                 return (struct cause_event){EVENT_WARNING, error_reason(op), REGION_REPORT_ERRORS + op};
         }

@@ -50,6 +50,11 @@ bool device_space_is_full(const struct managed_device *device)
         return device->space.full_since > 0;
 }
 
+bool device_space_has_ended(const struct managed_device *device)
+{
+        return device->space.has_ended;
+}
+
 bool device_space_is_waited_for(const struct managed_device *device)
 {
         _cleanup_close_ int fd = open_region(device);
@@ -163,11 +168,13 @@ static void read_full(struct managed_device *device)
         uint64_t revision;
 
         device->space.full_since = 0;
+        device->space.has_ended = false;
         if (fd < 0 || region_space_read(fd, &space) < 0)
                 return;
         device->space.full_since = space.full_since;
         device->space.waits = space.on_full == REGION_ON_FULL_WAIT;
         revision = find_reported(device, fd, &space);
+        device->space.has_ended = space.full_since == 0 && space.reported > 0;
         report_episode(device, fd, &space, revision);
 }
 

@@ -277,6 +277,33 @@ static void save_events(struct world *world)
         CHECK_INT(device_store_save_events(world->store), 0);
 }
 
+/* What fails after the last look, before there is room again, belongs to StoreFull as well. */
+static void the_end_of_an_episode_is_one_event(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        fail_writes(control, 1, ENOSPC);
+        control->space.full_since = 7;
+        take_a_turn(&world);
+        save_events(&world);
+        take_a_turn(&world);
+        fail_writes(control, 3, ENOSPC);
+        control->space.full_since = 0;
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 1);
+        CHECK_INT(world_count_events(&world, REASON_STORE_HAS_ROOM), 1);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 0);
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_HAS_ROOM), 1);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 0);
+        fail_writes(control, 1, ENOSPC); /* of no episode that was reported */
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_WRITE_FAILED), 1);
+        world_free(&world);
+}
+
 /* Nothing else reports those writes then. */
 static void a_write_whose_explanation_a_kill_has_lost_is_reported(void)
 {
@@ -462,6 +489,7 @@ int main(void)
         lost_events_of_a_fault_and_of_the_room_are_reported_again();
         a_write_without_room_is_one_event();
         a_lost_flush_has_no_second_event();
+        the_end_of_an_episode_is_one_event();
         a_write_whose_explanation_a_kill_has_lost_is_reported();
         a_flush_whose_explanation_a_kill_has_lost_is_reported();
         a_write_whose_explanation_is_in_the_database_has_no_event();
