@@ -104,6 +104,13 @@ static uint64_t reported_value(uint64_t full_since, bool waits)
         return full_since << 1 | waits;
 }
 
+/* Return whether the region has this episode as reported, by an older ublkd that knew of no notes: the note of another
+ * one is older. */
+static bool is_stale(const struct region_space *space, uint64_t full_since)
+{
+        return space->full_since > 0 && space->reported == space->full_since && full_since != space->reported;
+}
+
 /* Take account of an event that the database may not have yet, and mark in the region what it reports once it has.
  * Return the revision of one that waits; 0: none does. */
 static uint64_t find_reported(const struct managed_device *device, int fd, struct region_space *space)
@@ -117,6 +124,10 @@ static uint64_t find_reported(const struct managed_device *device, int fd, struc
                 return 0;
         full_since = report->value >> 1;
         waits = report->value & 1;
+        if (report->revision > 0 && is_stale(space, full_since)) {
+                (void)region_report_clear(fd, REGION_REPORT_FULL);
+                return 0;
+        }
         fate = full_since > 0 ? device_report_fate(device, fd, REGION_REPORT_FULL, report, EVENT_WARNING,
                                         REASON_STORE_FULL)
                               : device_report_fate(device, fd, REGION_REPORT_FULL, report, EVENT_NORMAL,

@@ -421,6 +421,26 @@ static void what_an_older_ublkd_has_reported_is_not_reported_again(void)
         world_free(&world);
 }
 
+/* The older ublkd has reported a later episode. */
+static void an_episode_that_an_older_ublkd_has_reported_is_not_reported_again(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up_with_database(&world, &control);
+        control->space.full_since = 7;
+        take_a_turn(&world);
+        save_events(&world);
+        control->space.full_since = control->space.reported = 9;
+        kill_ublkd(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_FULL), 1);
+        CHECK_INT(control->space.reported, 9);
+        control->space.full_since = 0;
+        take_a_turn(&world);
+        CHECK_INT(world_count_events(&world, REASON_STORE_HAS_ROOM), 1);
+        world_free(&world);
+}
+
 /* As after an error when the clock was wrong. */
 static void a_time_in_the_future_does_not_change_the_status_again(void)
 {
@@ -496,6 +516,7 @@ int main(void)
         what_was_explained_stays_reported();
         an_explained_write_does_not_hide_a_lost_event();
         what_an_older_ublkd_has_reported_is_not_reported_again();
+        an_episode_that_an_older_ublkd_has_reported_is_not_reported_again();
         a_time_in_the_future_does_not_change_the_status_again();
         nonsense_in_the_region_is_bounded();
         a_nonsensical_time_without_room_is_one_event();
