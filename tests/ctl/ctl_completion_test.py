@@ -5,6 +5,7 @@ import os
 import pty
 import pwd
 import select
+import shlex
 import shutil
 import subprocess
 
@@ -252,14 +253,16 @@ class Bash:
 class Zsh(Bash):
     """An interactive zsh with the completion loaded."""
 
-    def __init__(self, ctl):
+    def __init__(self, ctl, folder=None):
+        """folder: zsh finds the file `_ublkctl` there; else it sources the script."""
+        path = f"fpath=({shlex.quote(str(folder))} $fpath); " if folder else ""
+        load = "" if folder else "source <(ublkctl completion zsh); "
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.chdir(ctl.directory)
             os.execvpe("zsh", ["zsh", "-f", "-i"], {**path_environment(ctl), "PS1": "> ", "TERM": "dumb"})
         self.seen = ""
-        self.send("PS1=; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -D -u; "
-                  "eval \"$(ublkctl completion zsh)\"; compdef _ublkctl ublkctl; "
+        self.send(f"PS1=; unsetopt zle_bracketed_paste; {path}autoload -U compinit; compinit -D -u; {load}"
                   "show() { print -r -- \"[$BUFFER]SHOWN\"; BUFFER=; }; zle -N show; bindkey '^X' show; "
                   "bindkey '^I' complete-word; zstyle ':completion:*' menu no; echo LOA''DED\n")
         self.wait_for("LOADED")
@@ -276,6 +279,29 @@ def test_zsh(ctl):
             zsh.wait_for(f"[ublkctl {completed}]")
     finally:
         zsh.end()
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
+def test_zsh_finds_the_installed_file(ctl, tmp_path):
+    """Also its first use, which loads the file, completes."""
+    (tmp_path / "functions").mkdir()
+    (tmp_path / "functions/_ublkctl").write_text(ctl("completion", "zsh").out)
+    zsh = Zsh(ctl, tmp_path / "functions")
+    try:
+        for typed, completed in (("recov", "recover "), ("list -o js", "list -o json ")):
+            zsh.send(f"ublkctl {typed}\t\x18")
+            zsh.wait_for(f"[ublkctl {completed}]")
+    finally:
+        zsh.end()
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
+def test_zsh_can_source_the_script(ctl):
+    script = ("autoload -U compinit; compinit -D -u; source <(ublkctl completion zsh) || exit; "
+              "print -r -- $_comps[ublkctl]")
+    done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, check=False,
+                          env=path_environment(ctl), timeout=DEADLINE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "_ublkctl\n", "")
 
 
 @pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
