@@ -38,16 +38,14 @@ void access_groups_log(const struct api_rights *rights)
                         rights->administrators.name);
 }
 
-int access_groups_of_socket(
-        const struct setting_values *values, struct api_group *ret, struct problem_list *problems)
+int access_groups_of_socket(const struct config *config, struct api_group *ret, struct problem_list *problems)
 {
-        struct api_group group = find(values->socket_group);
+        struct api_group group = find(config->values.socket_group);
 
         if (group.name && !group.exists) {
                 (void)problem_add(problems, ENOENT, "", "NoSuchGroup",
-                        "The socket cannot be given to the group %s: there is no such group; create it, or "
-                        "correct SocketGroup= (--socket-group).",
-                        group.name);
+                        "%s: SocketGroup: there is no group %s; create it, or correct the setting",
+                        config_place(config, "SocketGroup"), group.name);
                 return -ENOENT;
         }
         *ret = group;

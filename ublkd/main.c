@@ -137,16 +137,19 @@ static int start(const struct config_request *request, const struct config *conf
         if (worker_choose(values->worker, worker, sizeof(worker)) < 0)
                 return EXIT_FAILURE;
         options.rights = access_groups_find(values);
-        if (access_groups_of_socket(values, &options.socket_group, &problems) < 0) {
+        if (access_groups_of_socket(config, &options.socket_group, &problems) < 0) {
                 log_problems(&problems, ENOENT);
                 return EXIT_FAILURE;
         }
         return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int check(const struct config *config)
+static int check(struct config *config)
 {
-        if (config->problems.count > 0) {
+        struct api_group group;
+        bool bad = access_groups_of_socket(config, &group, &config->problems) < 0;
+
+        if (bad || config->problems.count > 0) {
                 config_print_problems(config, stderr);
                 return EXIT_FAILURE;
         }

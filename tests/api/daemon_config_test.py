@@ -73,6 +73,19 @@ def test_a_wrong_command_line_is_another_exit_status(tmp_path):
     assert check(tmp_path, "--log-level", "loud").returncode == 2
 
 
+def test_only_the_group_of_the_socket_must_exist(tmp_path):
+    """As at a start. Clients of the other groups only get fewer rights without them."""
+    main = write(tmp_path, "etc/ublkd/ublkd.conf", "Readers=group:no-such-group", "Administrators=group:no-such-group")
+    assert check(tmp_path).returncode == 0
+    write(tmp_path, "etc/ublkd/ublkd.conf", "", "LogLevel=loud", "SocketGroup=no-such-group")
+    run = check(tmp_path)
+    assert run.returncode == 1 and run.stdout == ""
+    assert [line.split(": ")[0] for line in run.stderr.splitlines()] == [f"{main}:3", f"{main}:4"]
+    assert "no-such-group" in run.stderr.splitlines()[1]
+    run = check(tmp_path, "--socket-group", "no-other-group")
+    assert run.returncode == 1 and "command line: " in run.stderr and "no-other-group" in run.stderr
+
+
 def start(tmp_path, *options):
     return subprocess.run(
         [UBLKD, "--config-root", tmp_path / "root", *options],

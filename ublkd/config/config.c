@@ -52,6 +52,17 @@ struct config *config_free(struct config *config)
         return NULL;
 }
 
+const char *config_place(const struct config *config, const char *key)
+{
+        for (size_t i = 0; i < settings_count; i++) {
+                const struct config_setting *set = &config->settings[i];
+
+                if (strcmp(settings[i].key, key) == 0 && set->count > 0)
+                        return set->items[set->count - 1].place;
+        }
+        return NULL;
+}
+
 /* Return the value at `index`, the default among them, or NULL. */
 static const char *text_at(const struct config *config, const struct setting *setting, size_t index)
 {

@@ -43,5 +43,8 @@ int config_load(const struct config_request *request, struct config **ret);
 struct config *config_free(struct config *config);
 DEFINE_CLEANUP(struct config, config_free);
 
+/* Return where the last value of the setting with this key is from, or NULL: it is not set. The text belongs to the
+ * configuration. */
+const char *config_place(const struct config *config, const char *key);
 /* Return whether both set this setting to the same texts. */
 bool config_is_same(const struct config *one, const struct config *other, const struct setting *setting);
