@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from ctl import NOT_FOUND, REFUSED, USAGE
+from ctl import FAILED, NOT_FOUND, REFUSED, USAGE
 from ctl_terminal_test import Terminal
 
 NULL = ["target.type=null", "size=1MiB"]
@@ -106,3 +106,10 @@ def test_several_devices_and_an_unknown_one(data):
     run = data("latency", "nope", "data", status=NOT_FOUND)
     assert run.lines[0] == "data" and "nope: No device has" in run.err
     data("latency", "data", "-o", "name", status=USAGE)
+
+
+@pytest.mark.parametrize("text", ["root:x:0:0::/root:/bin/sh", "{} {}"])
+def test_before_is_not_a_reading(data, tmp_path, text):
+    (tmp_path / "before").write_text(text)
+    fault = data("latency", "data", "--before", "before", status=FAILED).err
+    assert "'ublkctl latency -o json'" in fault and "spec" not in fault

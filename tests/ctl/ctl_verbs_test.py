@@ -120,6 +120,8 @@ def test_patch(ctl, server, tmp_path):
     stored = server.ask("GET", "/devices/data").json["spec"]
     assert stored["queues"] == 1 and "queueDepth" not in stored
     ctl("patch", "data", "{", status=USAGE)
+    (tmp_path / "patch.json").write_text("queues: 1")
+    assert "spec" not in ctl("patch", "data", "-f", "patch.json", status=FAILED).err
     ctl("patch", "data", status=USAGE)
 
 

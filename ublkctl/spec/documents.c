@@ -39,14 +39,13 @@ static enum exit_status read_all(int fd, const char *source, char **ret)
         int r = read_to_end(fd, FILE_SIZE_MAX, &text, &size);
 
         if (r == -EFBIG) {
-                complain(source, "The file is larger than %d MiB; no list of specs is that long.",
-                        FILE_SIZE_MAX >> 20);
+                complain(source, "The file is larger than %d MiB; name a smaller one.", FILE_SIZE_MAX >> 20);
                 return STATUS_FAILED;
         }
         if (r < 0)
                 return print_file_fault(source, -r);
         if (strlen(text) != size) {
-                complain(source, "The file is not JSON, it contains a NUL byte; name a file with specs.");
+                complain(source, "The file is not JSON, it contains a NUL byte; name another file.");
                 return STATUS_FAILED;
         }
         *ret = TAKE_PTR(text);
@@ -135,14 +134,14 @@ static const char *skip_blanks(const char *text)
         return text + strspn(text, " \t\r\n");
 }
 
-static enum exit_status refuse(const char *source, const char *text, const char *place)
+/* advice: what belongs into the source, as the end of a sentence. */
+static enum exit_status refuse(const char *source, const char *text, const char *place, const char *advice)
 {
         const char *line = text;
         int number = 1;
 
         if (!strchr("{[", *skip_blanks(text))) {
-                complain(source, "This is not JSON, and specs are read as JSON only; 'ublkctl list -o json' "
-                                 "prints some.");
+                complain(source, "This is not JSON, and %s.", advice);
                 return STATUS_FAILED;
         }
         if (!*place) {
@@ -163,6 +162,7 @@ static enum exit_status refuse(const char *source, const char *text, const char 
 
 enum exit_status documents_parse(struct documents *documents, const char *text, const char *source)
 {
+        static const char advice[] = "specs are read as JSON only; 'ublkctl list -o json' prints some";
         enum exit_status status = STATUS_OK;
         const char *next = skip_blanks(text), *end;
         char **sources = reallocarray(documents->sources, documents->source_count + 1, sizeof(*sources));
@@ -181,7 +181,7 @@ enum exit_status documents_parse(struct documents *documents, const char *text, 
                 cJSON *value = cJSON_ParseWithOpts(next, &end, false);
 
                 if (!value) /* the start of the next value is unknown */
-                        return exit_status_merge(status, refuse(source, text, end));
+                        return exit_status_merge(status, refuse(source, text, end, advice));
                 status = exit_status_merge(status, take_apart(documents, value, kept));
         }
         return status;
@@ -251,7 +251,7 @@ enum exit_status documents_read(struct documents *documents, const char *path)
         return read_one(documents, path);
 }
 
-enum exit_status document_read_one(const char *path, cJSON **ret)
+enum exit_status document_read_one(const char *path, const char *advice, cJSON **ret)
 {
         _cleanup_free_ char *text = NULL;
         enum exit_status status = read_source(path, &text);
@@ -262,11 +262,10 @@ enum exit_status document_read_one(const char *path, cJSON **ret)
                 return status;
         value = cJSON_ParseWithOpts(text, &end, false);
         if (!value)
-                return refuse(source_name(path), text, end);
+                return refuse(source_name(path), text, end, advice);
         if (*skip_blanks(end)) {
                 cJSON_Delete(value);
-                complain(source_name(path),
-                        "The file has more than one JSON value; 'ublkctl apply' takes several specs.");
+                complain(source_name(path), "The file has more than one JSON value, and %s.", advice);
                 return STATUS_FAILED;
         }
         *ret = value;

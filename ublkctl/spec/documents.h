@@ -30,6 +30,6 @@ enum exit_status documents_read(struct documents *documents, const char *path);
 enum exit_status documents_parse(struct documents *documents, const char *text, const char *source);
 void documents_clear(struct documents *documents);
 
-/* Read one JSON value from a file or standard input ("-"); the caller deletes it. Return STATUS_OK, or
- * STATUS_FAILED after a sentence on stderr. */
-enum exit_status document_read_one(const char *path, cJSON **ret);
+/* Read one JSON value from a file or standard input ("-"); the caller deletes it. advice: what it is, as the end
+ * of a sentence ("a patch is ..."). Return STATUS_OK, or STATUS_FAILED after a sentence on stderr. */
+enum exit_status document_read_one(const char *path, const char *advice, cJSON **ret);

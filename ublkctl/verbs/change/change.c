@@ -217,6 +217,8 @@ enum exit_status verb_set(struct context *context, int argc, char *argv[])
         return status;
 }
 
+#define A_PATCH "'{\"size\": \"20GiB\"}'"
+
 enum exit_status verb_patch(struct context *context, int argc, char *argv[])
 {
         cJSON *patch = NULL;
@@ -227,13 +229,14 @@ enum exit_status verb_patch(struct context *context, int argc, char *argv[])
                 return STATUS_USAGE;
         }
         if (argc == 1) {
-                status = document_read_one(context->settings->file, &patch);
+                status = document_read_one(
+                        context->settings->file, "a patch is one JSON object like " A_PATCH, &patch);
                 return status == STATUS_OK ? patch_and_free(context, argv[0], patch, &changed) : status;
         }
         patch = cJSON_ParseWithOpts(argv[1], NULL, true);
         if (patch)
                 return patch_and_free(context, argv[0], patch, &changed);
-        complain(NULL, "The patch is not valid JSON: %s; give one like '{\"size\": \"20GiB\"}'.", argv[1]);
+        complain(NULL, "The patch is not valid JSON: %s; give one like " A_PATCH ".", argv[1]);
         return STATUS_USAGE;
 }
 

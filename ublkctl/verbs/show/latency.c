@@ -351,7 +351,8 @@ enum exit_status verb_latency(struct context *context, int argc, char *argv[])
         const cJSON *stats;
 
         if (settings->before)
-                status = document_read_one(settings->before, &before);
+                status = document_read_one(
+                        settings->before, "--before reads the output of 'ublkctl latency -o json'", &before);
         if (status != STATUS_OK)
                 return status;
         latency.before = before;
