@@ -177,10 +177,23 @@ static uint32_t spread_of(const char *uid)
         return hash;
 }
 
-static bool set_timer(struct managed_device *device, uint64_t at)
+static bool set_timer(struct managed_device *device, uint64_t at, uint64_t patience)
 {
+        device->progress.patience = patience;
         return sd_event_source_set_time(device->progress.timer, at) >= 0
                && sd_event_source_set_enabled(device->progress.timer, SD_EVENT_ONESHOT) >= 0;
+}
+
+/* A look that comes too late for another patience comes earlier; one that comes too early does no harm. */
+static void follow_patience(struct managed_device *device, uint64_t patience)
+{
+        uint64_t at = progress_first(spread_of(device->id.uid), monotonic_now(), patience), set = 0;
+
+        if (device->progress.patience == patience)
+                return;
+        if (sd_event_source_get_time(device->progress.timer, &set) < 0 || set > at)
+                set = at;
+        (void)set_timer(device, set, patience);
 }
 
 static uint64_t patience_of(const struct device_record *record)
@@ -208,7 +221,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         }
         free(seen.queues);
         if (device->progress.watched)
-                (void)set_timer(device, progress_next(progress, monotonic_now(), patience));
+                (void)set_timer(device, progress_next(progress, monotonic_now(), patience), patience);
         return 0;
 }
 
@@ -223,12 +236,16 @@ void device_progress_watch(struct managed_device *device, const struct device_re
                 device_progress_end(device);
                 return;
         }
-        if (device->progress.watched)
+        if (device->progress.watched) {
+                follow_patience(device, patience);
                 return;
+        }
         if (!device->progress.timer)
                 r = sd_event_add_time(device->env->config.event, &device->progress.timer, CLOCK_MONOTONIC, 0,
                         0, on_timer, device);
-        if (r >= 0 && set_timer(device, progress_first(spread_of(device->id.uid), monotonic_now(), patience)))
+        if (r >= 0
+                && set_timer(device, progress_first(spread_of(device->id.uid), monotonic_now(), patience),
+                        patience))
                 device->progress.watched = true; /* else the next turn tries again */
 }
 

@@ -13,6 +13,7 @@ struct managed_device;
 /* Private to device_progress.c; zeroed: nothing is looked at. */
 struct device_progress {
         sd_event_source *timer; /* NULL: no worker has served yet */
+        uint64_t patience;      /* that it was set for */
         bool watched;           /* the worker of `memory` serves */
         struct progress_memory memory;
         enum progress shown;

@@ -214,6 +214,33 @@ static uint64_t range_of_looks(void)
         return last - first;
 }
 
+/* Wait for the next look. */
+static void wait_for_look(struct test *test)
+{
+        first_look[0] = 0;
+        for (unsigned waited = 0; waited < LATE_MS && first_look[0] == 0; waited += 10)
+                world_settle(&test->world, 10);
+        CHECK(first_look[0] > 0);
+}
+
+static void a_lower_value_counts_at_once(void)
+{
+        struct test test;
+        uint64_t since;
+
+        bring_up(&test, HANG);
+        world_put_loop(&test.world, "data", ",\"id\":0,\"recovery\":{\"hangAfter\":\"1h\"}");
+        world_settle(&test.world, 20);
+        wait_for_look(&test); /* the next one is 15 s later */
+        put_process('T');
+        world_put_loop(&test.world, "data", ",\"id\":0,\"recovery\":{" HANG "}");
+        since = monotonic_now();
+        wait_for_event(&test, REASON_WORKER_HUNG, 1);
+        CHECK(monotonic_now() - since < (HANG_MS * 3 / 2 + 2000) * 1000);
+        CHECK_INT(fake_kills, 1);
+        world_free(&test.world);
+}
+
 /* As after a start of ublkd. By chance, eight disks have a smaller range less than once in 100,000 times. */
 static void devices_that_begin_together_are_not_looked_at_together(void)
 {
@@ -249,6 +276,7 @@ int main(void)
         a_stopped_worker_whose_death_costs_more_stays();
         a_worker_that_knows_of_no_request_is_replaced_once();
         nothing_is_looked_for_on_request();
+        a_lower_value_counts_at_once();
         devices_that_begin_together_are_not_looked_at_together();
         snprintf(command, sizeof(command), "rm -r %s", tree);
         CHECK_INT(system(command), 0);
