@@ -17,15 +17,26 @@
 
 enum { CREATE_RULESET_VERSION = 1 << 0 };
 
+int kernel_landlock(void)
+{
+        long version = syscall(SYS_landlock_create_ruleset, NULL, 0UL, CREATE_RULESET_VERSION);
+
+        return version > 0 ? (int)version : 0;
+}
+
+/* EPERM is what the filter of a container may answer to a call that it does not know. */
+bool kernel_refuses_paths(void)
+{
+        return syscall(SYS_fchroot, -1, 0U) < 0 && errno == EBADF;
+}
+
 struct kernel_walls kernel_walls_read(void)
 {
         uint32_t refusal = SECCOMP_RET_ERRNO;
-        long landlock = syscall(SYS_landlock_create_ruleset, NULL, 0UL, CREATE_RULESET_VERSION);
 
         return (struct kernel_walls){
-                .landlock = landlock > 0 ? (int)landlock : 0,
+                .landlock = kernel_landlock(),
                 .call_filter = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0U, &refusal) == 0,
-                .no_paths = syscall(SYS_fchroot, -1, 0U) < 0
-                            && errno == EBADF, /* EPERM: a filter of ours refuses it */
+                .no_paths = kernel_refuses_paths(),
         };
 }

@@ -10,5 +10,7 @@ struct kernel_walls {
         bool no_paths;    /* failfs: a process can have every path refused (Linux 7.3) */
 };
 
-/* Ask the kernel. */
+/* Ask the kernel for all of them, or, on the way of a recovery, for one: a system call each. */
 struct kernel_walls kernel_walls_read(void);
+int kernel_landlock(void);
+bool kernel_refuses_paths(void);

@@ -51,7 +51,7 @@ enum { CONNECT_TCP = 1 << 1 }; /* of `network` */
 /* An older kernel takes a longer structure as long as it ends with zeroes. */
 int landlock_close(bool connects)
 {
-        int version = kernel_walls_read().landlock;
+        int version = kernel_landlock();
         struct ruleset ruleset = ruleset_of(version);
         _cleanup_close_ int fd = -1;
 

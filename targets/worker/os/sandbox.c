@@ -132,7 +132,7 @@ static int enter_empty_namespace(int empty)
 /* An older kernel has no such thing, and the empty namespace stands alone. */
 static int refuse_paths(void)
 {
-        if (!kernel_walls_read().no_paths)
+        if (!kernel_refuses_paths())
                 return 0;
         if (syscall(SYS_fchroot, FD_FAILFS_ROOT, 0U) < 0)
                 return -errno;

@@ -121,7 +121,7 @@ static int confined(int version, bool connects, const struct sockaddr_in *servic
 
 int main(void)
 {
-        int version = kernel_walls_read().landlock, status = 0;
+        int version = kernel_landlock(), status = 0;
         struct sockaddr_in address;
         _cleanup_close_ _unused_ int listener = listen_abstract(), service = listen_tcp(&address);
         pid_t child;
