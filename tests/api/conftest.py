@@ -1,2 +1,8 @@
 # SPDX-License-Identifier: MIT
-from server_fixture import open_server, server  # noqa: F401 (pytest finds them by name)
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from strict_skips import pytest_runtest_makereport  # noqa: E402, F401 (pytest finds them by name)
+from server_fixture import open_server, server  # noqa: E402, F401
