@@ -11,6 +11,7 @@ from api_server import DEADLINE, UnixConnection, ask
 PROGRAM, WORKER = os.environ["UBLKD_PROGRAM"], os.environ["UBLKD_WORKER"]
 PAIRS = 1500
 GROWTH_KIB = 140  # from the first to the last of three parts, so a leak of 140 bytes for a device shows
+TRIES = 4  # a heap in pieces grows by some 100 KiB at a time, and then not for long; a leak grows in each try
 
 
 def resident(process):
@@ -42,6 +43,12 @@ def highest(process, connection):
     return most
 
 
+def growth(process, connection):
+    before = highest(process, connection)
+    come_and_go(connection, PAIRS // 3)
+    return highest(process, connection) - before
+
+
 def warm_up(connection):
     """Run until bounded things have reached their bounds: the event log, and by then the database's cache."""
     begin = ask(connection, "GET", "/devices").json["revision"]
@@ -61,9 +68,10 @@ def test_memory_stays_constant_over_many_devices():
                 await_socket(path, process)
                 connection = UnixConnection(path)
                 warm_up(connection)
-                before = highest(process, connection)
-                come_and_go(connection, PAIRS // 3)
-                assert highest(process, connection) - before <= GROWTH_KIB
+                growths = []
+                while not growths or (growths[-1] > GROWTH_KIB and len(growths) < TRIES):
+                    growths.append(growth(process, connection))
+                assert growths[-1] <= GROWTH_KIB, growths
             finally:
                 process.terminate()
             assert process.wait(DEADLINE) == 0
