@@ -73,9 +73,18 @@ static int ask(struct request *request)
         return 0;
 }
 
+/* polkit would take the number of a container's user for that of a user of the host. */
+static bool is_of_host(struct request *request)
+{
+        if (request->peer.home == PEER_HOME_UNASKED)
+                request->peer.home = peer_home_of(request->client->fd);
+        return request->peer.home == PEER_AT_HOME;
+}
+
 void authority_check_begin(struct request *request)
 {
-        int r = request->api->config.rights.asks_polkit ? ask(request) : -ENOENT;
+        bool may_ask = request->api->config.rights.asks_polkit && is_of_host(request);
+        int r = may_ask ? ask(request) : -ENOENT;
 
         if (r >= 0)
                 return;

@@ -45,6 +45,30 @@ static int is_member(int fd, gid_t first, const struct api_group *group)
         return first == group->gid ? 1 : has_group(fd, group->gid);
 }
 
+/* Fill in what the user and the groups of the peer give it. Return 0 or -errno. */
+static int read_claims(int fd, const struct api_rights *rights, struct peer *peer)
+{
+        int administrator = is_member(fd, peer->gid, &rights->administrators),
+            reader = is_member(fd, peer->gid, &rights->readers);
+
+        if (administrator < 0 || reader < 0)
+                return administrator < 0 ? administrator : reader;
+        peer->is_root = peer->uid == 0 || peer->uid == geteuid();
+        peer->is_administrator = administrator;
+        peer->is_reader = reader;
+        return 0;
+}
+
+/* Take away what only users of the host have. An ublkd that is not root has no rights but those of its own user. */
+static void keep_claims_at_home(int fd, struct peer *peer)
+{
+        if (geteuid() != 0 || !(peer->is_root || peer->is_administrator || peer->is_reader))
+                return;
+        peer->home = peer_home_of(fd);
+        if (peer->home != PEER_AT_HOME)
+                peer->is_root = peer->is_administrator = peer->is_reader = false;
+}
+
 int peer_of_socket(int fd, const struct api_rights *rights, struct peer *ret)
 {
         struct sockaddr_storage address;
@@ -62,20 +86,15 @@ int peer_of_socket(int fd, const struct api_rights *rights, struct peer *ret)
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
                 return -errno;
         *ret = (struct peer){.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
-        r = is_member(fd, credentials.gid, &rights->administrators);
-        if (r < 0)
-                return r;
-        ret->is_administrator = r > 0;
-        r = is_member(fd, credentials.gid, &rights->readers);
-        if (r < 0)
-                return r;
-        ret->is_reader = r > 0;
-        return 0;
+        r = read_claims(fd, rights, ret);
+        if (r >= 0)
+                keep_claims_at_home(fd, ret);
+        return r;
 }
 
 bool peer_may_change(const struct peer *peer)
 {
-        return peer->tcp || peer->uid == 0 || peer->uid == geteuid() || peer->is_administrator;
+        return peer->tcp || peer->is_root || peer->is_administrator;
 }
 
 bool peer_may_read(const struct peer *peer, const struct api_rights *rights)

@@ -2,12 +2,14 @@
 /* Identify the client, and decide what it may do.
  *
  * On a Unix socket the kernel names the client's user and groups: root, the user that ublkd runs as, and a group of
- * administrators may change devices; another group, or everyone, may read. A request of another user that changes
+ * administrators may change devices; another group, or everyone, may read. In a container no user or group has a right
+ * of the host's. A request of another user that changes
  * devices may be one that polkit allows (permission.h). On TCP the kernel names no user, so every request but a public
  * one needs the bearer token. */
 #pragma once
 
 #include "ublkd/base/problem.h"
+#include "ublkd/peers/peer_home.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -31,8 +33,10 @@ struct api_rights {
 
 struct peer {
         bool tcp;
-        bool is_reader, is_administrator; /* of these groups */
-        uid_t uid;                        /* (uid_t)-1 on TCP */
+        /* What its user and groups give it. A client in a container has none of these: see peer_home.h. */
+        bool is_root, is_administrator, is_reader; /* is_root: also the user that ublkd runs as */
+        enum peer_home home;                       /* PEER_HOME_UNASKED: nothing depends on it so far */
+        uid_t uid;                                 /* (uid_t)-1 on TCP */
         gid_t gid;
         pid_t pid; /* 0 on TCP */
 };

@@ -20,12 +20,13 @@ static bool is_public(const struct request *request)
         return has_flag(request, ROUTE_PUBLIC);
 }
 
-/* Return whether polkit can allow the request what the client may not do. */
+/* Return whether polkit can allow the request what the client may not do. It knows users of the host only. */
 static bool can_ask(const struct request *request)
 {
         const struct api_config *config = &request->api->config;
 
         return config->ask_authority && config->rights.asks_polkit && !peer_may_change(&request->peer)
+               && (request->peer.home == PEER_HOME_UNASKED || request->peer.home == PEER_AT_HOME)
                && has_flag(request, ROUTE_CHANGES);
 }
 
@@ -40,6 +41,28 @@ static const char *sentence_of_polkit(const struct request *request)
         default:
                 return "";
         }
+}
+
+/* Refuse a client that has no rights because it is not of this host, whatever they would be there. Return false without
+ * a reply if that is not why. */
+static bool refuse_by_home(struct request *request, const char *what)
+{
+        unsigned uid = request->peer.uid;
+
+        if (request->peer.home == PEER_IN_CONTAINER)
+                reply_problem(request, PROBLEM_FORBIDDEN,
+                        "User %u of a container may not %s: in a container, users and groups do not have the "
+                        "rights of the host's users and groups of the same number; send the request from the "
+                        "host.",
+                        uid, what);
+        else if (request->peer.home == PEER_HOME_UNKNOWN)
+                reply_problem(request, PROBLEM_FORBIDDEN,
+                        "User %u may not %s: ublkd cannot see whether the client runs on this host or in a "
+                        "container; let the process that connects live until the answer has come, and let "
+                        "ublkd have "
+                        "CAP_SYS_PTRACE.",
+                        uid, what);
+        return request->reply.status != 0;
 }
 
 bool permission_check_token(struct request *request)
@@ -78,6 +101,8 @@ static void reply_may_not_read(struct request *request)
         const char *polkit = sentence_of_polkit(request);
         unsigned uid = request->peer.uid;
 
+        if (refuse_by_home(request, "read"))
+                return;
         if (readers->exists)
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u may not read: only root and the group %s may; ask root to add you to the "
@@ -109,6 +134,8 @@ static void reply_may_not_change(struct request *request)
         const char *polkit = sentence_of_polkit(request);
         unsigned uid = request->peer.uid;
 
+        if (refuse_by_home(request, "change devices"))
+                return;
         if (administrators->exists)
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u may not change devices: only root, the user that ublkd runs as, and the "

@@ -16,7 +16,7 @@ import pytest
 from api_server import DEADLINE, spec
 from asking_daemon import serve
 from daemon_process import until
-from other_user import NEEDS_ROOT, run_as_user, user
+from other_user import CONTAINERS, NEEDS_ROOT, run_as_user, user
 from polkit_bus import ALLOWED, ASKED, IS_THERE, OTHERS, REFUSED
 
 pytestmark = [NEEDS_ROOT, pytest.mark.skipif(not IS_THERE, reason="polkitd and dbus-daemon are not installed")]
@@ -47,6 +47,20 @@ def test_a_rule_allows_one_user_and_refuses_another(asking):
     assert create(daemon, ASKED, "asked") == ["403", "forbidden"]
     assert daemon.names() == ["by-rule"]
     until(lambda: bus.connections() == 1)  # that of polkit: ublkd has none while it asks nothing
+
+
+def test_polkit_is_not_asked_about_a_container(asking):
+    """It would take the number of a container's user for that of the host's user."""
+    daemon, bus = asking
+    bus.pause_polkit()  # so a question would last
+    try:
+        for container in CONTAINERS.values():
+            assert create(daemon, ALLOWED, "contained", container=container) == ["403", "forbidden"]
+            assert create(daemon, 0, "contained", container=container) == ["403", "forbidden"]
+        assert bus.connections() == 1
+    finally:
+        bus.resume_polkit()
+    assert "contained" not in daemon.names()
 
 
 SEVERAL = """

@@ -14,6 +14,7 @@ COMMON = rooms("ublkd", "base values backing kernel")  # both programs may see i
 PROTO = rooms("ublkd", "proto")
 API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/authority/authority_answer.h",
+    "ublkd/peers/peer_home.h",
     "ublkd/disk_users/disk_search.h",
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
@@ -40,7 +41,8 @@ QUOTED = [
     ("ublkd/proto/*", COMMON),
     ("ublkd/config/*", VALUES + rooms("ublkd", "kernel")),
     ("ublkd/offload/*", BASE),
-    ("ublkd/authority/*", BASE),
+    ("ublkd/peers/*", BASE),
+    ("ublkd/authority/*", BASE + rooms("ublkd", "peers")),
     ("ublkd/cgroups/*", BASE + rooms("ublkd", "offload")),
     ("ublkd/model/*", COMMON + PROTO + ["targets/target_desc.h"]),
     ("ublkd/plan/plan.[ch]", ["!", "ublkd/plan/plan.h"]),

@@ -7,7 +7,7 @@
  * checks for that connection. */
 #include "ublkd/authority/authority.h"
 
-#include "ublkd/authority/peer_process.h"
+#include "ublkd/peers/peer_process.h"
 #include "ublkd/base/cleanup.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which process connected to a socket: while it lives, when it has ended, and when another one has its number. */
-#include "ublkd/authority/peer_process.h"
+#include "ublkd/peers/peer_process.h"
 
 #include "tests/unit/check.h"
 

@@ -16,8 +16,8 @@ struct peer_process {
         int pidfd; /* owned */
 };
 
-/* Identify the process at the other end of a connected socket. Return 0; -ESRCH: it has ended, is in a PID namespace
- * that this process does not see, or the kernel has no SO_PEERPIDFD (Linux 6.5); other -errno. */
+/* Identify the process at the other end of a connected socket. Return 0; -ESRCH: it has ended, or is in a PID namespace
+ * that this process does not see; -ENOPROTOOPT: the kernel has no SO_PEERPIDFD (Linux 6.5); other -errno. */
 int peer_process_open(int socket, struct peer_process *ret);
 void peer_process_close(struct peer_process *peer);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The process that connected to a Unix socket. */
-#include "ublkd/authority/peer_process.h"
+#include "ublkd/peers/peer_process.h"
 
 #include "ublkd/base/cleanup.h"
 
@@ -28,9 +28,10 @@ int peer_process_open(int socket, struct peer_process *ret)
         if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
                 return -errno;
         size = sizeof(pidfd);
-        /* ENOPROTOOPT: the kernel is too old; ESRCH, EINVAL, ENODATA: the process has been reaped */
-        if (credentials.pid <= 0 || getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
+        if (credentials.pid <= 0)
                 return -ESRCH;
+        if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
+                return errno == ENOPROTOOPT ? -ENOPROTOOPT : -ESRCH; /* EINVAL, ENODATA: it has been reaped */
         peer = (struct peer_process){.pid = credentials.pid, .uid = credentials.uid, .pidfd = pidfd};
         if (!peer_process_lives(&peer))
                 return -ESRCH;

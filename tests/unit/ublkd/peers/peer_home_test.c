@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the process at the other end of a socket runs: on this host, in each kind of container, or nobody knows. */
+#include "ublkd/peers/peer_home.h"
+
+#include "tests/unit/check.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+static char root[] = "/tmp/ublkd-peer-home-XXXXXX"; /* another root directory */
+
+/* What a process does before it connects. Return 0 or -1. */
+static int stay(void)
+{
+        return 0;
+}
+
+static int enter_users(void)
+{
+        return unshare(CLONE_NEWUSER);
+}
+
+static int enter_pids(void) /* its children are in there */
+{
+        return unshare(CLONE_NEWPID);
+}
+
+/* As a service with PrivateTmp=: the file systems are those of the host, mounted again. */
+static int enter_mounts(void)
+{
+        return unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+                               || mount("tmpfs", root, "tmpfs", 0, NULL) < 0
+                       ? -1
+                       : 0;
+}
+
+static int change_root(void)
+{
+        return chroot(root);
+}
+
+/* As a container that shares users and PIDs with the host. */
+static int enter_image(void)
+{
+        return enter_mounts() < 0 || chroot(root) < 0 ? -1 : 0;
+}
+
+static const struct {
+        int (*prepare)(void);
+        enum peer_home home;
+} cases[] = {
+        {stay,         PEER_AT_HOME     },
+        {enter_mounts, PEER_AT_HOME     },
+        {change_root,  PEER_AT_HOME     },
+        {enter_users,  PEER_IN_CONTAINER},
+        {enter_pids,   PEER_IN_CONTAINER},
+        {enter_image,  PEER_IN_CONTAINER},
+};
+
+static void connect_and_stay(const struct sockaddr_un *address, socklen_t size, int (*prepare)(void))
+{
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        pid_t child;
+
+        if (prepare() < 0)
+                _exit(91);
+        child = fork(); /* a PID namespace has children of it only */
+        if (child == 0) {
+                if (connect(fd, (const struct sockaddr *)address, size) < 0)
+                        _exit(92);
+                for (;;)
+                        pause();
+        }
+        (void)waitpid(child, NULL, 0);
+        _exit(93);
+}
+
+/* Listen at an abstract name, which each mount namespace sees. */
+static int listen_somewhere(struct sockaddr_un *ret, socklen_t *ret_size)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        const struct timeval patience = {.tv_sec = 60};
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        CHECK_INT(bind(fd, (struct sockaddr *)&address, sizeof(address.sun_family)), 0);
+        CHECK_INT(listen(fd, 4), 0);
+        CHECK_INT(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0); /* for accept() */
+        *ret_size = sizeof(*ret);
+        CHECK_INT(getsockname(fd, (struct sockaddr *)ret, ret_size), 0);
+        return fd;
+}
+
+static pid_t peer_of(int socket)
+{
+        struct ucred credentials;
+        socklen_t size = sizeof(credentials);
+
+        CHECK_INT(getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size), 0);
+        return credentials.pid;
+}
+
+static void test_case(size_t i)
+{
+        struct sockaddr_un address;
+        socklen_t size;
+        int listener = listen_somewhere(&address, &size), socket;
+        pid_t pid = fork();
+
+        if (pid == 0)
+                connect_and_stay(&address, size, cases[i].prepare);
+        socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (CHECK(socket >= 0)) {
+                if (!CHECK_INT(peer_home_of(socket), cases[i].home))
+                        fprintf(stderr, "case %zu\n", i);
+                CHECK_INT(kill(peer_of(socket), SIGKILL), 0);
+                CHECK_INT(waitpid(pid, NULL, 0), pid);
+                CHECK_INT(peer_home_of(socket), PEER_HOME_UNKNOWN);
+        }
+        close_fd(socket);
+        close_fd(listener);
+}
+
+static void test_not_a_unix_socket(void)
+{
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        CHECK_INT(peer_home_of(fd), PEER_HOME_UNKNOWN);
+        close_fd(fd);
+}
+
+int main(void)
+{
+        if (geteuid() != 0)
+                return CHECK_SKIP;
+        CHECK(mkdtemp(root) != NULL);
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                test_case(i);
+        test_not_a_unix_socket();
+        CHECK_INT(rmdir(root), 0);
+        return check_report();
+}
