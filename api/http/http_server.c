@@ -199,6 +199,8 @@ static void on_completed(void *userdata _unused_, struct MHD_Connection *connect
 {
         struct connection *client = connection_of(connection);
 
+        if (client && *context)
+                audit_request(*context);
         *context = request_free(*context);
         if (client) {
                 client->request = NULL;

@@ -2,6 +2,7 @@
 /* The server: the state that the files of api/ share, its start and its end. Private to api/. */
 #pragma once
 
+#include "api/http/audit.h"
 #include "api/http/connection.h"
 #include "api/http/listen.h"
 #include "api/http/reply_counts.h"
@@ -20,6 +21,7 @@ struct api {
         const struct route *routes;          /* ends with a NULL path */
         uint64_t (*replies)[STATUS_CLASSES]; /* reply_counts.h */
         struct hold *holds;
+        struct audit audit;
         /* Return true if a request can run now; else suspend it or set a reply. Called once for each request,
          * before its handler. */
         bool (*admit)(struct request *request);

@@ -149,6 +149,9 @@ static bool write_journal(int level, const struct log_fields *fields, const char
                 add_field(&record, "REASON", fields->reason);
         if (fields->error < 0)
                 add_number(&record, "ERRNO", -fields->error);
+        for (const struct log_field *field = fields->more; field && field->name; field++)
+                if (*field->value)
+                        add_field(&record, field->name, field->value);
         add_field(&record, "MESSAGE", line);
         return send(log_journal, record.text, record.size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }

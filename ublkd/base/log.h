@@ -23,12 +23,19 @@ int log_open_relay(int fd);
  * or -errno. */
 int log_close_shared(void);
 
+/* One more field of a record in the journal. */
+struct log_field {
+        const char *name;  /* capital letters and '_'; NULL: the end */
+        const char *value; /* "": left out */
+};
+
 /* What a record is about, beside its text. In the journal: DEVICE, WORKER, REASON and ERRNO. */
 struct log_fields {
-        const char *device; /* the device's name; NULL: ublkd itself */
-        pid_t worker;       /* 0: none */
-        const char *reason; /* CamelCase, as in events; NULL: none */
-        int error;          /* 0 or -errno */
+        const char *device;           /* the device's name; NULL: ublkd itself */
+        pid_t worker;                 /* 0: none */
+        const char *reason;           /* CamelCase, as in events; NULL: none */
+        int error;                    /* 0 or -errno */
+        const struct log_field *more; /* NULL: no more */
 };
 /* Write a record. Its text becomes one line: control characters, and what is not UTF-8, are written as '?'.
  */

@@ -158,6 +158,15 @@ int main(void)
         CHECK_READ(journal, "PRIORITY=4\nSYSLOG_IDENTIFIER=log_test\nDEVICE=data\n"
                             "OBJECT_SYSTEMD_UNIT=ublk-disk@data.service\nWORKER=42\nREASON=WorkerDied\n"
                             "ERRNO=5\nMESSAGE=data: It happened; 2 more.\n");
+        log_record(LOG_INFO,
+                &(const struct log_fields){
+                        .more = (const struct log_field[]){{"STATUS", "201"}, {"CLIENT_UID", ""},
+                                                           {"REQUEST", "A\nB=C"}, {}}
+        },
+                "Asked for");
+        CHECK_READ(journal,
+                "PRIORITY=6\nSYSLOG_IDENTIFIER=log_test\nSTATUS=201\nREQUEST\n\x05\0\0\0\0\0\0\0A\nB=C\n"
+                "MESSAGE=Asked for\n");
         log_record(LOG_INFO, &(const struct log_fields){.reason = "A\nB=C"}, "Two\nlines");
         CHECK_READ(journal, "PRIORITY=6\nSYSLOG_IDENTIFIER=log_test\nREASON\n\x05\0\0\0\0\0\0\0A\nB=C\n"
                             "MESSAGE=Two?lines\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the process at the other end of a socket runs: on this host, in each kind of container, or nobody knows. */
+/* Where the process at the other end of a socket runs: on this host, in each kind of container, or unknown. */
 #include "ublkd/peers/peer_home.h"
 
 #include "tests/unit/check.h"

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Log who asked for which change, by which right, and what became of it. Private to api/.
+ *
+ * In the journal a record has the fields CLIENT_UID and CLIENT_PID (not over TCP), CLIENT_RIGHT (root, administrators,
+ * polkit, token; refused), REQUEST and STATUS. A client without rights cannot flood the log: of what is refused, so many
+ * requests are logged in a minute, and the next one says how many were not. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct request;
+
+enum { REFUSALS_LOGGED = 30 }; /* in a minute */
+
+struct audit {
+        uint64_t minute;           /* CLOCK_MONOTONIC microseconds: when the present one began */
+        unsigned logged, left_out; /* refusals in it */
+};
+
+/* Log a request that asked for a change, when it has ended: with its reply, or because the client has left. Call it once
+ * for each request, of whatever method. */
+void audit_request(const struct request *request);
+
+/* Return whether a refusal is to be logged. `now` is the time of CLOCK_MONOTONIC in microseconds. *ret_left_out is how
+ * many of the minute before were not; 0: none, or that was returned already. Pure. */
+bool audit_takes_refusal(struct audit *audit, uint64_t now, unsigned *ret_left_out);
