@@ -73,19 +73,23 @@ static int ask(struct request *request)
         return 0;
 }
 
-/* polkit would take the number of a container's user for that of a user of the host. */
-static bool is_of_host(struct request *request)
+/* polkit would take the number of a container's user for that of a user of the host. Return 0; -ENOENT: it is not of
+ * the host; other -errno. */
+static int check_home(struct request *request)
 {
+        int r = 0;
+
         if (request->peer.home == PEER_HOME_UNASKED)
-                request->peer.home = peer_home_of(request->client->fd);
-        return request->peer.home == PEER_AT_HOME;
+                r = peer_home_of(request->client->fd, &request->peer.home);
+        return r < 0 || request->peer.home == PEER_AT_HOME ? r : -ENOENT;
 }
 
 void authority_check_begin(struct request *request)
 {
-        bool may_ask = request->api->config.rights.asks_polkit && is_of_host(request);
-        int r = may_ask ? ask(request) : -ENOENT;
+        int r = request->api->config.rights.asks_polkit ? check_home(request) : -ENOENT;
 
+        if (r >= 0)
+                r = ask(request);
         if (r >= 0)
                 return;
         request->permission = PERMISSION_UNANSWERED;

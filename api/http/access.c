@@ -59,14 +59,18 @@ static int read_claims(int fd, const struct api_rights *rights, struct peer *pee
         return 0;
 }
 
-/* Take away what only users of the host have. An ublkd that is not root has no rights but those of its own user. */
-static void keep_claims_at_home(int fd, struct peer *peer)
+/* Take away what only users of the host have. An ublkd that is not root has no rights but those of its own user. Return
+ * 0 or -errno. */
+static int keep_claims_at_home(int fd, struct peer *peer)
 {
+        int r;
+
         if (geteuid() != 0 || !(peer->is_root || peer->is_administrator || peer->is_reader))
-                return;
-        peer->home = peer_home_of(fd);
+                return 0;
+        r = peer_home_of(fd, &peer->home);
         if (peer->home != PEER_AT_HOME)
                 peer->is_root = peer->is_administrator = peer->is_reader = false;
+        return r;
 }
 
 int peer_of_socket(int fd, const struct api_rights *rights, struct peer *ret)
@@ -87,9 +91,7 @@ int peer_of_socket(int fd, const struct api_rights *rights, struct peer *ret)
                 return -errno;
         *ret = (struct peer){.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
         r = read_claims(fd, rights, ret);
-        if (r >= 0)
-                keep_claims_at_home(fd, ret);
-        return r;
+        return r < 0 ? r : keep_claims_at_home(fd, ret);
 }
 
 bool peer_may_change(const struct peer *peer)

@@ -54,6 +54,13 @@ os.chroot("/mnt")
 os.chdir("/")
 """,
 }
+# It has the root directory of the host below its own, and the right to make it its own.
+CONTAINERS["root directory of the host"] = CONTAINERS["root directory"].replace('os.chroot("/mnt")', """
+os.mkdir("/mnt/host")
+check(libc.mount(b"/", b"/mnt/host", None, 0x5000, None))
+os.chroot("/mnt")
+os.chroot("/host")
+""")
 # User 0 of it is user 0 of the host: the most that a user namespace may map.
 CONTAINERS["users"] = """
 inside, mapped = os.pipe(), os.pipe()

@@ -33,7 +33,7 @@ struct authority *authority_free(struct authority *authority);
 /* Ask about the process at the other end of `client`, a connected Unix socket. interactive: polkit may ask the user for
  * a password. `then` is called once, from the loop, and never from inside this function; the question is gone then.
  * Return 0 and the question. -EBUSY: a question of the same user is under way; -EUSERS: too many are; -ESRCH: the
- * process has ended, or the kernel cannot name it reliably (before Linux 6.5); other -errno: the bus cannot be asked. */
+ * process has ended; other -errno: the kernel cannot name it (before Linux 6.5), or the bus cannot be asked. */
 int authority_ask(struct authority *authority, int client, bool interactive,
         void (*then)(void *userdata, enum authority_answer answer), void *userdata,
         struct authority_question **ret);

@@ -4,12 +4,9 @@
 
 #include "ublkd/peers/peer_process.h"
 
-#include "ublkd/base/cleanup.h"
-
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/pidfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 enum { PROC_PATH_SIZE = 64 };
@@ -38,6 +35,15 @@ static int is_shared(const char *process, const char *name)
                && theirs.stx_dev_minor == ours.stx_dev_minor;
 }
 
+/* Return 1 if the root directory of the process is that of this one, 0 if not; -errno. A container may have the root
+ * directory of the host mounted somewhere, and make it its own with chroot(): then that directory has a parent. */
+static int has_root_of_host(const char *process)
+{
+        int r = is_shared(process, "root");
+
+        return r > 0 ? is_shared(process, "root/..") : r;
+}
+
 /* Return 1 if the process is of this host, 0 if not; -errno. */
 static int is_of_host(const char *process)
 {
@@ -48,39 +54,26 @@ static int is_of_host(const char *process)
         if (r <= 0)
                 return r;
         r = is_shared(process, "ns/mnt");
-        return r != 0 ? r : is_shared(process, "root");
+        return r != 0 ? r : has_root_of_host(process);
 }
 
-/* As peer_process_open(), and before Linux 6.5 by the number. */
-static int open_peer(int socket, struct peer_process *ret)
-{
-        struct ucred credentials;
-        socklen_t size = sizeof(credentials);
-        int r = peer_process_open(socket, ret);
-
-        if (r != -ENOPROTOOPT)
-                return r;
-        if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
-                return -errno;
-        *ret = (struct peer_process){.pid = credentials.pid, .uid = credentials.uid};
-        ret->pidfd = pidfd_open(credentials.pid, 0);
-        return ret->pidfd < 0 ? -errno : 0;
-}
-
-enum peer_home peer_home_of(int socket)
+int peer_home_of(int socket, enum peer_home *ret)
 {
         struct peer_process peer;
         char process[16];
         bool lives;
-        int r;
+        int r = peer_process_open(socket, &peer);
 
-        if (open_peer(socket, &peer) < 0)
-                return PEER_HOME_UNKNOWN;
+        *ret = PEER_HOME_UNKNOWN;
+        if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+                return r;
+        if (r < 0)
+                return 0;
         snprintf(process, sizeof(process), "%d", (int)peer.pid);
         r = is_of_host(process);
         lives = peer_process_lives(&peer); /* so all of that was about this process */
         peer_process_close(&peer);
-        if (r < 0 || !lives)
-                return PEER_HOME_UNKNOWN;
-        return r ? PEER_AT_HOME : PEER_IN_CONTAINER;
+        if (r >= 0 && lives)
+                *ret = r ? PEER_AT_HOME : PEER_IN_CONTAINER;
+        return r == -ENOMEM ? r : 0;
 }

@@ -31,7 +31,7 @@ int peer_process_open(int socket, struct peer_process *ret)
         if (credentials.pid <= 0)
                 return -ESRCH;
         if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
-                return errno == ENOPROTOOPT ? -ENOPROTOOPT : -ESRCH; /* EINVAL, ENODATA: it has been reaped */
+                return errno == EINVAL || errno == ENODATA ? -ESRCH : -errno; /* it has been reaped */
         peer = (struct peer_process){.pid = credentials.pid, .uid = credentials.uid, .pidfd = pidfd};
         if (!peer_process_lives(&peer))
                 return -ESRCH;

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 static char root[] = "/tmp/ublkd-peer-home-XXXXXX"; /* another root directory */
+static char below[sizeof(root) + sizeof("/host")];
 
 /* What a process does before it connects. Return 0 or -1. */
 static int stay(void)
@@ -54,16 +55,27 @@ static int enter_image(void)
         return enter_mounts() < 0 || chroot(root) < 0 ? -1 : 0;
 }
 
+/* As a container with the host's root directory below it, and CAP_SYS_CHROOT: it can see every path of the host, and is in
+ * its image nevertheless. */
+static int enter_image_and_leave(void)
+{
+        return enter_mounts() < 0 || mkdir(below, 0755) < 0 || mount("/", below, NULL, MS_BIND, NULL) < 0
+                               || chroot(root) < 0 || chroot("/host") < 0
+                       ? -1
+                       : 0;
+}
+
 static const struct {
         int (*prepare)(void);
         enum peer_home home;
 } cases[] = {
-        {stay,         PEER_AT_HOME     },
-        {enter_mounts, PEER_AT_HOME     },
-        {change_root,  PEER_AT_HOME     },
-        {enter_users,  PEER_IN_CONTAINER},
-        {enter_pids,   PEER_IN_CONTAINER},
-        {enter_image,  PEER_IN_CONTAINER},
+        {stay,                  PEER_AT_HOME     },
+        {enter_mounts,          PEER_AT_HOME     },
+        {change_root,           PEER_AT_HOME     },
+        {enter_users,           PEER_IN_CONTAINER},
+        {enter_pids,            PEER_IN_CONTAINER},
+        {enter_image,           PEER_IN_CONTAINER},
+        {enter_image_and_leave, PEER_IN_CONTAINER},
 };
 
 static void connect_and_stay(const struct sockaddr_un *address, socklen_t size, int (*prepare)(void))
@@ -108,6 +120,14 @@ static pid_t peer_of(int socket)
         return credentials.pid;
 }
 
+static enum peer_home home_of(int socket)
+{
+        enum peer_home home = PEER_HOME_UNASKED;
+
+        CHECK_INT(peer_home_of(socket, &home), 0);
+        return home;
+}
+
 static void test_case(size_t i)
 {
         struct sockaddr_un address;
@@ -119,11 +139,11 @@ static void test_case(size_t i)
                 connect_and_stay(&address, size, cases[i].prepare);
         socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (CHECK(socket >= 0)) {
-                if (!CHECK_INT(peer_home_of(socket), cases[i].home))
+                if (!CHECK_INT(home_of(socket), cases[i].home))
                         fprintf(stderr, "case %zu\n", i);
                 CHECK_INT(kill(peer_of(socket), SIGKILL), 0);
                 CHECK_INT(waitpid(pid, NULL, 0), pid);
-                CHECK_INT(peer_home_of(socket), PEER_HOME_UNKNOWN);
+                CHECK_INT(home_of(socket), PEER_HOME_UNKNOWN);
         }
         close_fd(socket);
         close_fd(listener);
@@ -133,7 +153,7 @@ static void test_not_a_unix_socket(void)
 {
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        CHECK_INT(peer_home_of(fd), PEER_HOME_UNKNOWN);
+        CHECK_INT(home_of(fd), PEER_HOME_UNKNOWN);
         close_fd(fd);
 }
 
@@ -142,6 +162,7 @@ int main(void)
         if (geteuid() != 0)
                 return CHECK_SKIP;
         CHECK(mkdtemp(root) != NULL);
+        snprintf(below, sizeof(below), "%s/host", root);
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
                 test_case(i);
         test_not_a_unix_socket();
