@@ -7,6 +7,7 @@
 
 #include "ublkd/base/clock.h"
 #include "ublkd/base/log.h"
+#include "ublkd/model/device_spec.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,13 +24,14 @@ static bool asks_for_a_change(const struct request *request)
                && request->method != _METHOD_INVALID;
 }
 
-/* Return by which right the client may make the change; NULL: by none. */
+/* Return by which right the client may make the change; NULL: by none. Over TCP only a request with the token has a
+ * route. */
 static const char *right_of(const struct request *request)
 {
         const struct peer *peer = &request->peer;
 
         if (peer->tcp)
-                return request->reply.status == MHD_HTTP_UNAUTHORIZED ? NULL : "token";
+                return request->route ? "token" : NULL;
         if (peer->is_root)
                 return "root";
         if (peer->is_administrator)
@@ -40,7 +42,7 @@ static const char *right_of(const struct request *request)
 bool audit_takes_refusal(struct audit *audit, uint64_t now, unsigned *ret_left_out)
 {
         *ret_left_out = 0;
-        if (now - audit->minute >= MINUTE_USEC) {
+        if (audit->minute == 0 || now - audit->minute >= MINUTE_USEC) {
                 *ret_left_out = audit->left_out;
                 *audit = (struct audit){.minute = now};
         }
@@ -63,40 +65,76 @@ static bool may_log_refusal(struct audit *audit)
         return takes;
 }
 
-/* Return the device of the request, or of the answer; NULL: none. */
+/* Return the device of the request, or of the answer; NULL: none. The client has chosen the name, and the line begins with
+ * it. */
 static const char *device_of(const struct request *request)
 {
         const char *location = request->reply.location;
 
         if (strncmp(location, DEVICES_PATH, strlen(DEVICES_PATH)) == 0)
                 return location + strlen(DEVICES_PATH);
-        return request->route && strstr(request->route->path, "{name}") ? request->name : NULL;
+        return request->route && device_name_is_valid(request->name) ? request->name : NULL;
 }
 
-static void describe_client(const struct peer *peer, char *text, size_t size)
+/* Return where the process of the client runs. For one without rights ublkd has not looked yet. */
+static enum peer_home home_of(const struct request *request)
 {
+        enum peer_home home = request->peer.home;
+
+        if (home == PEER_HOME_UNASKED && !request->peer.tcp && geteuid() == 0)
+                (void)peer_home_of(request->client->fd, &home);
+        return home;
+}
+
+static void describe_client(const struct peer *peer, enum peer_home home, char *text, size_t size)
+{
+        static const char *const places[_PEER_HOME_MAX] = {
+                [PEER_HOME_UNASKED] = "",
+                [PEER_AT_HOME] = "",
+                [PEER_IN_CONTAINER] = ", in a container",
+                [PEER_HOME_UNKNOWN] = ", perhaps in a container",
+        };
+
         if (peer->tcp)
                 snprintf(text, size, "a client over TCP");
         else
-                snprintf(text, size, "user %u (pid %d%s)", (unsigned)peer->uid, (int)peer->pid,
-                        peer->home == PEER_IN_CONTAINER ? ", in a container" : "");
+                snprintf(text, size, "user %u (pid %d%s)", (unsigned)peer->uid, (int)peer->pid, places[home]);
+}
+
+/* What became of it: refused, or by which right it was done. */
+static const char *outcome_of(const struct request *request, const char *right)
+{
+        if (right)
+                return right;
+        return request->permission == PERMISSION_WANTED || request->permission == PERMISSION_ASKED
+                       ? "undecided"
+                       : "refused";
 }
 
 static void write_record(const struct request *request, const char *method, const char *right)
 {
+        static const char *const homes[_PEER_HOME_MAX] = {
+                [PEER_HOME_UNASKED] = "",
+                [PEER_AT_HOME] = "host",
+                [PEER_IN_CONTAINER] = "container",
+                [PEER_HOME_UNKNOWN] = "unknown",
+        };
         const struct peer *peer = &request->peer;
-        const char *target = request->client->target ? request->client->target : request->path;
-        char client[64], uid[16] = "", pid[16] = "", asked[512], status[16] = "";
+        enum peer_home home = home_of(request);
+        const char *target = request->client->target ? request->client->target : request->path,
+                   *outcome = outcome_of(request, right);
+        char client[96], uid[16] = "", pid[16] = "", asked[512], status[16] = "";
         const struct log_field more[] = {
                 {"CLIENT_UID", uid},
                 {"CLIENT_PID", pid},
-                {"CLIENT_RIGHT", right ? right : "refused"},
+                {"CLIENT_HOME", homes[home]},
+                {"CLIENT_RIGHT", outcome},
                 {"REQUEST", asked},
                 {"STATUS", status},
                 {}
         };
 
-        describe_client(peer, client, sizeof(client));
+        describe_client(peer, home, client, sizeof(client));
         snprintf(asked, sizeof(asked), "%s %s", method, target);
         if (!peer->tcp) {
                 snprintf(uid, sizeof(uid), "%u", (unsigned)peer->uid);
@@ -105,8 +143,8 @@ static void write_record(const struct request *request, const char *method, cons
         if (request->reply.status > 0)
                 snprintf(status, sizeof(status), "%u", request->reply.status);
         log_record(LOG_INFO, &(const struct log_fields){.device = device_of(request), .more = more},
-                "%s by %s, %s%s: %s", asked, client, right ? "as " : "", right ? right : "refused",
-                *status ? status : "the client left before the answer");
+                "%s by %s, %s%s: %s", asked, client, right ? "as " : "", outcome,
+                *status ? status : "ended without an answer");
 }
 
 void audit_request(const struct request *request)
@@ -123,6 +161,6 @@ void audit_request(const struct request *request)
                 || !asks_for_a_change(request))
                 return;
         right = right_of(request);
-        if (right ? request->route != NULL : may_log_refusal(&request->api->audit))
+        if (right ? request->route != NULL : may_log_refusal(&request->api->audit[request->peer.tcp]))
                 write_record(request, methods[request->method], right);
 }

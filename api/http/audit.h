@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Log who asked for which change, by which right, and what became of it. Private to api/.
  *
- * In the journal a record has the fields CLIENT_UID and CLIENT_PID (not over TCP), CLIENT_RIGHT (root, administrators,
- * polkit, token; refused), REQUEST and STATUS. A client without rights cannot flood the log: of what is refused, so many
- * requests are logged in a minute, and the next one says how many were not. */
+ * In the journal a record has the fields CLIENT_UID, CLIENT_PID and CLIENT_HOME (host, container, unknown; not over TCP),
+ * CLIENT_RIGHT (root, administrators, polkit, token; refused; undecided while polkit is asked), REQUEST and STATUS. A
+ * client without rights cannot flood the log: of what is refused, so many requests are logged in a minute, and the next
+ * one after that says how many were not. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,11 +15,11 @@ struct request;
 enum { REFUSALS_LOGGED = 30 }; /* in a minute */
 
 struct audit {
-        uint64_t minute;           /* CLOCK_MONOTONIC microseconds: when the present one began */
+        uint64_t minute;           /* CLOCK_MONOTONIC microseconds: when the present one began; 0: none has */
         unsigned logged, left_out; /* refusals in it */
 };
 
-/* Log a request that asked for a change, when it has ended: with its reply, or because the client has left. Call it once
+/* Log a request that asked for a change, when it has ended, with or without a reply. Call it once
  * for each request, of whatever method. */
 void audit_request(const struct request *request);
 

@@ -21,7 +21,7 @@ struct api {
         const struct route *routes;          /* ends with a NULL path */
         uint64_t (*replies)[STATUS_CLASSES]; /* reply_counts.h */
         struct hold *holds;
-        struct audit audit;
+        struct audit audit[2]; /* of Unix sockets, of TCP */
         /* Return true if a request can run now; else suspend it or set a reply. Called once for each request,
          * before its handler. */
         bool (*admit)(struct request *request);

@@ -62,6 +62,7 @@ LOGGERS = [
     "ublkd/reconcile/device_turn.c",
     "ublkd/reconcile/event_journal.c",
     "api/http/http_server.c",
+    "api/http/audit.c",
     "ublkd/workers/worker_log.c",
     "targets/worker/main.c",
     "targets/worker/report.c",
