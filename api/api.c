@@ -64,6 +64,11 @@ void api_set_policy(struct api *api, const struct api_rights *rights, bool refus
                 authority_check_end_all(api);
 }
 
+bool api_is_of_socket_group(const struct api *api)
+{
+        return server_is_of_group(api);
+}
+
 void api_host_seen(struct api *api)
 {
         wait_host_seen(api);

@@ -13,6 +13,9 @@ struct api;
 int api_new(
         sd_event *event, const struct api_config *config, struct api **ret, struct problem_list *problems);
 
+/* Return whether of all users only root and the group of SocketGroup= can connect to each Unix socket. */
+bool api_is_of_socket_group(const struct api *api);
+
 /* Replace the policies of the configuration. If other groups have rights from now on, the connections of all clients but
  * root are closed: who they are was decided when they connected. The names in `rights` outlive the api. Call from the
  * loop. */

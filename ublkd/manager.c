@@ -263,17 +263,14 @@ static int open_api(
         size_t count = options->listen_count;
         const char *fallback = manager->socket_path;
         unsigned passed = count ? 0 : fd_store_sockets(manager->fd_store);
+        int r;
 
         snprintf(manager->socket_path, sizeof(manager->socket_path), "%s/ublkd.sock", options->runtime_dir);
-        if (passed > 0 && options->socket_group.name)
-                log_info(NULL,
-                        "SocketGroup= changes no socket of systemd: ublkd.socket decides who may connect; "
-                        "for a group, set SocketGroup= and SocketMode=0660 in a drop-in of it");
         if (count == 0 && passed == 0) {
                 listen = &fallback;
                 count = 1;
         }
-        return api_new(manager->event,
+        r = api_new(manager->event,
                 &(struct api_config){
                         .store = manager->store,
                         .host = &manager->host,
@@ -300,6 +297,9 @@ static int open_api(
                         .passed_sockets = passed,
                 },
                 &manager->api, problems);
+        if (r >= 0 && options->socket_group.name && !api_is_of_socket_group(manager->api))
+                manager_report_socket_group(options->socket_group.name);
+        return r;
 }
 
 static int open_disk_search(struct manager *manager)

@@ -42,6 +42,19 @@ static size_t count_disks(const struct device_store *store)
         return count;
 }
 
+void manager_report_socket_group(const char *group)
+{
+        log_warning(NULL,
+                "SocketGroup=%s is not in effect: systemd opened the socket, and ublkd.socket decides who "
+                "may "
+                "connect. Set SocketGroup=%s and SocketMode=0660 in its [Socket] section with 'systemctl "
+                "edit "
+                "ublkd.socket', then 'systemctl restart ublkd.socket ublkd.service'; 'ublkctl host' shows "
+                "the "
+                "group.",
+                group, group);
+}
+
 void manager_report_stop(const struct device_store *store, int result)
 {
         size_t disks = count_disks(store);

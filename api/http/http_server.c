@@ -411,6 +411,17 @@ static int open_listeners(struct api *api, struct problem_list *problems)
         return r;
 }
 
+bool server_is_of_group(const struct api *api)
+{
+        const struct api_group *group = &api->config.socket_group;
+        struct socket_file file = {};
+
+        for (size_t i = 0; i < api->listener_count; i++)
+                if (listener_look(&api->listeners[i], group, &file) && !socket_file_is_of(&file, group))
+                        return false;
+        return group->exists;
+}
+
 int server_listen(struct api *api, struct problem_list *problems)
 {
         bool tcp = false;

@@ -2,6 +2,8 @@
 /* Listening sockets: bound to addresses, or passed by systemd. */
 #include "api/http/listen.h"
 
+#include "ublkd/host/host.h"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -286,6 +288,32 @@ int listener_open(const char *address, const struct api_group *group, struct lis
         return 0;
 }
 
+/* Print the path of the socket into `ret`. Return false if it has none. */
+static bool socket_path(const struct listener *listener, char *ret, size_t size)
+{
+        struct sockaddr_un address = {};
+        socklen_t length = sizeof(address) - 1; /* a path may lack its NUL */
+        int n;
+
+        if (!listener->path
+                && (getsockname(listener->fd, (struct sockaddr *)&address, &length) < 0
+                        || address.sun_family != AF_UNIX || address.sun_path[0] != '/'))
+                return false;
+        n = snprintf(ret, size, "%s", listener->path ? listener->path : address.sun_path);
+        return n > 0 && (size_t)n < size;
+}
+
+static void name_group(struct listener *listener)
+{
+        char path[PATH_MAX];
+        struct stat info;
+
+        if (!socket_path(listener, path, sizeof(path)) || lstat(path, &info) < 0)
+                return;
+        listener->passed_group = info.st_gid;
+        listener->passed_name = host_group_name(info.st_gid);
+}
+
 int listener_adopt(int fd, struct listener *ret, struct problem_list *problems)
 {
         _cleanup_close_ int owned = fd;
@@ -305,23 +333,42 @@ int listener_adopt(int fd, struct listener *ret, struct problem_list *problems)
         flags = fcntl(fd, F_GETFL);
         if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
                 return -errno;
-        *ret = (struct listener){.fd = TAKE_FD(owned), .tcp = address.any.sa_family != AF_UNIX};
+        *ret = (struct listener){
+                .fd = TAKE_FD(owned), .tcp = address.any.sa_family != AF_UNIX, .passed = true};
+        name_group(ret);
         return 0;
 }
 
 bool listener_is_lost(const struct listener *listener, char *path, size_t size)
 {
-        struct sockaddr_un address = {};
-        socklen_t length = sizeof(address) - 1; /* a path may lack its NUL */
         struct stat info;
-        int n;
 
-        if (!listener->path
-                && (getsockname(listener->fd, (struct sockaddr *)&address, &length) < 0
-                        || address.sun_family != AF_UNIX || address.sun_path[0] != '/'))
+        return socket_path(listener, path, size) && lstat(path, &info) < 0
+               && (errno == ENOENT || errno == ENOTDIR);
+}
+
+bool listener_look(const struct listener *listener, const struct api_group *group, struct socket_file *ret)
+{
+        struct stat info;
+
+        if (!socket_path(listener, ret->path, sizeof(ret->path)))
                 return false;
-        n = snprintf(path, size, "%s", listener->path ? listener->path : address.sun_path);
-        return n > 0 && (size_t)n < size && lstat(path, &info) < 0 && (errno == ENOENT || errno == ENOTDIR);
+        ret->exists = lstat(ret->path, &info) >= 0;
+        if (!ret->exists)
+                return true;
+        ret->gid = info.st_gid;
+        ret->mode = info.st_mode & ALLPERMS;
+        ret->group = ret->gid == 0                                                 ? "root"
+                     : group->exists && group->gid == ret->gid                     ? group->name
+                     : listener->passed_name && listener->passed_group == ret->gid ? listener->passed_name
+                                                                                   : NULL;
+        return true;
+}
+
+bool socket_file_is_of(const struct socket_file *file, const struct api_group *group)
+{
+        return file->exists && group->exists && file->gid == group->gid
+               && (file->mode & (S_IWGRP | S_IWOTH)) == S_IWGRP;
 }
 
 /* Another ublkd may have replaced the file; leave that one alone. */
@@ -341,5 +388,6 @@ void listener_close(struct listener *listener)
                 remove_socket_file(listener);
         close_fd(listener->fd);
         free(listener->path);
+        free(listener->passed_name);
         *listener = (struct listener){.fd = -1};
 }

@@ -42,6 +42,9 @@ struct api {
  * like api_new(). */
 int server_open(struct api *api, struct problem_list *problems);
 
+/* Return whether of all users only root and the group of SocketGroup= can connect to each Unix socket. */
+bool server_is_of_group(const struct api *api);
+
 /* Start accepting connections. Return 0, or -errno like api_new(). */
 int server_listen(struct api *api, struct problem_list *problems);
 

@@ -79,8 +79,9 @@ static bool add_walls(cJSON *object, const struct host *host)
 }
 
 /* Add the policies that the options of ublkd set. */
-static bool add_policy(cJSON *object, const struct api_config *config)
+static bool add_policy(cJSON *object, const struct api *api)
 {
+        const struct api_config *config = &api->config;
         const struct api_group *administrators = &config->rights.administrators;
         cJSON *policy = cJSON_AddObjectToObject(object, "policy");
 
@@ -92,8 +93,8 @@ static bool add_policy(cJSON *object, const struct api_config *config)
                && (administrators->exists
                                ? cJSON_AddStringToObject(policy, "administrators", administrators->name)
                                : cJSON_AddNullToObject(policy, "administrators"))
-               && cJSON_AddBoolToObject(
-                       policy, "polkit", config->ask_authority && config->rights.asks_polkit);
+               && cJSON_AddBoolToObject(policy, "polkit", config->ask_authority && config->rights.asks_polkit)
+               && host_add_socket_group(policy, api);
 }
 
 /* Append a new object to the array, which owns it. Return NULL on ENOMEM. */
@@ -234,7 +235,7 @@ void reply_host(struct request *request)
         if (object && cJSON_AddStringToObject(object, "version", ublkd_version)
                 && cJSON_AddStringToObject(object, "kernel", host->kernel ? host->kernel : "")
                 && add_ublk(object, host) && add_walls(object, host) && add_limits(object, host)
-                && add_policy(object, &request->api->config)
+                && add_policy(object, request->api) && host_add_sockets(object, request->api)
                 && add_problems(object, host, request->api->config.store) && add_foreign_disks(object, host)
                 && add_adoptable(object, host)) {
                 reply_json(request, MHD_HTTP_OK, object);

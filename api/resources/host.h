@@ -7,6 +7,12 @@
 /* Set the reply from the present view of the host. */
 void reply_host(struct request *request);
 
+/* Add `sockets`, the Unix sockets that ublkd listens on. Return false on ENOMEM. */
+bool host_add_sockets(cJSON *object, const struct api *api);
+
+/* Add `socketGroup`, the setting and whether it is in effect. Return false on ENOMEM. */
+bool host_add_socket_group(cJSON *policy, const struct api *api);
+
 /* Append the False conditions of devices, except Ready, to a JSON array of problems, up to a limit. Return
  * false on ENOMEM. */
 bool host_add_devices(cJSON *problems, const struct device_store *store);

@@ -98,9 +98,19 @@ def test_only_the_group_of_the_socket_can_connect():
         assert run_as_user(server, CONNECT, groups=[GROUP]) == "200\n"
         assert run_as_user(server, CONNECT, groups=[READERS]) == "refused\n"
         assert ask(server.connect(), "GET", "/healthz").status == 200
+        host = server.ask("GET", "/host").json
+        assert host["policy"]["socketGroup"] == {"name": "sockets", "effective": True}
+        assert host["sockets"] == [{"path": server.path, "openedBy": "ublkd", "group": "sockets", "gid": GROUP, "mode": "0660"}]
+        os.chown(server.path, 0, 0)
+        host = server.ask("GET", "/host").json
+        assert host["policy"]["socketGroup"] == {"name": "sockets", "effective": False}
+        assert (host["sockets"][0]["group"], host["sockets"][0]["gid"]) == ("root", 0)
 
 
 def test_without_a_group_of_the_socket_every_user_can_connect():
     for server in serve():
         assert stat.S_IMODE(os.stat(server.path).st_mode) == 0o666
         assert run_as_user(server, CONNECT) == "200\n"
+        host = server.ask("GET", "/host").json
+        assert host["policy"]["socketGroup"] is None
+        assert [(socket["group"], socket["mode"]) for socket in host["sockets"]] == [("root", "0666")]

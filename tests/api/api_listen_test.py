@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where the API listens, and which clients it accepts."""
 import contextlib
+import grp
 import http.client
 import os
 import random
@@ -11,6 +12,8 @@ import subprocess
 import pytest
 
 from api_server import DEADLINE, PROGRAM, Server, ask, check_problem, spec
+
+UNNAMED = 4242  # a group that no file of this machine names
 
 
 def refuse(directory, *addresses):
@@ -188,18 +191,50 @@ def test_no_token_without_tcp(tmp_path):
     assert not os.path.exists(tmp_path / "api-token")
 
 
-def test_sockets_from_the_service_manager(tmp_path):
-    path = str(tmp_path / "passed.sock")
+def start_with_socket(tmp_path, path, *options, gid=-1, mode=0o666):
+    """Start the server with a socket that another process has opened, as systemd does."""
     with socket.socket(socket.AF_UNIX) as raw:
         raw.bind(path)
+        os.chown(path, -1, gid)
+        os.chmod(path, mode)
         raw.listen(8)
-        process = subprocess.Popen([PROGRAM, "--state-dir", str(tmp_path), "--passed", "1"], stdin=subprocess.PIPE,
+        process = subprocess.Popen([PROGRAM, "--state-dir", str(tmp_path), "--passed", "1", *options], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True,
                                    preexec_fn=lambda: os.dup2(raw.fileno(), 3, inheritable=True), close_fds=False)
     assert process.stdout.readline() == "ready\n"
     server = Server.__new__(Server)
     server.path = path
-    assert server.ask("GET", "/healthz").status == 200
+    return server, process
+
+
+def end_cleanly(process):
     process.communicate("")
     assert process.returncode == 0
+
+
+def test_sockets_from_the_service_manager(tmp_path):
+    path = str(tmp_path / "passed.sock")
+    server, process = start_with_socket(tmp_path, path)
+    assert server.ask("GET", "/healthz").status == 200
+    end_cleanly(process)
     assert os.path.exists(path), "not ours to remove"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives the socket to other groups")
+def test_the_group_of_a_socket_from_the_service_manager(tmp_path):
+    """SocketGroup= changes no such socket, and only the log had it."""
+    group = next(entry for entry in grp.getgrall() if entry.gr_gid not in (0, UNNAMED))
+    for options, gid, mode, setting, name in (
+            ((), 0, 0o666, None, "root"),
+            (("--socket-group", str(UNNAMED)), 0, 0o666, {"name": "sockets", "effective": False}, "root"),
+            (("--socket-group", str(UNNAMED)), group.gr_gid, 0o660, {"name": "sockets", "effective": False}, group.gr_name),
+            (("--socket-group", str(UNNAMED)), UNNAMED, 0o666, {"name": "sockets", "effective": False}, "sockets"),
+            (("--socket-group", str(UNNAMED)), UNNAMED, 0o660, {"name": "sockets", "effective": True}, "sockets"),
+            ((), UNNAMED, 0o660, None, None)):
+        path = str(tmp_path / "passed.sock")
+        server, process = start_with_socket(tmp_path, path, *options, gid=gid, mode=mode)
+        host = server.ask("GET", "/host").json
+        assert host["policy"]["socketGroup"] == setting
+        assert host["sockets"] == [{"path": path, "openedBy": "systemd", "group": name, "gid": gid, "mode": f"0{mode:o}"}]
+        end_cleanly(process)
+        os.remove(path)

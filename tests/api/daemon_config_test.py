@@ -113,7 +113,7 @@ def problems_of(daemon):
 def policy_of(daemon):
     """Without the group of administrators, which this machine may have or not."""
     policy = daemon.ask("GET", "/host").json["policy"]
-    return {key: value for key, value in policy.items() if key != "administrators"}
+    return {key: value for key, value in policy.items() if key not in ("administrators", "socketGroup")}
 
 
 def test_ublkd_starts_with_the_values_of_files(tmp_path):
@@ -318,6 +318,34 @@ def test_the_group_of_the_socket(tmp_path):
     info = daemon.socket.stat()
     daemon.stop()
     assert (info.st_mode & 0o777, info.st_uid, info.st_gid) == (0o660, 0, number)
+
+
+class ActivatedDaemon(Daemon):
+    """It inherits its socket, as from systemd."""
+
+    def start(self):
+        script = 'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@" 3<&0 0</dev/null'
+        self.run.mkdir(mode=0o755)
+        with open(self.log, "ab") as log, socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self.socket))
+            os.chmod(self.socket, 0o666)
+            listener.listen(8)
+            self.process = subprocess.Popen(
+                ["bash", "-c", script, "bash", UBLKD, "--config-root", self.root, "--state-dir", self.state,
+                 "--runtime-dir", self.run, *self.arguments()], stdin=listener, stderr=log)
+        until(self.answers)
+
+
+@NEEDS_ROOT
+def test_the_group_of_a_socket_of_systemd(tmp_path):
+    name, number = group_of_this_machine()
+    write(tmp_path / "root", "etc/ublkd/ublkd.conf", f"SocketGroup={name}")
+    daemon = ActivatedDaemon(tmp_path)
+    host = daemon.ask("GET", "/host").json
+    daemon.stop()
+    assert host["policy"]["socketGroup"] == {"name": name, "effective": False}
+    assert [(one["openedBy"], one["group"], one["mode"]) for one in host["sockets"]] == [("systemd", "root", "0666")]
+    assert daemon.count_logged(f"SocketGroup={name} is not in effect") == 1
 
 
 def test_no_socket_for_a_group_that_does_not_exist(tmp_path):

@@ -398,6 +398,11 @@ def test_host_shows_problems(ctl, server):
     assert ctl("host", "-o", "json", status=FAILED).json == server.ask("GET", "/host").json
 
 
+def test_host_shows_who_may_connect(ctl, server):
+    (line,) = [line for line in ctl("host", status=FAILED).out.splitlines() if line.startswith("Socket:")]
+    assert line.split()[1:] == [f"{server.path},", "group", "root,", "mode", "0666"]
+
+
 def test_host_shows_a_disk_to_adopt_only_among_those(tmp_path):
     def foreign(number, maker):
         return {"id": number, "device": f"/dev/ublkb{number}", "state": "live", "madeBy": maker, "managed": False,

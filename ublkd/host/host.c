@@ -32,6 +32,8 @@ static FILE *open_file(const char *path)
         return file;
 }
 
+static const char *const group_files[] = {"/etc/group", "/usr/lib/group"}; /* the other: nss-altfiles */
+
 static bool find_group(const char *path, const char *name, gid_t *ret)
 {
         _cleanup_fclose_ FILE *file = open_file(path);
@@ -43,6 +45,17 @@ static bool find_group(const char *path, const char *name, gid_t *ret)
                         return true;
                 }
         return false;
+}
+
+static char *find_group_name(const char *path, gid_t gid)
+{
+        _cleanup_fclose_ FILE *file = open_file(path);
+        const struct group *group;
+
+        while (file && (group = fgetgrent(file)))
+                if (group->gr_gid == gid)
+                        return strdup(group->gr_name);
+        return NULL;
 }
 
 gid_t host_find_group(const char *const *paths, size_t count, const char *name)
@@ -59,9 +72,21 @@ gid_t host_find_group(const char *const *paths, size_t count, const char *name)
  * in a file. */
 gid_t host_group(const char *name)
 {
-        static const char *const paths[] = {"/etc/group", "/usr/lib/group"}; /* the other: nss-altfiles */
+        return host_find_group(group_files, ARRAY_SIZE(group_files), name);
+}
 
-        return host_find_group(paths, ARRAY_SIZE(paths), name);
+char *host_find_group_name(const char *const *paths, size_t count, gid_t gid)
+{
+        char *name = NULL;
+
+        for (size_t i = 0; i < count && !name; i++)
+                name = find_group_name(paths[i], gid);
+        return name;
+}
+
+char *host_group_name(gid_t gid)
+{
+        return host_find_group_name(group_files, ARRAY_SIZE(group_files), gid);
 }
 
 int host_read(struct host *host)

@@ -71,4 +71,9 @@ gid_t host_find_group(const char *const *paths, size_t count, const char *name);
 /* Return the group `name` of this machine, 0 if there is none. Asks no name service, so it finds local groups only.
  * Reads files: call it before the loop runs. */
 gid_t host_group(const char *name);
+/* Return the name of the group `gid` from the first of these files that has it, which the caller frees; NULL if none
+ * has, or on ENOMEM. */
+char *host_find_group_name(const char *const *paths, size_t count, gid_t gid);
+/* Return the name of the group of this machine as host_group() looks for it, and as host_find_group_name() does. */
+char *host_group_name(gid_t gid);
 void host_clear(struct host *host);

@@ -7,12 +7,19 @@
 #include "ublkctl/verbs.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void print_field(const char *name, const char *value)
 {
         printf("%-10s", name);
         print_safely(stdout, value ? value : "-");
         putchar('\n');
+}
+
+static void print_part(const char *before, const char *value)
+{
+        fputs(before, stdout);
+        print_safely(stdout, value);
 }
 
 static void print_features(const cJSON *features)
@@ -27,6 +34,40 @@ static void print_features(const cJSON *features)
                 }
         if (cJSON_GetArraySize(features) == 0)
                 puts("-");
+}
+
+static void print_sockets(const cJSON *sockets)
+{
+        const cJSON *socket;
+
+        cJSON_ArrayForEach (socket, sockets) {
+                const char *path = json_text(socket, "path"), *group = json_text(socket, "group"),
+                           *mode = json_text(socket, "mode"), *opener = json_text(socket, "openedBy");
+
+                printf("%-10s", "Socket:");
+                print_safely(stdout, path ? path : "-");
+                if (group)
+                        print_part(", group ", group);
+                else if (mode)
+                        printf(", group %.0f", json_number(socket, "gid", 0));
+                if (mode)
+                        print_part(", mode ", mode);
+                puts(opener && strcmp(opener, "systemd") == 0 ? ", from systemd" : "");
+        }
+}
+
+/* A setting that has no effect is worth a sentence. */
+static void print_socket_group(const cJSON *group)
+{
+        const char *name = json_text(group, "name");
+
+        if (!name || json_true(group, "effective"))
+                return;
+        printf("%-10sSocketGroup=", "");
+        print_safely(stdout, name);
+        fputs(" is not in effect; set SocketGroup= and SocketMode=0660 in a drop-in of ublkd.socket: "
+              "'systemctl edit ublkd.socket'\n",
+                stdout);
 }
 
 static void print_problems(const struct context *context, const cJSON *problems)
@@ -146,6 +187,8 @@ enum exit_status verb_host(struct context *context, int argc _unused_, char *arg
                 print_field(
                         "ublk:", json_true(answer.json, "ublk.available") ? "available" : "not available");
                 print_features(json_find(answer.json, "ublk.features"));
+                print_sockets(json_find(answer.json, "sockets"));
+                print_socket_group(json_find(answer.json, "policy.socketGroup"));
                 print_foreign_disks(
                         json_find(answer.json, "foreignDisks"), json_find(answer.json, "adoptable"));
                 print_adoptable(json_find(answer.json, "adoptable"));

@@ -18,6 +18,17 @@ static void write_file(const char *path, const char *text)
         }
 }
 
+static void check_name(const char *const *paths, gid_t gid, const char *wanted)
+{
+        char *name = host_find_group_name(paths, 3, gid);
+
+        if (wanted)
+                CHECK_STR(name, wanted);
+        else
+                CHECK(!name);
+        free(name);
+}
+
 static void test_the_group_comes_from_the_first_file_that_has_it(const char *folder)
 {
         char first[64], second[64];
@@ -30,6 +41,9 @@ static void test_the_group_comes_from_the_first_file_that_has_it(const char *fol
         CHECK_INT(host_find_group(paths, 3, "disk"), 6);
         CHECK_INT(host_find_group(paths, 3, "floppy"), 25);
         CHECK_INT(host_find_group(paths, 2, "disk"), 0);
+        check_name(paths, 6, "disk");
+        check_name(paths, 25, "floppy");
+        check_name(paths, 5, NULL);
         unlink(first);
         unlink(second);
 }

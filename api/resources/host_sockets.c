@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The Unix sockets of the API and the group that may connect to them, for GET /host. */
+#include "api/resources/host.h"
+
+#include "api/http/server.h"
+
+#include <stdio.h>
+
+static bool add_text(cJSON *item, const char *name, const char *text)
+{
+        return (text ? cJSON_AddStringToObject(item, name, text) : cJSON_AddNullToObject(item, name)) != NULL;
+}
+
+static bool add_file(cJSON *item, const struct socket_file *file)
+{
+        char mode[8];
+
+        if (!file->exists)
+                return add_text(item, "group", NULL) && add_text(item, "gid", NULL)
+                       && add_text(item, "mode", NULL);
+        snprintf(mode, sizeof(mode), "%04o", (unsigned)file->mode);
+        return add_text(item, "group", file->group) && cJSON_AddNumberToObject(item, "gid", file->gid)
+               && add_text(item, "mode", mode);
+}
+
+bool host_add_sockets(cJSON *object, const struct api *api)
+{
+        cJSON *sockets = cJSON_AddArrayToObject(object, "sockets");
+
+        for (size_t i = 0; sockets && i < api->listener_count; i++) {
+                const struct listener *listener = &api->listeners[i];
+                struct socket_file file = {};
+                cJSON *item;
+
+                if (!listener_look(listener, &api->config.socket_group, &file))
+                        continue;
+                item = cJSON_CreateObject();
+                if (!item || !cJSON_AddItemToArray(sockets, item)) {
+                        cJSON_Delete(item);
+                        return false;
+                }
+                if (!add_text(item, "path", file.path)
+                        || !add_text(item, "openedBy", listener->passed ? "systemd" : "ublkd")
+                        || !add_file(item, &file))
+                        return false;
+        }
+        return sockets != NULL;
+}
+
+bool host_add_socket_group(cJSON *policy, const struct api *api)
+{
+        const struct api_group *group = &api->config.socket_group;
+        cJSON *object;
+
+        if (!group->name)
+                return add_text(policy, "socketGroup", NULL);
+        object = cJSON_AddObjectToObject(policy, "socketGroup");
+        return object && add_text(object, "name", group->name)
+               && cJSON_AddBoolToObject(object, "effective", server_is_of_group(api));
+}
