@@ -10,6 +10,7 @@ import re
 import select
 import signal
 import struct
+import subprocess
 import termios
 
 import pytest
@@ -58,6 +59,34 @@ def test_progress_of_wait_and_delete(ctl, server):
     terminal.read_until(b"waiting until it is gone")
     server.tell("remove data")
     assert terminal.end()[0].endswith("data removed\r\n")
+
+
+IN_USE = "status data Stopping StillHeld The kernel waits for its last users: mounted at /mnt."
+
+
+def test_delete_prints_at_once_what_it_waits_for(ctl, server):
+    """It waited for a minute without a word where there was no terminal; a line of progress has no room for the names."""
+    server.tell("auto off")
+    for verb in ("delete", "detach"):
+        ctl("create", "data", *NULL, "--no-wait")
+        process = ctl.start(verb, "data", "--force", stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        server.until("watches", 1)
+        server.tell(IN_USE)
+        line = process.stderr.readline()
+        assert all(value in line for value in ("data: ", "/mnt", "--timeout"))
+        server.tell(IN_USE.replace("its last", "the last"))
+        server.tell("remove data")
+        out, err = process.communicate(timeout=DEADLINE)
+        assert (process.returncode, out, err) == (0, "data removed\n", "")
+    ctl("create", "data", *NULL, "--no-wait")
+    terminal = Terminal(ctl, "delete", "data", "--force", "--timeout", "20s")
+    server.until("watches", 1)
+    server.tell(IN_USE)
+    terminal.read_until(b"--timeout")
+    terminal.read_until(b"waiting until it is gone")
+    server.tell("remove data")
+    text, status = terminal.end()
+    assert status == 0 and text.count("--timeout") == 1 and text.endswith("data removed\r\n")
 
 
 def test_progress_is_for_a_terminal_at_stderr_only(ctl, server):

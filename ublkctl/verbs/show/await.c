@@ -5,6 +5,7 @@
 #include "ublkctl/client/device_watch.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
+#include "ublkctl/text/times.h"
 #include "ublkctl/verbs.h"
 
 #include <inttypes.h>
@@ -133,6 +134,28 @@ bool watch_or_end(void *userdata)
         return !watch->host_down;
 }
 
+/* Return whether openers keep the disk, which may last. */
+static bool waits_for_openers(const cJSON *device)
+{
+        return device_has_reason(device, "InUse") || device_has_reason(device, "StillHeld");
+}
+
+/* Print once what the wait is for, and how long it lasts at most: the line of progress has no room for the openers, and
+ * there is none without a terminal. */
+static void announce(struct watch *watch, const cJSON *device, uint64_t deadline)
+{
+        uint64_t now = monotonic_now(), left = deadline > now ? deadline - now : 0;
+        char at_most[AGE_SIZE];
+
+        if (watch->announced || !waits_for_openers(device))
+                return;
+        watch->announced = true;
+        format_age((int64_t)((left + USEC_PER_SEC - 1) / USEC_PER_SEC), at_most);
+        progress_end();
+        complain(watch->name, "%s ublkctl waits until the device is %s, %s at most (--timeout).",
+                device_message(device), watch->goal, at_most);
+}
+
 static bool show_status(void *userdata)
 {
         struct watch *watch = userdata;
@@ -197,6 +220,7 @@ static bool look(struct watch *watch, enum wait_for goal, uint64_t deadline, enu
                 *ret_status = time_is_over(watch, answer.json);
                 return true;
         }
+        announce(watch, answer.json, deadline);
         if (watch->context->progress)
                 show(watch, answer.json);
         return false;

@@ -14,6 +14,7 @@ struct watch {
         uint64_t began;   /* microseconds, monotonic */
         bool host_down;   /* see watch_or_end() */
         bool fail_fast;   /* see await_live() */
+        bool announced;   /* what the wait is for */
 };
 
 /* Return the tick of a request that the daemon holds (see struct request), which shows the state of
@@ -28,7 +29,8 @@ bool watch_or_end(void *userdata);
 void print_in_force(const char *name);
 
 /* Wait until the device is ready (Live; Disabled if it is disabled), or gone. If it disappears while it
- * should become ready: STATUS_NOT_FOUND. `deadline` in the time of monotonic_now(). On failure print the cause. */
+ * should become ready: STATUS_NOT_FOUND. `deadline` in the time of monotonic_now(). Print at once, on stderr, which openers
+ * it waits for, and how long at most. On failure print the cause. */
 enum exit_status await_device(
         struct context *context, const char *name, enum wait_for goal, uint64_t deadline);
 
