@@ -413,6 +413,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = runtime_dir_open(options->runtime_dir, &manager->runtime_dir, problems);
         if (r >= 0)
                 r = device_store_open(options->state_dir, &manager->store, problems);
+        if (r > 0)
+                manager_report_new_state(options->state_dir);
         if (r >= 0)
                 r = service_line_new(manager->event, manager->store, &manager->host, &manager->service_line);
         if (r >= 0)

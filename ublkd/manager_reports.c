@@ -42,6 +42,14 @@ static size_t count_disks(const struct device_store *store)
         return count;
 }
 
+void manager_report_new_state(const char *directory)
+{
+        log_line(LOG_NOTICE, NULL,
+                "The state directory %s did not exist; ublkd has created it, empty, and knows no devices: if "
+                "yours are in another directory, stop ublkd and correct --state-dir (StateDirectory=).",
+                directory);
+}
+
 void manager_report_socket_group(const char *group)
 {
         log_warning(NULL,

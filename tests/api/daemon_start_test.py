@@ -5,9 +5,11 @@ import os
 import pathlib
 import re
 import shutil
+import stat
 import subprocess
 
 import pytest
+from daemon_process import Daemon
 
 UBLKD = os.environ["UBLKD_PROGRAM"]
 
@@ -30,6 +32,25 @@ def test_a_worker_that_cannot_be_run(tmp_path, what, why):
     (tmp_path / "plain").write_text("no program")
     output = refused(tmp_path, "--worker", tmp_path / what)
     assert str(tmp_path / what) in output and why in output and "--worker" in output
+
+
+def test_the_state_directory_is_created_and_reported_once(tmp_path):
+    """A typo in --state-dir was a ublkd without devices, and no word of why."""
+    daemon = Daemon(tmp_path)
+    info = daemon.state.stat()
+    daemon.stop()
+    assert stat.S_IMODE(info.st_mode) == 0o700
+    lines = [line for line in daemon.log.read_text().splitlines() if str(daemon.state) in line]
+    assert len(lines) == 1 and "--state-dir" in lines[0]
+    daemon.start()
+    daemon.stop()
+    assert daemon.count_logged(str(daemon.state)) == 1
+
+
+def test_no_directory_above_the_state_directory(tmp_path):
+    output = refused(tmp_path, "--state-dir", tmp_path / "typo" / "state")
+    assert str(tmp_path / "typo" / "state") in output and "--state-dir" in output
+    assert not (tmp_path / "typo").exists()
 
 
 def test_no_worker_beside_it(tmp_path):

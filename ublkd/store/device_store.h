@@ -76,8 +76,9 @@ struct device_store;
 /* Create a store and load all records. A record that cannot be parsed is quarantined. Takes over the context of
  * the backend, also on failure. Return 0 or -errno. */
 int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret);
-/* Create the state directory if it is missing, and the store with its database. Return 0; or -errno, with one
- * problem where the state directory or the database is the cause. */
+/* Create the state directory if it is missing, not those above it, and the store with its database. Return 1: the
+ * directory was created; 0: it was there; or -errno, with one problem where the state directory or the database is the
+ * cause. */
 int device_store_open(const char *state_dir, struct device_store **ret, struct problem_list *problems);
 struct device_store *device_store_free(struct device_store *store);
 
