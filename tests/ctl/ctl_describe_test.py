@@ -56,8 +56,9 @@ def test_a_served_disk_with_a_fault_of_its_store_is_not_plain(ctl, server, kind)
     run = ctl("list")
     assert run.lines[0].split()[-1] == "REASON"
     data, other = run.rows
-    assert data[1] == "Live" and data[-1] == reason and other[-1] == "Live"
-    assert ctl("list", "-o", "wide").rows[0][-1] == reason
+    assert data[1] == "Live" and data[-1] == reason and other[-1] == "-"
+    assert [row[-1] for row in ctl("list", "-o", "wide").rows] == [reason, "-"]
+    assert [row[-1] for row in ctl("list", "--columns", "NAME,REASON").rows] == [reason, "-"]
 
 
 def test_describe_shows_how_old_a_look_at_the_room_is(ctl, server):
@@ -94,7 +95,7 @@ def test_a_worker_of_another_version_is_shown(ctl, server):
     ctl("create", "other", *NULL)
     server.tell("condition data NeedsRestart True OtherVersion The worker has version 1.")
     data, other = ctl("list").rows
-    assert data[-1] == "NeedsRestart" and other[-1] == "Live"
+    assert data[-1] == "NeedsRestart" and other[-1] == "-"
     assert ctl("list", "-o", "wide").rows[0][-1] == "NeedsRestart"
     assert field(ctl("describe", "data"), "Worker").endswith(", needs a restart")
     assert not field(ctl("describe", "other"), "Worker").endswith(", needs a restart")

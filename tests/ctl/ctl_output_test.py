@@ -26,7 +26,7 @@ def test_an_aligned_table(ctl):
 def test_wide_name_and_json(ctl, server):
     ctl("create", "data", *NULL, "labels.app=db", "labels.tier=1")
     (row,) = ctl("list", "-o", "wide").rows
-    assert "app=db,tier=1" in row and row[-1] == "Live"
+    assert "app=db,tier=1" in row and row[-1] == "-"
     assert ctl("list", "-o", "name").out == "data\n"
     listed = ctl("list", "-o", "json").json
     assert listed["items"] == server.ask("GET", "/devices").json["items"]

@@ -251,8 +251,7 @@ static void add_reason(struct table *table, const cJSON *device)
 
         cJSON_ArrayForEach (condition, json_find(device, "status.conditions"))
                 trouble = trouble || is_trouble(device, condition);
-        table_add_painted(table, trouble ? PAINT_BAD : PAINT_NONE,
-                text ? text : json_text(json_condition(device, "Ready"), "reason"));
+        table_add_painted(table, trouble ? PAINT_BAD : PAINT_NONE, text);
 }
 
 /* Whether a device has more to say than its phase. */
