@@ -78,22 +78,30 @@ static bool add_walls(cJSON *object, const struct host *host)
                && cJSON_AddBoolToObject(walls, "noPaths", host->walls.no_paths);
 }
 
+static bool add_text(cJSON *item, const char *name, const char *text)
+{
+        return (text ? cJSON_AddStringToObject(item, name, text) : cJSON_AddNullToObject(item, name)) != NULL;
+}
+
+static bool add_group(cJSON *policy, const char *name, const struct api_group *group)
+{
+        return add_text(policy, name, group->exists ? group->name : NULL);
+}
+
 /* Add the policies that the options of ublkd set. */
 static bool add_policy(cJSON *object, const struct api *api)
 {
         const struct api_config *config = &api->config;
-        const struct api_group *administrators = &config->rights.administrators;
+        const struct api_rights *rights = &config->rights;
         cJSON *policy = cJSON_AddObjectToObject(object, "policy");
 
         return policy
                && cJSON_AddStringToObject(
                        policy, "unstablePaths", path_policy_to_string(config->refuse_unstable_paths))
-               && cJSON_AddStringToObject(
-                       policy, "readers", config->rights.everyone_reads ? "everyone" : "group")
-               && (administrators->exists
-                               ? cJSON_AddStringToObject(policy, "administrators", administrators->name)
-                               : cJSON_AddNullToObject(policy, "administrators"))
-               && cJSON_AddBoolToObject(policy, "polkit", config->ask_authority && config->rights.asks_polkit)
+               && cJSON_AddStringToObject(policy, "readers", rights->everyone_reads ? "everyone" : "group")
+               && add_group(policy, "readersGroup", &rights->readers)
+               && add_group(policy, "administrators", &rights->administrators)
+               && cJSON_AddBoolToObject(policy, "polkit", config->ask_authority && rights->asks_polkit)
                && host_add_socket_group(policy, api);
 }
 
@@ -178,11 +186,6 @@ static bool add_foreign_disks(cJSON *object, const struct host *host)
                         return false;
         }
         return disks != NULL;
-}
-
-static bool add_text(cJSON *item, const char *name, const char *text)
-{
-        return (text ? cJSON_AddStringToObject(item, name, text) : cJSON_AddNullToObject(item, name)) != NULL;
 }
 
 static bool add_disk(cJSON *item, int number)

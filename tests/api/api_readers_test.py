@@ -105,9 +105,11 @@ def test_other_groups_may_not_read(grouped, groups):
 
 def test_everyone_may_read_if_the_policy_says_so(everyone):
     assert run_as_user(everyone, LIST) == "200 ['secret']\n"
-    assert everyone.ask("GET", "/host").json["policy"]["readers"] == "everyone"
+    policy = everyone.ask("GET", "/host").json["policy"]
+    assert (policy["readers"], policy["readersGroup"]) == ("everyone", None)
 
 
 def test_root_may_read_without_being_in_the_group(grouped):
     assert grouped.ask("GET", "/devices").json["items"][0]["name"] == "secret"
-    assert grouped.ask("GET", "/host").json["policy"]["readers"] == "group"
+    policy = grouped.ask("GET", "/host").json["policy"]
+    assert (policy["readers"], policy["readersGroup"]) == ("group", "ublk")

@@ -113,7 +113,7 @@ def problems_of(daemon):
 def policy_of(daemon):
     """Without the group of administrators, which this machine may have or not."""
     policy = daemon.ask("GET", "/host").json["policy"]
-    return {key: value for key, value in policy.items() if key not in ("administrators", "socketGroup")}
+    return {key: value for key, value in policy.items() if key in ("unstablePaths", "readers", "polkit")}
 
 
 def test_ublkd_starts_with_the_values_of_files(tmp_path):
@@ -284,6 +284,15 @@ def group_of_this_machine():
         if int(number) > 0:
             return name, int(number)
     raise AssertionError("/etc/group has one group")
+
+
+def test_the_group_of_readers_by_name(daemon):
+    name, _ = group_of_this_machine()
+    reload(daemon, f"Readers=group:{name}")
+    assert daemon.ask("GET", "/host").json["policy"]["readersGroup"] == name
+    reload(daemon, "Readers=group:no-such-group")
+    policy = daemon.ask("GET", "/host").json["policy"]
+    assert (policy["readers"], policy["readersGroup"]) == ("group", None)
 
 
 @NEEDS_ROOT

@@ -403,6 +403,11 @@ def test_host_shows_who_may_connect(ctl, server):
     assert line.split()[1:] == [f"{server.path},", "group", "root,", "mode", "0666"]
 
 
+def test_host_shows_who_may_read(ctl, server):
+    (line,) = [line for line in ctl("host", status=FAILED).out.splitlines() if line.startswith("Readers:")]
+    assert line.split()[1:] == ["-"]
+
+
 def test_host_shows_a_disk_to_adopt_only_among_those(tmp_path):
     def foreign(number, maker):
         return {"id": number, "device": f"/dev/ublkb{number}", "state": "live", "madeBy": maker, "managed": False,

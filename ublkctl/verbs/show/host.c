@@ -56,6 +56,19 @@ static void print_sockets(const cJSON *sockets)
         }
 }
 
+/* Who may read, beside clients that may change devices. */
+static void print_readers(const cJSON *policy)
+{
+        const char *readers = json_text(policy, "readers"), *group = json_text(policy, "readersGroup");
+
+        printf("%-10s", "Readers:");
+        if (group)
+                print_part("group ", group);
+        else
+                fputs(readers && strcmp(readers, "everyone") == 0 ? "everyone" : "-", stdout);
+        putchar('\n');
+}
+
 /* A setting that has no effect is worth a sentence. */
 static void print_socket_group(const cJSON *group)
 {
@@ -189,6 +202,7 @@ enum exit_status verb_host(struct context *context, int argc _unused_, char *arg
                 print_features(json_find(answer.json, "ublk.features"));
                 print_sockets(json_find(answer.json, "sockets"));
                 print_socket_group(json_find(answer.json, "policy.socketGroup"));
+                print_readers(json_find(answer.json, "policy"));
                 print_foreign_disks(
                         json_find(answer.json, "foreignDisks"), json_find(answer.json, "adoptable"));
                 print_adoptable(json_find(answer.json, "adoptable"));
