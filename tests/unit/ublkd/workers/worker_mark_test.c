@@ -95,6 +95,14 @@ static int note(struct runtime_dir *dir, pid_t pid)
         return worker_mark_write(dir, uid, pid, pidfd);
 }
 
+static void check_is_dead(struct runtime_dir *dir, pid_t pid)
+{
+        pid_t found = 0;
+
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ESRCH);
+        CHECK_INT(found, pid);
+}
+
 static void test_the_process_is_found_while_it_lives(struct runtime_dir *dir)
 {
         pid_t pid = start(0), found = 0;
@@ -110,14 +118,14 @@ static void test_the_process_is_found_while_it_lives(struct runtime_dir *dir)
                 close(pidfd);
         }
         CHECK_INT(waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
-        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT); /* dead, and not reaped */
+        check_is_dead(dir, pid); /* and not reaped */
         CHECK_INT(waitpid(pid, NULL, 0), pid);
-        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
+        check_is_dead(dir, pid);
 }
 
 static void test_another_process_with_the_pid_is_not_found(struct runtime_dir *dir)
 {
-        pid_t pid = start(0), stranger, found = 0;
+        pid_t pid = start(0), stranger;
 
         CHECK_INT(note(dir, pid), 0);
         end(pid);
@@ -127,7 +135,7 @@ static void test_another_process_with_the_pid_is_not_found(struct runtime_dir *d
                 return;
         }
         CHECK_INT(stranger, pid);
-        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
+        check_is_dead(dir, pid);
         end(stranger);
 }
 
@@ -145,6 +153,9 @@ static void test_a_note_of_another_boot_names_no_process(struct runtime_dir *dir
         if (CHECK(pidfd >= 0))
                 close(pidfd);
         end(pid);
+        is_next_boot = true;
+        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT); /* that boot has not seen it die */
+        is_next_boot = false;
 }
 
 /* That ublkd could not know the boot. */
@@ -205,7 +216,7 @@ static void test_an_older_kernel_needs_the_group(struct runtime_dir *dir)
         CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
         is_old = true;
         end(pid);
-        CHECK_INT(worker_mark_find(dir, groups, uid, &found), -ENOENT);
+        check_is_dead(dir, pid);
         is_old = false;
         groups = NULL;
 }
