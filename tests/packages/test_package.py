@@ -38,6 +38,13 @@ def test_an_installation_serves(directory, kernel_log, installed):
         assert os.readlink(f"/proc/{worker}/exe") == "/usr/libexec/ublkd/ublkd-worker"
 
 
+def test_the_documents_come_without_their_sources(installed):
+    documents = [path for path in machine.files_of_package() if path.is_relative_to("/usr/share/doc/ublkd")]
+    names = [path.name.removesuffix(".gz") for path in documents]
+    assert "api.md" in names and "reasons.md" in names
+    assert [name for name in names if name.endswith((".in", ".py", ".c", "CMakeLists.txt"))] == []
+
+
 def test_the_smoke_test_of_the_package(installed):
     run("sh", _SMOKE)
     assert installed.names() == []
