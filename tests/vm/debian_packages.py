@@ -15,7 +15,7 @@ import re
 import subprocess
 import time
 
-_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _DEFAULT_MIRROR = "http://deb.debian.org/debian"
 _MIRROR_PATTERN = re.compile(
     r"(?<!\S)((?:https?|ftp|file|mirror\+https?|mirror\+file)://?\S*/debian(?:\.list)?/?)(?!\S)"
@@ -86,7 +86,7 @@ class Suite:
         machine = [path for path in (os.environ.get("APT_CONFIG"), "/etc/apt/apt.conf") if path]
         includes = "".join(f'#include "{path}";\n' for path in machine if os.path.isfile(path))
         files = {
-            "sources.list": f"deb [arch=amd64 signed-by={_KEYRING}] {machine_mirror()} {self.name} main\n",
+            "sources.list": f"deb [arch=amd64 signed-by={KEYRING}] {machine_mirror()} {self.name} main\n",
             "status": "",
             "last.conf": includes + _LAST_CONFIGURATION,
             "first.conf": f"""

@@ -38,7 +38,7 @@ _SYSRQ_LIMIT = 2  # seconds for its answer to arrive
 
 _COMMAND_LINE = (
     "root={tag} rootfstype=virtiofs rw init={files}/init vm_files={files} vm_modules={modules}"
-    " vm_systemd={systemd} console=hvc0 earlycon=uart8250,io,0x3f8 loglevel=7 panic=-1 mitigations=off"
+    " vm_systemd={systemd} vm_root={root} console=hvc0 earlycon=uart8250,io,0x3f8 loglevel=7 panic=-1 mitigations=off"
     " tsc=reliable no_timer_check random.trust_cpu=on net.ifnames=0 audit=0"
     # An emulated CPU may wait long for its turn; the kernel is not to blame.
     " watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60"
@@ -66,6 +66,8 @@ class Job:
     shutdown: bool = False  # end with a shutdown by systemd, instead of a power cut
     cmdline: str = ""
     shared: list = field(default_factory=list)
+    root: str = "/"  # the directory that is the guest's root
+    shown: list = field(default_factory=list)  # directories that it sees also where that root lacks them
 
 
 def _die_with_parent():
@@ -80,6 +82,21 @@ def say(text):
 
 def _is_below(path, directory):
     return path == directory or path.startswith(directory + "/")
+
+
+def _shown(job):
+    """Return the directories to be shown to the guest, which would not see them or something else in their place."""
+    if job.root == "/":
+        hidden = any(_is_below(job.directory, path) for path in _HIDDEN)
+        wanted = [job.directory] if hidden and job.directory not in _HIDDEN else []
+    else:
+        there = os.path.isdir(f"{job.root}/{job.directory}")
+        wanted = [*job.shown, *([] if there else [job.directory])]
+    shown = []
+    for path in sorted(set(wanted)):  # the upper ones come first
+        if not any(_is_below(path, other) for other in (*job.shared, *shown)):
+            shown.append(path)
+    return shown
 
 
 class _Output:
@@ -188,13 +205,10 @@ class Guest:
             self._write("shutdown", "")
         exports = [f"export {name}={shlex.quote(value)}" for name, value in job.environment.items()]
         change = f"cd -- {shlex.quote(job.directory)} || exit 126"
-        lines = ["unset vm_files vm_modules vm_systemd", *exports, change]
+        lines = ["unset vm_files vm_modules vm_systemd vm_root", *exports, change]
         self._write("command", "\n".join([*lines, f"exec {shlex.join(job.command)}"]) + "\n")
         self._write("share", "".join(f"{path}\n" for path in job.shared))
-        hidden = any(_is_below(job.directory, path) for path in _HIDDEN)
-        shared = any(_is_below(job.directory, path) for path in job.shared)
-        show = hidden and not shared and job.directory not in _HIDDEN
-        self._write("show", f"{job.directory}\n" if show else "")
+        self._write("show", "".join(f"{path}\n" for path in _shown(job)))
         mark = f"\0{secrets.token_hex(16)}\n"
         self._write("mark", mark)
         os.mkfifo(self._path("output"))
@@ -218,6 +232,8 @@ class Guest:
     def _start(self):
         if re.search(r"\s", self._kernel.modules):
             raise GuestError(f"the cache's path may have no white space: {self._kernel.modules}")
+        if re.search(r"[\s,:\\]", self._job.root):
+            raise GuestError(f"the root's path may have no white space, comma, colon or backslash: {self._job.root}")
         socket = self._path("virtiofs.socket")
         server = self._start_process("virtiofsd", emulator.virtiofsd_command(socket))
         while not os.path.exists(socket):
@@ -229,6 +245,7 @@ class Guest:
             files=self._files,
             modules=self._kernel.modules,
             systemd=int(self._job.systemd),
+            root=self._job.root,
         )
         command = emulator.qemu_command(
             self._qemu,
