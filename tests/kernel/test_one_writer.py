@@ -9,7 +9,7 @@ import pytest
 
 from harness.api import condition_of, loop_spec
 from harness.disk import Disk, block
-from harness.kernel_disks import detach_loop, dm_linear, loop_disk, null_blk
+from harness.kernel_disks import detach_loop, dm_linear, loop_disk, null_blk, partition_without_table
 from harness.shell import output, run
 from harness.silent_fs import silent_fs
 from harness.wait import wait_until
@@ -394,12 +394,8 @@ def test_a_disk_and_its_partition_that_is_mounted(api, file_of, directory):
 def test_a_partition_and_its_disk_that_is_mounted(api, directory):
     with null_blk() as disk:
         run("mkfs.ext4", "-q", disk)
-        with _mounted(disk, directory / "mnt"):
-            run("addpart", disk, 1, 2048, 16384)
-            partition = f"{disk}p1"
-            wait_until(lambda: os.path.exists(partition), partition)
+        with _mounted(disk, directory / "mnt"), partition_without_table(disk, 1 << 20, 8 << 20) as partition:
             assert _refused(api, loop_spec("partition", partition), "BackingFileBusy")
-            run("delpart", disk, 1)
 
 
 def test_a_loop_device_on_a_disk_that_is_mounted(api, directory):

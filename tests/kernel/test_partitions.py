@@ -195,7 +195,7 @@ def test_partitions_stay_over_the_death_of_ublkd(api, table, daemon, directory):
     with _mounted(table, 1, directory / "mnt") as file:
         number = table.attribute(f"ublkb{table.number}p1/dev")
         daemon.kill()
-        run("delpart", table.path, "2")
+        run("partx", "--delete", "--nr", "2", table.path)
         daemon.start()
         _wait_shown(table, _TWO)
         assert table.attribute(f"ublkb{table.number}p1/dev") == number and file.read_bytes() == block("f")

@@ -2,13 +2,17 @@
 """Disks that the kernel makes out of memory, to be backing stores with the limits that a test wants."""
 
 import contextlib
+import ctypes
+import fcntl
 import os
 import pathlib
+import struct
 
 from .shell import output, run
 from .wait import wait_until
 
 _CONFIG = pathlib.Path("/sys/kernel/config")
+_BLKPG, _BLKPG_ADD, _BLKPG_DELETE = 0x1269, 1, 2  # linux/blkpg.h
 _SCSI = pathlib.Path("/sys/bus/pseudo/drivers/scsi_debug")
 
 
@@ -39,6 +43,24 @@ def loop_disk(file, *options):
         yield path
     finally:
         detach_loop(path)
+
+
+def _blkpg(disk, operation, number, start=0, length=0):
+    partition = ctypes.create_string_buffer(struct.pack("qqi128x4x", start, length, number))
+    with open(disk, "rb") as opened:
+        fcntl.ioctl(opened, _BLKPG, struct.pack("iii4xQ", operation, 0, len(partition), ctypes.addressof(partition)))
+
+
+@contextlib.contextmanager
+def partition_without_table(disk, start, length):
+    """A partition that no table of the disk has: `length` bytes from `start` bytes on. Debian 13 has no addpart."""
+    _blkpg(disk, _BLKPG_ADD, 1, start, length)
+    path = f"{disk}p1"
+    try:
+        wait_until(pathlib.Path(path).exists, path)
+        yield path
+    finally:
+        _blkpg(disk, _BLKPG_DELETE, 1)
 
 
 def dm_linear(name, disk, start, length):
