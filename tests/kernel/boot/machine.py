@@ -59,10 +59,10 @@ _IMAGES_FIRST = f"""\
 RequiresMountsFor={IMAGES}
 """
 # The one sentence is the same after a shorter time.
-_IMPATIENT = f"""\
+_IMPATIENT = """\
 [Service]
 ExecStartPre=
-ExecStartPre={programs.ublkctl()} start --timeout=5s %i
+ExecStartPre={ublkctl} start --timeout=5s %i
 """
 
 
@@ -118,7 +118,7 @@ def write_etc(etc, with_disks, nofail=True):
     _put(system / "rescue.service.d/tests.conf", _RESCUE)
     _put(system / "ublk-disk@spare.service.d/rescue.conf", _NOT_IN_RESCUE)
     _put(system / "ublk-disk@.service.d/images.conf", _IMAGES_FIRST)
-    _put(system / "ublk-disk@missing.service.d/impatient.conf", _IMPATIENT)
+    _put(system / "ublk-disk@missing.service.d/impatient.conf", _IMPATIENT.format(ublkctl=programs.ublkctl()))
     _put(etc / "systemd/system.conf.d/slow.conf", _SLOW)
     for target in _TARGETS:
         wants = system / f"{target}.wants"

@@ -66,7 +66,7 @@ def test_packages_without_a_signature_make_no_root(mirror, tmp_path):
 def test_a_root_that_cannot_be_made_is_reported_in_a_sentence(tmp_path):
     cache = tmp_path / "cache"
     mirror = "http://localhost:1/debian"
-    for command in ([f"{VM}/other-root"],):
+    for command in ([f"{VM}/other-root"], [f"{REPOSITORY}/tests/kernel/run", "--other-systemd"]):
         done = subprocess.run(command, env={**os.environ, "UBLKD_CACHE": str(cache), "UBLKD_DEBIAN_MIRROR": mirror},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         (line,) = done.stderr.splitlines()
