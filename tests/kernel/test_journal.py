@@ -75,15 +75,20 @@ def test_records_of_a_device_are_found_by_their_fields(make_daemon, journal):
     assert not os.path.getsize(daemon.log_file), "nothing is logged twice"
 
 
+def _decisions(records):
+    """What an administrator sees, without the lines of who asked for what."""
+    return [record for record in records if int(record["PRIORITY"]) < 7 and "CLIENT_RIGHT" not in record]
+
+
 def _lines(records):
-    """What an administrator sees: one reason for each line. Udev may hold a disk for a moment during its removal, or not."""
-    reasons = [record.get("REASON", record["MESSAGE"]) for record in records if int(record["PRIORITY"]) < 7]
+    """One reason for each line. Udev may hold a disk for a moment during its removal, or not."""
+    reasons = [record.get("REASON", record["MESSAGE"]) for record in _decisions(records)]
     return [reason for reason in reasons if reason not in _HELD]
 
 
 def _check_lines(daemon, records, workers):
     """Every line of a device has its fields, is logged by ublkd alone, and is the sentence of an event."""
-    logged = [record for record in records if int(record["PRIORITY"]) < 7]
+    logged = _decisions(records)
     events = {(event["reason"], event["message"]) for event in daemon.api.ask(
         "GET", "/events?device=data&limit=1000", 200, headers={"Accept": "application/json"})["items"]}
     for record in logged:
@@ -95,6 +100,16 @@ def _check_lines(daemon, records, workers):
     assert set(lasts.items()) <= events
     messages = [record["MESSAGE"] for record in logged if record["REASON"] not in ("Live", "SpecChanged", *_HELD)]
     assert len(messages) == len(set(messages)), "nothing is logged twice"
+
+
+def _check_requests(records):
+    """Who asked for each change, as fields; the answer to a request that waits comes after the line of its end."""
+    asked = [record for record in records if "CLIENT_RIGHT" in record]
+    assert [record["REQUEST"].partition("?")[0] for record in asked] == [
+        "POST /devices", "POST /devices/data/restart", *["PUT /devices/data"] * 3, "DELETE /devices/data"]
+    assert [record["STATUS"] for record in asked] == ["201", "200", "200", "200", "200", "204"]
+    of_the_client = {"CLIENT_UID": "0", "CLIENT_PID": str(os.getpid()), "CLIENT_HOME": "host", "CLIENT_RIGHT": "root"}
+    assert _with(asked, **of_the_client) == asked
 
 
 def test_one_line_for_each_decision(make_daemon, journal, file_of):
@@ -137,6 +152,7 @@ def test_one_line_for_each_decision(make_daemon, journal, file_of):
         "SpecChanged", "Disabled", "SpecChanged", "Live", "DeleteRequested", "Removed",
     ]
     _check_lines(daemon, records, workers)
+    _check_requests(records)
     of_worker = {record["REASON"] for record in records if "WORKER" in record and int(record["PRIORITY"]) < 7}
     assert {"Live", "WorkerDied", "Recovered", "WorkerRetired"} <= of_worker
 
