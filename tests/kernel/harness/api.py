@@ -37,7 +37,7 @@ class Api:
         self._base = "http+unix://" + quote(str(socket), safe="")
         self._session = requests_unixsocket.Session()
         self._session.trust_env = False  # no search for proxies at each request
-        self._idle_since = time.monotonic()
+        self._used = {}  # when, by URL: the session keeps a connection for each
 
     def request(self, method, path, **more):
         """Send a request and return the response, whatever it is.
@@ -45,12 +45,14 @@ class Api:
         A guest that its host has stopped for a while finds the connection just being closed: it takes a new one.
         """
         more.setdefault("timeout", _REQUEST_TIMEOUT)
-        if time.monotonic() - self._idle_since > _IDLE_MAX:
+        url = self._base + path
+        if time.monotonic() - self._used.get(url, time.monotonic()) > _IDLE_MAX:
             self._session.close()
+            self._used.clear()
         try:
-            return self._session.request(method, self._base + path, **more)
+            return self._session.request(method, url, **more)
         finally:
-            self._idle_since = time.monotonic()
+            self._used[url] = time.monotonic()
 
     def ask(self, method, path, status, **more):
         """Send a request that must be answered with `status`; return the JSON of the answer, if any."""
