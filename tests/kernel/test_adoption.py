@@ -110,10 +110,6 @@ def test_a_worker_that_dies_without_a_supervisor(api, daemon):
     assert write.result() is None
     after = api.wait_other_worker("data", pid)
     assert after["status"]["id"] == number
-    daemon.stop()
-    daemon.start()
-    (death,) = [event for event in daemon.events("data") if event["reason"] == "WorkerDied"]
-    assert (death["type"], death["count"]) == ("Warning", 1) and str(pid) in death["message"]
 
 
 def test_a_spec_that_was_deleted_before_the_supervisor_died(api, daemon):

@@ -102,10 +102,9 @@ int worker_mark_find(struct runtime_dir *dir _unused_, const struct worker_group
 {
         int index, r = on_worker_marked(uid, &index);
 
-        if (r >= 0 || r == -ESRCH)
-                *ret_pid = worker_stand_in_pid(index);
         if (r < 0)
                 return r;
+        *ret_pid = worker_stand_in_pid(index);
         return FIRST_PIDFD + index;
 }
 

@@ -28,8 +28,7 @@ pid_t worker_stand_in_pid(int index);
 int on_worker_start(const struct worker_msg *config, int store, int *ret_index);
 /* The supervisor connects to the worker of `uid`. 0 and its index, or -errno. */
 int on_worker_connect(const char *uid, int *ret_index);
-/* The supervisor looks for the worker of `uid` that does not listen. 0 and its index; -ESRCH and its index: it is dead; or
- * -errno. */
+/* The supervisor looks for the worker of `uid` that does not listen. 0 and its index, or -errno. */
 int on_worker_marked(const char *uid, int *ret_index);
 /* 0 or -errno of worker_msg_send(). */
 int on_worker_sent(int index, const struct worker_msg *msg);

@@ -102,8 +102,7 @@ const struct reason_info reason_table[] = {
                            "restarted cannot adopt its worker.",
                 .advice = "Replace the worker with 'ublkctl restart NAME', before ublkd is restarted." },
         [REASON_WORKER_DIED] = { "WorkerDied", .transient = true,
-                .meaning = "The worker exited by itself, or another process killed it; also while ublkd did "
-                           "not run.",
+                .meaning = "The worker exited by itself, or another process killed it.",
                 .advice = "Read the log of ublkd-worker for this device; ublkd starts another "
                           "worker." },
         [REASON_WORKER_OUT_OF_MEMORY] = { "WorkerOutOfMemory", .transient = true,

@@ -92,12 +92,6 @@ static bool is_noted(const struct worker_groups *groups, pid_t pid, uint64_t not
         return found == noted && (found != 0 || (groups && worker_groups_has(groups, pid)));
 }
 
-static int is_dead(pid_t pid, pid_t *ret_pid)
-{
-        *ret_pid = pid;
-        return -ESRCH;
-}
-
 int worker_mark_find(
         struct runtime_dir *dir, const struct worker_groups *groups, const char *uid, pid_t *ret_pid)
 {
@@ -110,15 +104,14 @@ int worker_mark_find(
                 return r;
         pidfd = pidfd_open(pid, 0);
         if (pidfd < 0)
-                return errno == ESRCH || errno == EINVAL ? is_dead(pid, ret_pid)
+                return errno == ESRCH || errno == EINVAL ? -ENOENT
                                                          : -errno; /* EINVAL: a thread has the pid */
         r = identity_of(pidfd, &found);
         if (r < 0)
                 return r;
-        if (!is_noted(groups, pid, noted, found)) /* at first: the pid is still its own */
-                return noted != 0 ? is_dead(pid, ret_pid) : -ENOENT;
-        if (!is_alive(pidfd))
-                return is_dead(pid, ret_pid);
+        if (!is_noted(groups, pid, noted, found)
+                || !is_alive(pidfd)) /* in this order: the pid is still its own */
+                return -ENOENT;
         *ret_pid = pid;
         return TAKE_FD(pidfd);
 }

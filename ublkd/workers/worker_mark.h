@@ -12,7 +12,6 @@
 int worker_mark_write(struct runtime_dir *dir, const char *uid, pid_t pid, int pidfd);
 /* Find the process of the note. groups: of workers, for kernels that cannot distinguish two processes with one pid
  * (before Linux 6.9): the process must be in a group of its own; NULL: it is not found there. Return a pidfd of it, which
- * the caller closes, and its pid; -ESRCH and its pid: it has died since, in this boot; -ENOENT: there is no note of this
- * boot, or it is not known whether that process lives; other -errno. */
+ * the caller closes, and its pid; -ENOENT: there is no note, or that process is dead; other -errno. */
 int worker_mark_find(
         struct runtime_dir *dir, const struct worker_groups *groups, const char *uid, pid_t *ret_pid);

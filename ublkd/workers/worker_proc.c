@@ -281,9 +281,10 @@ static int find_by_mark(struct worker_proc *worker)
         worker->pidfd = worker_mark_find(
                 worker->dir, worker_start_groups(worker->starter), worker->uid, &worker->pid);
         worker->unreachable = worker->pidfd >= 0;
-        if (worker->pidfd == -ENOENT || worker->pidfd == -ESRCH) /* it died while no ublkd ran */
-                (void)runtime_dir_remove_worker(worker->dir, worker->uid);
-        return worker->pidfd;
+        if (worker->pidfd != -ENOENT)
+                return worker->pidfd;
+        (void)runtime_dir_remove_worker(worker->dir, worker->uid); /* it died while no ublkd ran */
+        return -ENOENT;
 }
 
 /* A worker cannot remove the name of its socket. Where the name is missing, it was removed on the host, and the worker
@@ -301,7 +302,7 @@ static int find_worker(struct worker_proc *worker)
 
 int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const char *name, const char *uid, worker_proc_changed changed, void *userdata,
-        struct worker_proc **ret, pid_t *ret_dead)
+        struct worker_proc **ret)
 {
         _cleanup_(worker_proc_free_pointer) struct worker_proc *worker = NULL;
         int r = new_worker(event, dir, starter, name, uid, changed, userdata, &worker);
@@ -310,8 +311,6 @@ int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_st
                 return r;
         worker->adopted = true;
         r = find_worker(worker);
-        if (r == -ESRCH)
-                *ret_dead = worker->pid;
         if (r >= 0)
                 r = watch(worker);
         if (r < 0)

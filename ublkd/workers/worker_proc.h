@@ -24,8 +24,7 @@ typedef void (*worker_proc_changed)(void *userdata, struct worker_proc *worker);
 int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const struct worker_msg *config, int store, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret);
-/* Connect to a worker that serves the device `uid` already. Return 0; -ENOENT: there is none; -ESRCH: one died in
- * this boot while no ublkd ran, *ret_dead is its pid, and the next call returns -ENOENT; -ENOPROTOOPT:
+/* Connect to a worker that serves the device `uid` already. Return 0; -ENOENT: there is none; -ENOPROTOOPT:
  * this kernel cannot name the process that listens (before Linux 6.5); other -errno. Until its HELLO came its
  * stage is WORKER_STAGE_OPENING.
  *
@@ -33,7 +32,7 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
  * the one that serves the disk. */
 int worker_proc_adopt(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
         const char *name, const char *uid, worker_proc_changed changed, void *userdata,
-        struct worker_proc **ret, pid_t *ret_dead);
+        struct worker_proc **ret);
 /* Free the handle; the process lives on unless it is dead. A child that still lives then is not reaped before
  * ublkd ends. NULL is fine. Return NULL. */
 struct worker_proc *worker_proc_free(struct worker_proc *worker);

@@ -422,8 +422,8 @@ static void adopt(struct test *test)
         pid_t pid = worker_proc_pid(test->worker);
 
         test->worker = worker_proc_free(test->worker);
-        CHECK_INT(worker_proc_adopt(test->event, test->dir, test->starter, "data", uid, on_change, test,
-                          &test->worker, &(pid_t){0}),
+        CHECK_INT(worker_proc_adopt(
+                          test->event, test->dir, test->starter, "data", uid, on_change, test, &test->worker),
                 0);
         if (!CHECK(reaches(test, WORKER_STAGE_READY)))
                 return;

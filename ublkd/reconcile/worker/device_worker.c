@@ -259,25 +259,6 @@ void device_take_death(struct managed_device *device)
                 device->env->config.runtime_dir, device->id.uid); /* a stale file is replaced */
 }
 
-/* Report a worker that died while no ublkd ran. Its disk shows whether it served: one that was asked to exit, or had no
- * disk yet, leaves none. */
-static void report_unseen_death(struct managed_device *device)
-{
-        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
-        pid_t pid = device->process.dead_unseen;
-
-        if (pid == 0 || device->view.facts.kernel == KERNEL_LIVE)
-                return; /* live: until the driver has noticed the death */
-        device->process.dead_unseen = 0;
-        if (device->view.facts.kernel == KERNEL_ABSENT || !is_wanted(record))
-                return;
-        device_note(
-                device, REASON_WORKER_DIED, "The worker (pid %d) died while ublkd did not run.", (int)pid);
-        device_emit(device, EVENT_WARNING, REASON_WORKER_DIED,
-                "The worker (pid %d) died while ublkd did not run. ublkd recovers the disk as the spec says.",
-                (int)pid);
-}
-
 static void note_since(uint64_t *since, bool is_so, uint64_t now)
 {
         if (!is_so)
@@ -293,7 +274,6 @@ void device_note_loss(struct managed_device *device, uint64_t now)
         enum kernel_state state = device->view.kernel.state;
         bool down = device->view.facts.kernel == KERNEL_DOWN;
 
-        report_unseen_death(device);
         note_since(&device->process.lost_since, down && state != KERNEL_STATE_FAIL_IO, now);
         note_since(&device->process.down_since, down && state != KERNEL_STATE_LIVE, now);
 }
@@ -450,15 +430,13 @@ void device_adopt(struct managed_device *device)
         struct reconciler *reconciler = device->reconciler;
         int r = worker_proc_adopt(reconciler->env.config.event, reconciler->env.config.runtime_dir,
                 reconciler->env.config.worker_start, device->id.name, device->id.uid, on_worker_changed,
-                device, &device->process.worker, &device->process.dead_unseen);
+                device, &device->process.worker);
 
         if (r >= 0)
                 device_keys_set_pid(device, worker_proc_pid(device->process.worker));
         device->process.request = (struct user_request){};
         device->process.kill_reported = device->process.hung = device->process.reported_channel = false;
-        device->process.state = r >= 0                        ? WORKER_HELD
-                                : r == -ENOENT || r == -ESRCH ? WORKER_NONE
-                                                              : WORKER_UNKNOWN;
+        device->process.state = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NONE : WORKER_UNKNOWN;
         if (device->process.state == WORKER_UNKNOWN)
                 device_note(device, REASON_WORKER_UNREACHABLE,
                         "The worker that serves the disk cannot be reached: %s; ublkd tries again.",

@@ -38,8 +38,7 @@ struct device_process {
         uint64_t size;               /* options.size of that spec */
         bool kill_reported;          /* the kill and its cause are reported already */
         bool reported_channel;       /* that it closed its channel and serves on */
-        pid_t dead_unseen; /* a worker that died while no ublkd ran, and is not reported yet; 0: none */
-        bool hung;         /* it served, hung and was killed for that: its death begins a recovery */
+        bool hung; /* it served, hung and was killed for that: its death begins a recovery */
         uint64_t
                 down_since; /* CLOCK_MONOTONIC: the driver shows that its disk is down since then; 0: it does not */
         uint64_t lost_since; /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */

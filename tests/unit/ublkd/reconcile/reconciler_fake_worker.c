@@ -17,7 +17,7 @@ enum { WORKERS = 1 << 15 }; /* at a time */
 struct fake_workers fake_workers = TAILQ_HEAD_INITIALIZER(fake_workers);
 unsigned fake_kills;
 int fake_adopt_error = -ENOENT;
-bool fake_mark, fake_mark_of_dead;
+bool fake_mark;
 const char *fake_version = "1";
 
 static struct fake_worker *by_index[WORKERS];
@@ -28,7 +28,7 @@ void fake_workers_begin(struct device_store *store)
 {
         devices = store;
         fake_kills = 0;
-        fake_mark = fake_mark_of_dead = false;
+        fake_mark = false;
 }
 
 struct fake_worker *fake_worker(const char *name)
@@ -124,9 +124,8 @@ int on_worker_marked(const char *uid, int *ret_index)
 {
         const struct device_record *record = device_store_find_uid(devices, uid);
 
-        *ret_index = 0;
         if (!fake_mark)
-                return fake_mark_of_dead ? -ESRCH : -ENOENT;
+                return -ENOENT;
         return add(
                 &(const struct fake_worker){
                         .name = strdup(record ? record->name : ""), .uid = strdup(uid), .given = -1},

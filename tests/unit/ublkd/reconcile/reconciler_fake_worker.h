@@ -41,7 +41,6 @@ extern int fake_adopt_error;     /* -errno of every attempt to adopt a worker; -
                                 worker lives, and has not sent HELLO yet */
 extern const char *fake_version; /* that they send with their next HELLO */
 extern bool fake_mark;           /* with -ECONNREFUSED: the worker lives nevertheless */
-extern bool fake_mark_of_dead;   /* with -ECONNREFUSED: it is noted, and its process is dead */
 
 /* Begin a test: the workers are those of the devices in `store`. */
 void fake_workers_begin(struct device_store *store);

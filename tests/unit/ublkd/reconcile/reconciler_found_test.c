@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The worker that an earlier ublkd has left. What it says of its store: an attacker may have taken it over. That it is
- * dead. */
+/* What the worker of an earlier ublkd says of its store: an attacker may have taken it over. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "ublkd/reconcile/runtime_remade.h"
@@ -82,85 +81,9 @@ static void its_words_change_nothing(void)
         close_fd(store);
 }
 
-static void begin_live(struct world *world)
-{
-        world_new(world);
-        world_put_loop(world, "data", "");
-        world_bring_up(world, "data", "file:1");
-        CHECK_INT(world_phase(world, "data"), PHASE_LIVE);
-}
-
-/* Let ublkd start again. The worker of "data" has died meanwhile; the driver shows `state`. */
-static void find_dead(struct world *world, enum kernel_state state)
-{
-        world_stop_reconciler(world);
-        fake_disks[0].state = state;
-        fake_mark_of_dead = true;
-        fake_adopt_error = -ECONNREFUSED;
-        world_start_reconciler(world);
-        fake_adopt_error = -ENOENT;
-        fake_mark_of_dead = false;
-        world_settle(world, 0);
-}
-
-/* The disk was recovered, and no event had the cause. */
-static void a_death_while_no_supervisor_ran_is_reported_once(void)
-{
-        static const enum kernel_state states[] = {
-                KERNEL_STATE_QUIESCED, KERNEL_STATE_FAIL_IO, KERNEL_STATE_LIVE};
-
-        for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
-                struct world world;
-
-                begin_live(&world);
-                find_dead(&world, states[i]);
-                CHECK_INT(world_count_events(&world, REASON_WORKER_DIED), 1);
-                world_restart_with_workers(&world);
-                world_stop_reconciler(&world);
-                world_start_reconciler(&world); /* before the disk is recovered */
-                world_settle(&world, 0);
-                CHECK_INT(world_count_events(&world, REASON_WORKER_DIED), 1);
-                world_free(&world);
-        }
-}
-
-/* As after a reboot, or with an older ublkd. */
-static void a_disk_without_a_note_of_its_worker_reports_no_death(void)
-{
-        struct world world;
-
-        begin_live(&world);
-        world_stop_reconciler(&world);
-        fake_disks[0].state = KERNEL_STATE_QUIESCED;
-        world_start_reconciler(&world);
-        world_settle(&world, 0);
-        CHECK_INT(world_count_events(&world, REASON_WORKER_DIED), 0);
-        world_free(&world);
-}
-
-/* The disk is gone, or the worker was not to serve it any longer. */
-static void a_worker_that_is_not_wanted_dies_without_a_report(void)
-{
-        struct world world;
-
-        begin_live(&world);
-        CHECK_INT(device_store_request_stop(world.store, "data"), 0);
-        find_dead(&world, KERNEL_STATE_QUIESCED);
-        CHECK_INT(world_count_events(&world, REASON_WORKER_DIED), 0);
-        world_free(&world);
-        begin_live(&world);
-        fake_disks[0].exists = false;
-        find_dead(&world, KERNEL_STATE_DEAD);
-        CHECK_INT(world_count_events(&world, REASON_WORKER_DIED), 0);
-        world_free(&world);
-}
-
 int main(void)
 {
         a_worker_without_a_store_does_not_take_that_of_another_disk();
         its_words_change_nothing();
-        a_death_while_no_supervisor_ran_is_reported_once();
-        a_disk_without_a_note_of_its_worker_reports_no_death();
-        a_worker_that_is_not_wanted_dies_without_a_report();
         return check_report();
 }

@@ -221,22 +221,6 @@ static void test_a_worker_that_closed_its_socket_is_found(struct watch *watch)
         CHECK_STR(worker_proc_death(watch->worker)->sentence,
                 "was killed by ublkd: it does not listen at its socket");
         watch_let_go(watch);
-        CHECK_INT(watch_adopt(watch), -ENOENT); /* that death was seen */
-}
-
-static void test_a_worker_that_died_without_a_supervisor_is_named_once(struct watch *watch)
-{
-        pid_t pid;
-
-        watch_spawn(watch, "good");
-        pid = worker_proc_pid(watch->worker);
-        CHECK(watch_run_until(watch, watch_is_open));
-        watch_let_go(watch);
-        CHECK_INT(kill(pid, SIGKILL), 0);
-        CHECK_INT(waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED), 0);
-        CHECK_INT(watch_adopt(watch), -ESRCH);
-        CHECK_INT(watch->dead, pid);
-        CHECK(!watch->worker);
         CHECK_INT(watch_adopt(watch), -ENOENT);
 }
 
@@ -503,7 +487,6 @@ static void run_tests(struct watch *watch)
         test_adoption_of_a_stranger(watch);
         test_adoption_without_a_worker(watch);
         test_a_worker_that_closed_its_socket_is_found(watch);
-        test_a_worker_that_died_without_a_supervisor_is_named_once(watch);
         test_a_worker_whose_socket_was_removed_is_not_looked_for(watch);
         test_adoption_does_not_kill_a_process_with_the_pid_of_a_dead_worker(watch);
         test_growth_counts_only_as_asked(watch);

@@ -83,7 +83,7 @@ void watch_spawn(struct watch *watch, const char *name)
 int watch_adopt(struct watch *watch)
 {
         return worker_proc_adopt(watch->event, watch->dir, watch->starter, "good", worker_fake_uid, on_change,
-                watch, &watch->worker, &watch->dead);
+                watch, &watch->worker);
 }
 
 void watch_let_go(struct watch *watch)

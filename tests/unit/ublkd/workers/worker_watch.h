@@ -9,7 +9,6 @@ struct watch {
         struct runtime_dir *dir;
         struct worker_start *starter; /* of this program */
         struct worker_proc *worker;
-        pid_t dead; /* of the last adoption: the worker that was found dead */
         unsigned changes;
         bool in_loop; /* a change may be reported only then */
 };
