@@ -416,9 +416,14 @@ bool server_is_of_group(const struct api *api)
         const struct api_group *group = &api->config.socket_group;
         struct socket_file file = {};
 
-        for (size_t i = 0; i < api->listener_count; i++)
-                if (listener_look(&api->listeners[i], group, &file) && !socket_file_is_of(&file, group))
+        for (size_t i = 0; i < api->listener_count; i++) {
+                const struct listener *listener = &api->listeners[i];
+
+                /* every user can connect to an abstract socket, which has no file */
+                if (!listener->tcp
+                        && !(listener_look(listener, group, &file) && socket_file_is_of(&file, group)))
                         return false;
+        }
         return group->exists;
 }
 

@@ -195,8 +195,9 @@ def start_with_socket(tmp_path, path, *options, gid=-1, mode=0o666):
     """Start the server with a socket that another process has opened, as systemd does."""
     with socket.socket(socket.AF_UNIX) as raw:
         raw.bind(path)
-        os.chown(path, -1, gid)
-        os.chmod(path, mode)
+        if not path.startswith("\0"):
+            os.chown(path, -1, gid)
+            os.chmod(path, mode)
         raw.listen(8)
         process = subprocess.Popen([PROGRAM, "--state-dir", str(tmp_path), "--passed", "1", *options], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True,
@@ -238,3 +239,10 @@ def test_the_group_of_a_socket_from_the_service_manager(tmp_path):
         assert host["sockets"] == [{"path": path, "openedBy": "systemd", "group": name, "gid": gid, "mode": f"0{mode:o}"}]
         end_cleanly(process)
         os.remove(path)
+
+
+def test_every_user_can_connect_to_an_abstract_socket(tmp_path):
+    server, process = start_with_socket(tmp_path, f"\0ublkd-test-{os.getpid()}", "--socket-group", str(UNNAMED))
+    host = server.ask("GET", "/host").json
+    assert host["policy"]["socketGroup"] == {"name": "sockets", "effective": False} and host["sockets"] == []
+    end_cleanly(process)

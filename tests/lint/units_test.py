@@ -193,7 +193,7 @@ def _version():
     if not shutil.which("systemd-analyze"):
         return None
     text = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True, check=True).stdout
-    return int(text.split()[1])
+    return int(re.search(r"\d+", text).group())
 
 
 @pytest.mark.skipif(_version() not in (252, 257), reason="the figures are those of systemd 252 and 257")
