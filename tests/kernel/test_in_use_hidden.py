@@ -2,6 +2,7 @@
 """Openers that are hard to find: ublkd never removes a disk in use without force."""
 
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -309,13 +310,31 @@ def test_a_node_that_is_not_there(api, disk):  # pylint: disable=redefined-outer
     api.delete("data")
 
 
+_MAY_NOT_LOOK = ("setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace")
+
+
+def _curl(daemon, path, *more):
+    """The status and the JSON of an answer to a root that has no more rights than such a ublkd, which can look at it."""
+    done = run(*_MAY_NOT_LOOK, "curl", "-s", "-w", "\\n%{http_code}", "--unix-socket", daemon.runtime / "ublkd.sock", *more,
+               f"http://localhost{path}", check=False)
+    body, _, status = done.stdout.rpartition("\n")
+    return int(status), json.loads(body) if body.strip() else None
+
+
 def test_an_unreadable_process_may_be_an_opener(make_daemon, file_of):
-    """A ublkd that may not look at the processes of others refuses, and names what it could not read."""
-    daemon = make_daemon(prefix=("setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"))
-    daemon.start()
-    daemon.api.create(loop_spec("data", file_of(), queues=1))
+    """A ublkd that may not look at the processes of others refuses, and names what it could not read. It cannot see either
+    that a root with more rights than its own is not in a container."""
+    daemon = make_daemon(prefix=_MAY_NOT_LOOK)
+    daemon.start(ready=False)
+    wait_until(lambda: _curl(daemon, "/readyz")[0] == 200, "ublkd ready")
+    spec = json.dumps(loop_spec("data", file_of(), queues=1))
+    assert _curl(daemon, "/devices?wait", "-H", "Content-Type: application/json", "-d", spec)[0] == 201
     with _process("setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c", "echo; exec sleep 1000"):
-        problem = daemon.api.ask("DELETE", "/devices/data", 409)
-    assert problem["type"].endswith("in-use")
+        status, problem = _curl(daemon, "/devices/data", "-X", "DELETE")
+    assert status == 409 and problem["type"].endswith("in-use")
     assert "cannot find out who uses" in problem["detail"] and "Permission denied" in problem["detail"]
+    assert daemon.api.ask("GET", "/devices/data", 403)["type"].endswith("forbidden")
+    daemon.stop()
+    daemon.prefix = ()
+    daemon.start()
     assert daemon.api.phase("data") == "Live"
