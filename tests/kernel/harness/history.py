@@ -19,12 +19,14 @@ _TORN = (1 << 64) - 1  # no client writes it
 
 
 class Clients:
-    """Threads that read and write `blocks` blocks of the disk at `path`, in random order, until `stop()`, or the end of `with`."""
+    """Threads that read and write `blocks` blocks of the disk at `path`, in random order, until `stop()`, or the end of
+    `with`."""
 
     def __init__(self, path, clients, blocks, seed):
         self._path = path
         self._blocks = blocks
         self._end = threading.Event()
+        self._faults = []  # of threads that ended early; an I/O error is none
         self._histories = [[] for _ in range(clients)]
         self._threads = [
             threading.Thread(target=self._run, args=(client, random.Random(f"{seed} {client}")), daemon=True)
@@ -40,6 +42,12 @@ class Clients:
         self._end.set()
 
     def _run(self, client, chance):
+        try:
+            self._use(client, chance)
+        except BaseException as fault:  # pylint: disable=broad-except
+            self._faults.append(repr(fault))
+
+    def _use(self, client, chance):
         buffer = mmap.mmap(-1, BLOCK)  # page aligned, as O_DIRECT wants it
         descriptor = os.open(self._path, os.O_RDWR | os.O_DIRECT)
         try:
@@ -87,6 +95,7 @@ class Clients:
         for thread in self._threads:
             thread.join(60)
             assert not thread.is_alive(), "a request does not end"
+        assert not self._faults, self._faults
         return [operation for history in self._histories for operation in history]
 
 
