@@ -2,24 +2,18 @@
 """Who may change devices: root, and the group that --administrators names. Who may connect at all: --socket-group."""
 import os
 import stat
-import tempfile
 
 import pytest
-from api_server import Server, ask, check_problem, spec
+from api_server import ask, check_problem, spec
 from other_user import NEEDS_ROOT, run_as_user
+from server_fixture import reachable
 
 pytestmark = NEEDS_ROOT
 GROUP, READERS = 4242, 4243
 
 
 def serve(*arguments):
-    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
-        os.chmod(directory, 0o755)
-        server = Server(directory, *arguments)
-        assert server.started, server.process.stderr.read()
-        assert server.ask("POST", "/devices?wait=ready", spec()).status == 201
-        yield server
-        server.stop()
+    return reachable(*arguments, device=spec())
 
 
 @pytest.fixture

@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: MIT
 """A client in a container: its user 0 is not root of the host, and its groups are not those of the host."""
-import os
 import signal
-import tempfile
 
 import pytest
-from api_server import Server, spec
+from api_server import spec
 from other_user import CONTAINERS, NEEDS_ROOT, PRIVATE_MOUNTS, run_as_user, user
+from server_fixture import reachable
 
 pytestmark = NEEDS_ROOT
 ADMINISTRATORS, READERS = 4242, 4243
 
 
 def serve(*arguments):
-    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
-        os.chmod(directory, 0o755)
-        server = Server(directory, *arguments)
-        assert server.started, server.process.stderr.read()
-        assert server.ask("POST", "/devices?wait=ready", spec()).status == 201
+    for server in reachable(*arguments, device=spec()):
         yield server
         assert server.ask("GET", "/devices/data").json["generation"] == 1
-        server.stop()
 
 
 @pytest.fixture(name="server")

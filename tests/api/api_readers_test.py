@@ -1,25 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Who may read: root, and those that --readers names. To others every path looks alike."""
 import json
-import os
-import tempfile
 
 import pytest
-from api_server import Server, spec
+from api_server import spec
 from other_user import NEEDS_ROOT, run_as_user
+from server_fixture import reachable
 
 pytestmark = NEEDS_ROOT
 GROUP = 4242
 
 
 def serve(*arguments):
-    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
-        os.chmod(directory, 0o755)
-        server = Server(directory, *arguments)
-        assert server.started, server.process.stderr.read()
-        assert server.ask("POST", "/devices?wait=ready", spec("secret", labels={"customer": "c"})).status == 201
-        yield server
-        server.stop()
+    return reachable(*arguments, device=spec("secret", labels={"customer": "c"}))
 
 
 @pytest.fixture

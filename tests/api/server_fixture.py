@@ -15,6 +15,16 @@ def running(directory, *arguments):
     server.stop()
 
 
+def reachable(*arguments, device=None):
+    """A server whose directory every user can reach, with a device if its spec is given. Each pytest that starts resets the
+    modes below tmp_path, so a mode set there does not last while other tests run."""
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        os.chmod(directory, 0o755)
+        for server in running(directory, *arguments):
+            assert not device or server.ask("POST", "/devices?wait=ready", device).status == 201
+            yield server
+
+
 @pytest.fixture
 def server(tmp_path):
     yield from running(tmp_path)
@@ -22,8 +32,5 @@ def server(tmp_path):
 
 @pytest.fixture
 def open_server():
-    """A server that everyone may read from, and whose directory every user can reach. Each pytest that starts resets the modes below tmp_path, so a mode
-    set there does not last while other tests run."""
-    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
-        os.chmod(directory, 0o755)
-        yield from running(directory, "--readers", "everyone")
+    """A server that everyone may read from."""
+    yield from reachable("--readers", "everyone")
