@@ -3,9 +3,8 @@
  *
  * On a Unix socket the kernel names the client's user and groups: root, the user that ublkd runs as, and a group of
  * administrators may change devices; another group, or everyone, may read. In a container no user or group has a right
- * of the host's. A request of another user that changes
- * devices may be one that polkit allows (permission.h). On TCP the kernel names no user, so every request but a public
- * one needs the bearer token. */
+ * of the host's. A request of another user that changes devices may be one that polkit allows (permission.h). On TCP the
+ * kernel names no user, so every request but a public one needs the bearer token. */
 #pragma once
 
 #include "ublkd/base/problem.h"

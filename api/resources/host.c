@@ -15,6 +15,7 @@
 #include "api/http/server.h"
 #include "api/held/wait.h"
 #include "api/held/watch.h"
+#include "ublkd/values/json_print.h"
 
 #include <stdio.h>
 
@@ -78,14 +79,9 @@ static bool add_walls(cJSON *object, const struct host *host)
                && cJSON_AddBoolToObject(walls, "noPaths", host->walls.no_paths);
 }
 
-static bool add_text(cJSON *item, const char *name, const char *text)
-{
-        return (text ? cJSON_AddStringToObject(item, name, text) : cJSON_AddNullToObject(item, name)) != NULL;
-}
-
 static bool add_group(cJSON *policy, const char *name, const struct api_group *group)
 {
-        return add_text(policy, name, group->exists ? group->name : NULL);
+        return json_add_text(policy, name, group->exists ? group->name : NULL);
 }
 
 /* Add the policies that the options of ublkd set. */
@@ -207,14 +203,14 @@ static bool add_adoptable(cJSON *object, const struct host *host)
                 bool possible = adoptable->verdict == ADOPT_POSSIBLE;
                 cJSON *item = append(array);
 
-                if (!item || !add_text(item, "uid", *adoptable->uid ? adoptable->uid : NULL)
-                        || !add_text(item, "name", adoptable->name) || !add_disk(item, adoptable->number)
-                        || !add_text(item, "state", adoptable->state)
+                if (!item || !json_add_text(item, "uid", *adoptable->uid ? adoptable->uid : NULL)
+                        || !json_add_text(item, "name", adoptable->name) || !add_disk(item, adoptable->number)
+                        || !json_add_text(item, "state", adoptable->state)
                         || !cJSON_AddBoolToObject(item, "served", adoptable->pid > 0)
                         || !cJSON_AddBoolToObject(item, "outdated", adoptable->age != RECORD_CURRENT)
-                        || !add_text(
+                        || !json_add_text(
                                 item, "reason", possible ? NULL : adopt_verdict_to_string(adoptable->verdict))
-                        || !add_text(item, "detail", adoptable->detail ? adoptable->detail : ""))
+                        || !json_add_text(item, "detail", adoptable->detail ? adoptable->detail : ""))
                         return false;
         }
         return array != NULL;

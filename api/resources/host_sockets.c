@@ -3,24 +3,20 @@
 #include "api/resources/host.h"
 
 #include "api/http/server.h"
+#include "ublkd/values/json_print.h"
 
 #include <stdio.h>
-
-static bool add_text(cJSON *item, const char *name, const char *text)
-{
-        return (text ? cJSON_AddStringToObject(item, name, text) : cJSON_AddNullToObject(item, name)) != NULL;
-}
 
 static bool add_file(cJSON *item, const struct socket_file *file)
 {
         char mode[8];
 
         if (!file->exists)
-                return add_text(item, "group", NULL) && add_text(item, "gid", NULL)
-                       && add_text(item, "mode", NULL);
+                return json_add_text(item, "group", NULL) && json_add_text(item, "gid", NULL)
+                       && json_add_text(item, "mode", NULL);
         snprintf(mode, sizeof(mode), "%04o", (unsigned)file->mode);
-        return add_text(item, "group", file->group) && cJSON_AddNumberToObject(item, "gid", file->gid)
-               && add_text(item, "mode", mode);
+        return json_add_text(item, "group", file->group) && cJSON_AddNumberToObject(item, "gid", file->gid)
+               && json_add_text(item, "mode", mode);
 }
 
 bool host_add_sockets(cJSON *object, const struct api *api)
@@ -39,8 +35,8 @@ bool host_add_sockets(cJSON *object, const struct api *api)
                         cJSON_Delete(item);
                         return false;
                 }
-                if (!add_text(item, "path", file.path)
-                        || !add_text(item, "openedBy", listener->passed ? "systemd" : "ublkd")
+                if (!json_add_text(item, "path", file.path)
+                        || !json_add_text(item, "openedBy", listener->passed ? "systemd" : "ublkd")
                         || !add_file(item, &file))
                         return false;
         }
@@ -53,8 +49,8 @@ bool host_add_socket_group(cJSON *policy, const struct api *api)
         cJSON *object;
 
         if (!group->name)
-                return add_text(policy, "socketGroup", NULL);
+                return json_add_text(policy, "socketGroup", NULL);
         object = cJSON_AddObjectToObject(policy, "socketGroup");
-        return object && add_text(object, "name", group->name)
+        return object && json_add_text(object, "name", group->name)
                && cJSON_AddBoolToObject(object, "effective", server_is_of_group(api));
 }

@@ -113,12 +113,6 @@ void device_status_clear(struct device_status *status)
         *status = (struct device_status){.number = -1};
 }
 
-static bool add_text(cJSON *object, const char *name, const char *text)
-{
-        return (text ? cJSON_AddStringToObject(object, name, text) : cJSON_AddNullToObject(object, name))
-               != NULL;
-}
-
 static bool add_disk(cJSON *object, const struct device_status *status, const char *name)
 {
         char node[32], link[sizeof("/dev/ublk/by-name/") + 64];
@@ -126,7 +120,7 @@ static bool add_disk(cJSON *object, const struct device_status *status, const ch
 
         snprintf(node, sizeof(node), "/dev/ublkb%d", status->number);
         snprintf(link, sizeof(link), "/dev/ublk/by-name/%s", name);
-        if (!add_text(object, "device", status->disk ? node : NULL))
+        if (!json_add_text(object, "device", status->disk ? node : NULL))
                 return false;
         if (!(status->number >= 0 ? cJSON_AddNumberToObject(object, "id", status->number)
                                   : cJSON_AddNullToObject(object, "id")))
@@ -154,13 +148,13 @@ static bool add_worker(cJSON *object, const struct device_status *status)
         return worker && cJSON_AddNumberToObject(worker, "pid", status->worker.pid)
                && json_add_integer(worker, "restarts", status->worker.restarts)
                && json_add_time(worker, "startedAt", status->worker.started_at)
-               && add_text(worker, "version", *status->worker.version ? status->worker.version : NULL);
+               && json_add_text(worker, "version", *status->worker.version ? status->worker.version : NULL);
 }
 
 static bool add_data_path(cJSON *object, const struct device_status *status)
 {
-        return add_text(object, "dataPath", status->data_path)
-               && add_text(object, "dataPathReason", status->data_path_reason)
+        return json_add_text(object, "dataPath", status->data_path)
+               && json_add_text(object, "dataPathReason", status->data_path_reason)
                && (status->data_path ? cJSON_AddBoolToObject(object, "batch", status->batch)
                                      : cJSON_AddNullToObject(object, "batch"));
 }
@@ -188,8 +182,8 @@ static bool add_identity(cJSON *object, const struct backing_identity *identity)
 {
         const char *text = backing_identity_text(identity);
 
-        return add_text(object, "identity", *text ? text : NULL)
-               && add_text(object, "basis", backing_basis_to_string(identity->basis))
+        return json_add_text(object, "identity", *text ? text : NULL)
+               && json_add_text(object, "basis", backing_basis_to_string(identity->basis))
                && cJSON_AddBoolToObject(object, "lasting", *identity->lasting != '\0');
 }
 
@@ -227,7 +221,7 @@ static bool add_write_errors(cJSON *object, const struct device_status *status)
         char token[WRITE_ERRORS_TOKEN_SIZE];
 
         write_errors_token(&status->faults, token);
-        return add_text(object, "writeErrors", *token ? token : NULL);
+        return json_add_text(object, "writeErrors", *token ? token : NULL);
 }
 
 static const char *ready_status(enum device_phase phase)
@@ -243,9 +237,10 @@ static bool add_conditions(cJSON *object, const struct device_status *status)
                 cJSON_Delete(ready);
                 return false;
         }
-        return add_text(ready, "type", "Ready") && add_text(ready, "status", ready_status(status->phase))
-               && add_text(ready, "reason", device_status_reason(status))
-               && add_text(ready, "message", status->message ? status->message : "")
+        return json_add_text(ready, "type", "Ready")
+               && json_add_text(ready, "status", ready_status(status->phase))
+               && json_add_text(ready, "reason", device_status_reason(status))
+               && json_add_text(ready, "message", status->message ? status->message : "")
                && json_add_time(ready, "lastTransitionTime", status->transition_at)
                && device_conditions_add(&status->conditions, conditions);
 }
@@ -255,7 +250,7 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
         cJSON *object = cJSON_CreateObject();
 
         if (object
-                && add_text(object, "phase",
+                && json_add_text(object, "phase",
                         status->phase == PHASE_UNKNOWN ? NULL : device_phase_to_string(status->phase))
                 && json_add_integer(object, "observedGeneration", status->observed_generation)
                 && add_disk(object, status, name) && add_worker(object, status)
@@ -265,7 +260,7 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
                 && add_write_errors(object, status) && io_errors_add(&status->errors, object, "ioErrors")
                 && json_add_time(object, "nextTryAt", status->next_try_at)
                 && json_add_integer(object, "attempts", status->attempts)
-                && add_text(object, "cause", status->cause) && add_conditions(object, status))
+                && json_add_text(object, "cause", status->cause) && add_conditions(object, status))
                 return object;
         cJSON_Delete(object);
         return NULL;

@@ -90,3 +90,9 @@ bool json_add_integer(cJSON *object, const char *name, uint64_t value)
         snprintf(digits, sizeof(digits), "%" PRIu64, value);
         return cJSON_AddRawToObject(object, name, digits);
 }
+
+bool json_add_text(cJSON *object, const char *name, const char *text)
+{
+        return (text ? cJSON_AddStringToObject(object, name, text) : cJSON_AddNullToObject(object, name))
+               != NULL;
+}

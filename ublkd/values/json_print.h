@@ -15,3 +15,6 @@ char *json_print_indented(const cJSON *value);
 /* Add an integer that may pass 2^53, in which cJSON keeps numbers, to the object. Beyond that it is text for
  * the printer, and no number for cJSON_IsNumber(). Return false on ENOMEM. */
 bool json_add_integer(cJSON *object, const char *name, uint64_t value);
+
+/* Add a text to the object; NULL: null. Return false on ENOMEM. */
+bool json_add_text(cJSON *object, const char *name, const char *text);

@@ -32,6 +32,18 @@ static void check_integer(uint64_t number, const char *text)
         cJSON_Delete(object);
 }
 
+static void check_text(const char *value, const char *text)
+{
+        cJSON *object = cJSON_CreateObject();
+        char *printed;
+
+        CHECK(json_add_text(object, "t", value));
+        printed = json_print(object);
+        CHECK_STR(printed, text);
+        free(printed);
+        cJSON_Delete(object);
+}
+
 static void test_indented(void)
 {
         cJSON *value = cJSON_Parse("{\"size\":1e15}");
@@ -54,6 +66,9 @@ int main(void)
         check_integer(UINT64_C(9007199254740992), "{\"n\":9007199254740992}");
         check_integer(UINT64_C(9007199254740993), "{\"n\":9007199254740993}");
         check_integer(UINT64_MAX, "{\"n\":18446744073709551615}");
+        check_text("a", "{\"t\":\"a\"}");
+        check_text("", "{\"t\":\"\"}");
+        check_text(NULL, "{\"t\":null}");
         test_indented();
         return check_report();
 }
