@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ublkd/model/device_status.h"
+#include "ublkd/model/tenant.h"
 
 enum event_type { EVENT_NORMAL, EVENT_WARNING, _EVENT_TYPE_MAX };
 
@@ -20,10 +21,11 @@ struct device_event {
         enum event_type type;
         char *device, *uid;
         enum condition_reason reason;
-        char *message; /* a sentence: what happened, and what is done next */
-        char *labels;  /* of the device at that time, a JSON object; NULL: none */
-        bool asked;    /* a client caused it, so it repeats no other event; not stored */
-        bool unsaved;  /* the backend has no copy, or an older one */
+        char *message;            /* a sentence: what happened, and what is done next */
+        char *labels;             /* of the device at that time, a JSON object; NULL: none */
+        char tenant[TENANT_SIZE]; /* of the device; not shown: it decides who may see the event */
+        bool asked;               /* a client caused it, so it repeats no other event; not stored */
+        bool unsaved;             /* the backend has no copy, or an older one */
 };
 
 const char *event_type_to_string(enum event_type type);

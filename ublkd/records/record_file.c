@@ -52,6 +52,7 @@ static const struct member members[] = {
         {.name = "backingLasting", .kind = MEMBER_TEXT, AT(record.backing.lasting)},
         {.name = "backingBoot", .kind = MEMBER_TEXT, AT(record.backing_boot)},
         {.name = "source", .kind = MEMBER_STRING, .optional = true, AT(record.source)},
+        {.name = "tenant", .kind = MEMBER_TEXT, .optional = true, AT(record.tenant)},
 };
 /* clang-format on */
 

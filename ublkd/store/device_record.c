@@ -248,13 +248,6 @@ struct disk_now device_record_disk(const struct device_record *record)
         };
 }
 
-static bool add_source(cJSON *object, const struct device_record *record)
-{
-        return (record->source ? cJSON_AddStringToObject(object, "source", record->source)
-                               : cJSON_AddNullToObject(object, "source"))
-               != NULL;
-}
-
 /* Add the path of the backing store from the spec, if the target has one. */
 static bool add_path(cJSON *status, const cJSON *spec)
 {
@@ -269,6 +262,13 @@ static bool add_path(cJSON *status, const cJSON *spec)
                != NULL;
 }
 
+/* Add who may change the device. */
+static bool add_owners(cJSON *object, const struct device_record *record)
+{
+        return json_add_text(object, "source", record->source)
+               && json_add_text(object, "tenant", tenant_is_set(record->tenant) ? record->tenant : NULL);
+}
+
 cJSON *device_record_to_json(const struct device_record *record)
 {
         cJSON *object = cJSON_CreateObject(), *status = device_status_to_json(&record->status, record->name);
@@ -278,7 +278,7 @@ cJSON *device_record_to_json(const struct device_record *record)
                 && cJSON_AddStringToObject(object, "name", record->name)
                 && cJSON_AddStringToObject(object, "uid", record->uid)
                 && json_add_integer(object, "generation", record->generation)
-                && json_add_time(object, "createdAt", record->created_at) && add_source(object, record)
+                && json_add_time(object, "createdAt", record->created_at) && add_owners(object, record)
                 && cJSON_AddItemToObject(object, "spec", spec)) {
                 spec = NULL;
                 if (cJSON_AddItemToObject(object, "status", status))

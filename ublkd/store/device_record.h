@@ -5,6 +5,7 @@
 #include "ublkd/backing/backing.h"
 #include "ublkd/model/device_spec.h"
 #include "ublkd/model/device_status.h"
+#include "ublkd/model/tenant.h"
 
 enum { UID_TEXT_SIZE = 37 };
 
@@ -29,6 +30,7 @@ enum source_state {
 struct device_record {
         char *name;
         char uid[UID_TEXT_SIZE];  /* UUID, lower case */
+        char tenant[TENANT_SIZE]; /* who owns the device; "": the administrators of the host */
         uint64_t generation;      /* +1 for every change of the spec; the ETag */
         uint64_t revision;        /* of the store, at the last change of this record */
         uint64_t stored_revision; /* of the store, at the last change of this record that is durable */
@@ -79,6 +81,7 @@ struct put_condition {
         uint64_t match_generation; /* If-Match, 0: any */
         bool match_any;            /* If-Match: * */
         const char *source;        /* path of the file that the spec comes from; NULL: of a client */
+        const char *tenant;        /* of a new device; NULL: it belongs to the administrators */
 };
 
 /* Return what the record says about the disk of the device. */

@@ -270,8 +270,8 @@ static void take_source(struct device_record *record, struct device_record *chan
         changed->source_state = SOURCE_APPLIED;
 }
 
-static int create_entry(struct device_store *store, struct device_spec *spec, char *text, const char *source,
-        const struct device_record **ret)
+static int create_entry(struct device_store *store, struct device_spec *spec, char *text,
+        const struct put_condition *condition, const struct device_record **ret)
 {
         _cleanup_store_entry_ struct store_entry *entry = calloc(1, sizeof(*entry));
         const struct device_event *event;
@@ -285,10 +285,12 @@ static int create_entry(struct device_store *store, struct device_spec *spec, ch
                 return r;
         entry->record.number = (int)spec->options.id;
         entry->record.temporary = spec->options.temporary;
-        r = copy_source(source, &entry->record.source);
+        if (condition->tenant)
+                snprintf(entry->record.tenant, sizeof(entry->record.tenant), "%s", condition->tenant);
+        r = copy_source(condition->source, &entry->record.source);
         if (r < 0)
                 return r;
-        draft = draft_of_spec(NULL, spec, true, source);
+        draft = draft_of_spec(NULL, spec, true, condition->source);
         r = device_store_save(store, &entry->record, text, &draft, &event);
         if (r < 0)
                 return r;
@@ -416,7 +418,7 @@ int device_store_put(struct device_store *store, struct device_spec *spec,
         if (!text)
                 return -ENOMEM;
         r = entry ? replace_entry(store, entry, spec, text, condition->source, ret)
-                  : create_entry(store, spec, text, condition->source, ret);
+                  : create_entry(store, spec, text, condition, ret);
         if (r < 0) {
                 (void)problem_add(problems, -r, "", r == -ENOSPC ? "DiskFull" : "NotStored",
                         "Storing the device failed: %s. Nothing was changed; %s.", strerror(-r),

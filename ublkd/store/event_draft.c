@@ -106,5 +106,6 @@ int draft_make(struct event_log *log, const struct device_record *record, const 
                 .asked = draft->asked,
                 .last_at = device_record_now(),
         };
+        strcpy(happened.tenant, record->tenant);
         return event_log_make(log, &happened, revision, ret);
 }

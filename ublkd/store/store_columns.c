@@ -4,22 +4,29 @@
 
 #include "ublkd/base/cleanup.h"
 
+/* clang-format off */
 static const struct {
-        const char *name, *addition;
+        const char *table, *name, *addition;
 } columns[] = {
         /* boot id that a temporary device belongs to; '': it is not temporary */
-        {"temporary_boot", "ALTER TABLE device ADD COLUMN temporary_boot TEXT NOT NULL DEFAULT ''"},
+        {"device", "temporary_boot", "ALTER TABLE device ADD COLUMN temporary_boot TEXT NOT NULL DEFAULT ''"},
+        /* who owns the device; '': the administrators */
+        {"device", "tenant", "ALTER TABLE device ADD COLUMN tenant TEXT NOT NULL DEFAULT ''"},
+        {"event", "tenant", "ALTER TABLE event ADD COLUMN tenant TEXT NOT NULL DEFAULT ''"},
 };
+/* clang-format on */
 
-/* Return SQLITE_ROW: the table of devices has the column; SQLITE_DONE: it has not; or an error. */
-static int find_column(sqlite3 *db, const char *name)
+/* Return SQLITE_ROW: the table has the column; SQLITE_DONE: it has not; or an error. */
+static int find_column(sqlite3 *db, const char *table, const char *name)
 {
         sqlite3_stmt *statement = NULL;
         int result = sqlite3_prepare_v2(
-                db, "SELECT 1 FROM pragma_table_info('device') WHERE name = ?1", -1, &statement, NULL);
+                db, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", -1, &statement, NULL);
 
         if (result == SQLITE_OK)
-                result = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+                result = sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+        if (result == SQLITE_OK)
+                result = sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
         if (result == SQLITE_OK)
                 result = sqlite3_step(statement);
         (void)sqlite3_finalize(statement);
@@ -29,7 +36,7 @@ static int find_column(sqlite3 *db, const char *name)
 int store_columns_add(sqlite3 *db)
 {
         for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-                int result = find_column(db, columns[i].name);
+                int result = find_column(db, columns[i].table, columns[i].name);
 
                 if (result == SQLITE_DONE)
                         result = sqlite3_exec(db, columns[i].addition, NULL, NULL, NULL);

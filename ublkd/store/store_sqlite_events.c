@@ -4,6 +4,8 @@
 
 #include "ublkd/base/cleanup.h"
 
+#include <stdio.h>
+
 int event_statements_prepare(sqlite3 *db, struct event_statements *ret)
 {
         const struct {
@@ -13,12 +15,13 @@ int event_statements_prepare(sqlite3 *db, struct event_statements *ret)
                 {&ret->put,
                  "INSERT INTO event (first_revision, revision, first_at, last_at, count, type, "
                         "device, uid,"
-                        " reason, message, labels) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+                        " reason, message, labels, tenant) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+                        "?11, ?12)"
                         " ON CONFLICT (first_revision) DO UPDATE SET revision = excluded.revision,"
                         " first_at = excluded.first_at, last_at = excluded.last_at, count = excluded.count,"
                         " type = excluded.type, device = excluded.device, uid = excluded.uid,"
                         " reason = excluded.reason, message = excluded.message,"
-                        " labels = excluded.labels"                                      },
+                        " labels = excluded.labels, tenant = excluded.tenant"            },
                 {&ret->drop,      "DELETE FROM event WHERE revision <= ?1"               },
                 {&ret->compacted, "UPDATE store SET compacted = ?1 WHERE compacted <> ?1"},
         };
@@ -66,6 +69,7 @@ int event_statements_put(const struct event_statements *statements, const struct
         (void)sqlite3_bind_text(put, 9, reason_to_string(event->reason), -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(put, 10, event->message, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(put, 11, event->labels, -1, SQLITE_STATIC); /* NULL for NULL */
+        (void)sqlite3_bind_text(put, 12, event->tenant, -1, SQLITE_STATIC);
         return run(put);
 }
 
@@ -102,10 +106,11 @@ static int load_row(sqlite3_stmt *row, int (*each)(void *, const struct device_e
                 .message = column_text(row, 9),
                 .labels = column_text(row, 10),
         };
-        const char *reason = column_text(row, 8);
+        const char *reason = column_text(row, 8), *tenant = column_text(row, 11);
 
-        if (!event.device || !event.uid || !reason || !event.message)
+        if (!event.device || !event.uid || !reason || !event.message || !tenant)
                 return -ENOMEM; /* the columns are NOT NULL */
+        snprintf(event.tenant, sizeof(event.tenant), "%s", tenant);
         event.reason = reason_from_string(reason);
         return each(userdata, &event);
 }
@@ -129,7 +134,7 @@ int event_rows_load(sqlite3 *db, int (*each)(void *userdata, const struct device
         sqlite3_stmt *rows = NULL;
         int error = 0, result = sqlite3_prepare_v2(db,
                                "SELECT first_revision, revision, first_at, last_at, count, type, device, uid,"
-                               " reason, message, labels FROM event ORDER BY revision",
+                               " reason, message, labels, tenant FROM event ORDER BY revision",
                                -1, &rows, NULL);
 
         if (result == SQLITE_OK)

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Tenants: who owns a device stays with it and with its events, over restarts of ublkd and beside an older one. */
+#include "ublkd/store/device_store.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TENANT "uid:1000"
+
+static struct device_store *open_store(const char *directory)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct device_store *store = NULL;
+
+        if (!CHECK_INT(device_store_open(directory, &store, &problems), 0))
+                abort();
+        return store;
+}
+
+static void execute(const char *directory, const char *text)
+{
+        char database[64];
+        sqlite3 *db = NULL;
+
+        snprintf(database, sizeof(database), "%s/ublkd.db", directory);
+        CHECK_INT(sqlite3_open(database, &db), SQLITE_OK);
+        CHECK_INT(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+}
+
+/* Put a null disk as `tenant` (NULL: the administrators). */
+static void put_of(struct device_store *store, const char *name, const char *tenant, const char *size)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE, .tenant = tenant};
+        const struct device_record *record;
+        struct device_spec *spec = NULL;
+        enum put_outcome outcome;
+        char text[128];
+        cJSON *document;
+
+        snprintf(text, sizeof(text), "{\"target\":{\"type\":\"null\"},\"size\":\"%s\"}", size);
+        document = cJSON_Parse(text);
+        CHECK_INT(device_spec_parse(document, name, &spec, &problems), 0);
+        cJSON_Delete(document);
+        if (!CHECK_INT(device_store_put(store, spec, &condition, &record, &outcome, &problems), 0))
+                device_spec_free(spec);
+}
+
+static const char *tenant_of(const struct device_store *store, const char *name)
+{
+        return device_store_get(store, name)->tenant;
+}
+
+static void test_the_tenant_stays(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put_of(store, "theirs", TENANT, "1GiB");
+        put_of(store, "ours", NULL, "1GiB");
+        put_of(store, "theirs", NULL, "2GiB"); /* an administrator changes it, and it stays the tenant's */
+        CHECK_STR(tenant_of(store, "theirs"), TENANT);
+        CHECK_STR(tenant_of(store, "ours"), "");
+        device_store_free(store);
+        store = open_store(directory);
+        CHECK_STR(tenant_of(store, "theirs"), TENANT);
+        CHECK_STR(tenant_of(store, "ours"), "");
+        device_store_free(store);
+}
+
+/* Each event belongs to whom the device belonged, also after the device has gone. */
+static void check_events(const struct device_store *store)
+{
+        const struct event_log *events = device_store_events(store);
+
+        CHECK_INT(event_log_count(events) >= 2, true);
+        for (size_t i = 0; i < event_log_count(events); i++) {
+                const struct device_event *event = event_log_at(events, i);
+
+                CHECK_STR(event->tenant, strcmp(event->device, "theirs") == 0 ? TENANT : "");
+        }
+}
+
+static void test_events_have_the_tenant(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put_of(store, "theirs", TENANT, "1GiB");
+        put_of(store, "ours", NULL, "1GiB");
+        CHECK_INT(device_store_note(store, "theirs", EVENT_WARNING, REASON_SPEC_CHANGED, "x"), 0);
+        CHECK_INT(device_store_remove(store, "theirs"), 0);
+        check_events(store);
+        device_store_free(store);
+        store = open_store(directory);
+        check_events(store);
+        device_store_free(store);
+}
+
+/* It does not know the columns, and writes records without them. */
+static void test_an_older_ublkd_keeps_it(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put_of(store, "theirs", TENANT, "1GiB");
+        device_store_free(store);
+        execute(directory, "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting, "
+                           "recover_requested,"
+                           " held_boot, created_at, spec) SELECT name, uid, generation + 1, revision, epoch, "
+                           "number, deleting,"
+                           " recover_requested, held_boot, created_at, spec FROM device WHERE true"
+                           " ON CONFLICT (name) DO UPDATE SET generation = excluded.generation");
+        store = open_store(directory);
+        CHECK_INT((int)device_store_get(store, "theirs")->generation, 2);
+        CHECK_STR(tenant_of(store, "theirs"), TENANT);
+        device_store_free(store);
+}
+
+static void test_a_database_without_tenants(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put_of(store, "plain", NULL, "1GiB");
+        device_store_free(store);
+        execute(directory, "ALTER TABLE device DROP COLUMN tenant; ALTER TABLE event DROP COLUMN tenant");
+        store = open_store(directory);
+        CHECK_STR(tenant_of(store, "plain"), "");
+        put_of(store, "theirs", TENANT, "1GiB");
+        device_store_free(store);
+        store = open_store(directory);
+        CHECK_STR(tenant_of(store, "theirs"), TENANT);
+        check_events(store);
+        device_store_free(store);
+}
+
+static void test_keys(void)
+{
+        char key[TENANT_SIZE];
+        uid_t uid = 0;
+
+        tenant_of_user(4294967294, key);
+        CHECK_STR(key, "uid:4294967294");
+        CHECK(tenant_user(key, &uid) && uid == 4294967294);
+        CHECK(tenant_is(key, "uid:4294967294") && !tenant_is(key, "uid:429496729"));
+        CHECK(!tenant_is("", "")); /* no tenant is an administrator */
+        CHECK(!tenant_user("", &uid) && !tenant_user("uid:", &uid) && !tenant_user("uid:1x", &uid));
+}
+
+static void in_a_new_directory(void (*test)(const char *directory))
+{
+        char directory[] = "/tmp/store_tenant_test.XXXXXX", file[64];
+        static const char *const names[] = {"ublkd.db", "ublkd.db-wal"};
+
+        if (!mkdtemp(directory))
+                abort();
+        test(directory);
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                snprintf(file, sizeof(file), "%s/%s", directory, names[i]);
+                (void)unlink(file);
+        }
+        CHECK_INT(rmdir(directory), 0);
+}
+
+int main(void)
+{
+        in_a_new_directory(test_the_tenant_stays);
+        in_a_new_directory(test_events_have_the_tenant);
+        in_a_new_directory(test_an_older_ublkd_keeps_it);
+        in_a_new_directory(test_a_database_without_tenants);
+        test_keys();
+        return check_report();
+}
