@@ -92,6 +92,7 @@ static void describe_client(const struct peer *peer, enum peer_home home, char *
                 [PEER_HOME_UNASKED] = "",
                 [PEER_AT_HOME] = "",
                 [PEER_IN_CONTAINER] = ", in a container",
+                [PEER_IN_USER_NAMESPACE] = ", in a user namespace",
                 [PEER_HOME_UNKNOWN] = ", perhaps in a container",
         };
 
@@ -117,6 +118,7 @@ static void write_record(const struct request *request, const char *method, cons
                 [PEER_HOME_UNASKED] = "",
                 [PEER_AT_HOME] = "host",
                 [PEER_IN_CONTAINER] = "container",
+                [PEER_IN_USER_NAMESPACE] = "user namespace",
                 [PEER_HOME_UNKNOWN] = "unknown",
         };
         const struct peer *peer = &request->peer;

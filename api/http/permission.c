@@ -49,7 +49,7 @@ static bool refuse_by_home(struct request *request, const char *what)
 {
         unsigned uid = request->peer.uid;
 
-        if (request->peer.home == PEER_IN_CONTAINER)
+        if (request->peer.home == PEER_IN_CONTAINER || request->peer.home == PEER_IN_USER_NAMESPACE)
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u of a container may not %s: in a container, users and groups do not have the "
                         "rights of the host's users and groups of the same number; send the request from the "

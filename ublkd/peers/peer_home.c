@@ -6,7 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include "ublkd/base/cleanup.h"
+
+#include <linux/nsfs.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 enum { PROC_PATH_SIZE = 64 };
@@ -44,17 +48,104 @@ static int has_root_of_host(const char *process)
         return r > 0 ? is_shared(process, "root/..") : r;
 }
 
-/* Return 1 if the process is of this host, 0 if not; -errno. */
-static int is_of_host(const char *process)
+/* Return 1 if the process has the PIDs of this host, and its file systems or its root directory, 0 if not; -errno. */
+static int is_at_home(const char *process)
 {
-        int r = is_shared(process, "ns/user");
+        int r = is_shared(process, "ns/pid");
 
-        if (r > 0)
-                r = is_shared(process, "ns/pid");
         if (r <= 0)
                 return r;
         r = is_shared(process, "ns/mnt");
         return r != 0 ? r : has_root_of_host(process);
+}
+
+/* Return 1 if the namespace is the one that `name` of this process leads to, 0 if not; -errno. */
+static int is_ours(int namespace, const char *name)
+{
+        struct stat theirs;
+        struct statx ours;
+        int r = identify("self", name, &ours);
+
+        if (r < 0 || fstat(namespace, &theirs) < 0)
+                return r < 0 ? r : -errno;
+        return theirs.st_ino == ours.stx_ino; /* all namespaces are on one file system */
+}
+
+/* Return 1 if the namespace belongs to the user namespace of this process, 0 if not; -errno. */
+static int belongs_to_host(int namespace)
+{
+        _cleanup_close_ int owner = ioctl(namespace, NS_GET_USERNS);
+
+        return owner < 0 ? -errno : is_ours(owner, "ns/user");
+}
+
+static int open_namespace(const char *process, const char *name)
+{
+        char path[PROC_PATH_SIZE];
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%s/%s", process, name);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+/* Return 1 if a PID namespace around the process was made without a user namespace, 0 if none was; -errno. */
+static int is_in_pids_of_root(const char *process)
+{
+        int fd = open_namespace(process, "ns/pid"), parent, r = fd;
+
+        while (r >= 0) {
+                r = is_ours(fd, "ns/pid");
+                if (r != 0) { /* so none was, up to here */
+                        r = r > 0 ? 0 : r;
+                        break;
+                }
+                r = belongs_to_host(fd);
+                if (r != 0)
+                        break;
+                parent = ioctl(fd, NS_GET_PARENT);
+                if (parent < 0)
+                        r = -errno;
+                close_fd(fd);
+                fd = parent;
+        }
+        close_fd(fd);
+        return r;
+}
+
+/* Return 1 if the mount namespace of the process is another one, made without a user namespace, 0 if not; -errno. */
+static int is_in_mounts_of_root(const char *process)
+{
+        _cleanup_close_ int fd = open_namespace(process, "ns/mnt");
+        int r = fd < 0 ? fd : is_ours(fd, "ns/mnt");
+
+        if (r > 0)
+                return 0;
+        if (r == 0)
+                r = belongs_to_host(fd);
+        return r > 0 ? !has_root_of_host(process) : r;
+}
+
+/* Of a process in another user namespace. Return an enum peer_home, or -errno. */
+static int home_of_mapped(const char *process)
+{
+        int r = is_in_pids_of_root(process);
+
+        if (r == 0)
+                r = is_in_mounts_of_root(process);
+        return r < 0 ? r : r > 0 ? PEER_IN_CONTAINER : PEER_IN_USER_NAMESPACE;
+}
+
+/* Return an enum peer_home, or -errno. */
+static int home_of(const char *process)
+{
+        int r = is_shared(process, "ns/user");
+
+        if (r == 0)
+                return home_of_mapped(process);
+        if (r > 0)
+                r = is_at_home(process);
+        return r < 0 ? r : r > 0 ? PEER_AT_HOME : PEER_IN_CONTAINER;
 }
 
 int peer_home_of(int socket, enum peer_home *ret)
@@ -70,10 +161,10 @@ int peer_home_of(int socket, enum peer_home *ret)
         if (r < 0)
                 return 0;
         snprintf(process, sizeof(process), "%d", (int)peer.pid);
-        r = is_of_host(process);
+        r = home_of(process);
         lives = peer_process_lives(&peer); /* so all of that was about this process */
         peer_process_close(&peer);
         if (r >= 0 && lives)
-                *ret = r ? PEER_AT_HOME : PEER_IN_CONTAINER;
+                *ret = (enum peer_home)r;
         return r == -ENOMEM ? r : 0;
 }

@@ -5,13 +5,20 @@
  * also where no user namespace translates the number. A container is a process with another user or PID namespace than
  * this process, or with another mount namespace and another root directory in it. A service with a mount namespace of
  * its own (PrivateTmp=) has the root directory of the host, and a chroot has its mount namespace. A container to which the
- * root directory of the host is mounted, and which makes it its own, stays one. */
+ * root directory of the host is mounted, and which makes it its own, stays one.
+ *
+ * A user namespace translates the numbers, and the user that makes it maps its own number, or those that root gave it
+ * (/etc/subuid). So the number that the kernel shows of a process in there is one of the host, unless a container without a
+ * user namespace is around it: root of such a container can take any number, and make a user namespace for it. ublkd does
+ * not recognise such a container if it has the PIDs of the host and root can mount in it (--privileged --pid=host): that one
+ * is root of the host by other ways as well. */
 #pragma once
 
 enum peer_home {
         PEER_HOME_UNASKED,
         PEER_AT_HOME,      /* on this host */
         PEER_IN_CONTAINER, /* or in another sandbox that has a root directory or PIDs of its own */
+        PEER_IN_USER_NAMESPACE, /* the same, and users of its own: its uid is one of the host, and has no right of it */
         PEER_HOME_UNKNOWN, /* the process, or its main thread, has ended; or this process may not look at it */
         _PEER_HOME_MAX
 };

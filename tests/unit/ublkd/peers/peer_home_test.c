@@ -6,12 +6,15 @@
 
 #include "ublkd/base/cleanup.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -65,17 +68,67 @@ static int enter_image_and_leave(void)
                        : 0;
 }
 
+/* As a rootless container: PIDs and file systems are those of its user namespace. */
+static int enter_rootless(void)
+{
+        return unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS);
+}
+
+static int write_to(const char *path, const char *text)
+{
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+        return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+/* As a sandbox in a rootless container. */
+static int enter_rootless_twice(void)
+{
+        return enter_rootless() < 0 || write_to("/proc/self/setgroups", "deny") < 0
+                               || write_to("/proc/self/uid_map", "0 0 1") < 0
+                               || write_to("/proc/self/gid_map", "0 0 1") < 0
+                       ? -1
+                       : unshare(CLONE_NEWUSER);
+}
+
+/* As root of a container without a user namespace, which has taken the number of another user. */
+static int pretend_after_pids(void)
+{
+        pid_t child;
+
+        if (enter_pids() < 0)
+                return -1;
+        child = fork();
+        if (child > 0) {
+                (void)waitpid(child, NULL, 0);
+                _exit(94);
+        }
+        return setresuid(4242, 4242, 4242) < 0 ? -1 : enter_rootless();
+}
+
+static int pretend_after_image(void)
+{
+        return enter_mounts() < 0 || chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0
+                               || umount2(".", MNT_DETACH) < 0 || setresuid(4242, 4242, 4242) < 0
+                       ? -1
+                       : enter_users();
+}
+
 static const struct {
         int (*prepare)(void);
         enum peer_home home;
 } cases[] = {
-        {stay,                  PEER_AT_HOME     },
-        {enter_mounts,          PEER_AT_HOME     },
-        {change_root,           PEER_AT_HOME     },
-        {enter_users,           PEER_IN_CONTAINER},
-        {enter_pids,            PEER_IN_CONTAINER},
-        {enter_image,           PEER_IN_CONTAINER},
-        {enter_image_and_leave, PEER_IN_CONTAINER},
+        {stay,                  PEER_AT_HOME          },
+        {enter_mounts,          PEER_AT_HOME          },
+        {change_root,           PEER_AT_HOME          },
+        {enter_users,           PEER_IN_USER_NAMESPACE},
+        {enter_rootless,        PEER_IN_USER_NAMESPACE},
+        {enter_rootless_twice,  PEER_IN_USER_NAMESPACE},
+        {pretend_after_pids,    PEER_IN_CONTAINER     },
+        {pretend_after_image,   PEER_IN_CONTAINER     },
+        {enter_pids,            PEER_IN_CONTAINER     },
+        {enter_image,           PEER_IN_CONTAINER     },
+        {enter_image_and_leave, PEER_IN_CONTAINER     },
 };
 
 static void connect_and_stay(const struct sockaddr_un *address, socklen_t size, int (*prepare)(void))
