@@ -126,11 +126,34 @@ static int is_in_mounts_of_root(const char *process)
         return r > 0 ? !has_root_of_host(process) : r;
 }
 
+/* Return 1 if a user of the namespace of the process is user 0 of the host, 0 if not; -errno. Such a namespace translates
+ * nothing, or nearly so: its root can be any user in there, and each is the one of the host with that number. */
+static int maps_root_of_host(const char *process)
+{
+        char path[PROC_PATH_SIZE];
+        unsigned long inside, outside, count;
+        bool maps = false;
+        FILE *file;
+        int n, r;
+
+        snprintf(path, sizeof(path), "/proc/%s/uid_map", process);
+        file = fopen(path, "re");
+        if (!file)
+                return -errno;
+        while ((n = fscanf(file, "%lu %lu %lu", &inside, &outside, &count)) == 3)
+                maps = maps || outside == 0;
+        r = n != EOF || ferror(file) ? -EIO : maps;
+        (void)fclose(file);
+        return r;
+}
+
 /* Of a process in another user namespace. Return an enum peer_home, or -errno. */
 static int home_of_mapped(const char *process)
 {
-        int r = is_in_pids_of_root(process);
+        int r = maps_root_of_host(process);
 
+        if (r == 0)
+                r = is_in_pids_of_root(process);
         if (r == 0)
                 r = is_in_mounts_of_root(process);
         return r < 0 ? r : r > 0 ? PEER_IN_CONTAINER : PEER_IN_USER_NAMESPACE;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -84,11 +85,18 @@ static int write_to(const char *path, const char *text)
 /* As a sandbox in a rootless container. */
 static int enter_rootless_twice(void)
 {
-        return enter_rootless() < 0 || write_to("/proc/self/setgroups", "deny") < 0
-                               || write_to("/proc/self/uid_map", "0 0 1") < 0
+        return setresuid(4242, 4242, 4242) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0 || enter_rootless() < 0
+                               || write_to("/proc/self/setgroups", "deny") < 0
+                               || write_to("/proc/self/uid_map", "0 4242 1") < 0
                                || write_to("/proc/self/gid_map", "0 0 1") < 0
                        ? -1
                        : unshare(CLONE_NEWUSER);
+}
+
+/* As a container with a user namespace that translates nothing: its root is root of the host, and takes any number. */
+static int enter_identity(void)
+{
+        return enter_rootless() < 0 ? -1 : write_to("/proc/self/uid_map", "0 0 1");
 }
 
 /* As root of a container without a user namespace, which has taken the number of another user. */
@@ -124,6 +132,7 @@ static const struct {
         {enter_users,           PEER_IN_USER_NAMESPACE},
         {enter_rootless,        PEER_IN_USER_NAMESPACE},
         {enter_rootless_twice,  PEER_IN_USER_NAMESPACE},
+        {enter_identity,        PEER_IN_CONTAINER     },
         {pretend_after_pids,    PEER_IN_CONTAINER     },
         {pretend_after_image,   PEER_IN_CONTAINER     },
         {enter_pids,            PEER_IN_CONTAINER     },
