@@ -11,9 +11,10 @@
 A schema that uses a keyword (or a combination of keywords) which the tables cannot express is refused: a keyword that
 only the schema knows would be a rule that the daemon does not keep.
 
-Two keywords are this project's own, and are left out of what clients see:
+Three keywords are this project's own, and are left out of what clients see:
     x-absent    the number that the struct holds when the field was not given, where no value of the field would do
     x-hint      what a good value looks like, for error messages
+    x-struct    the C struct NAME_options of an object in a list or a map; its table is NAME_options_table
 """
 
 import argparse
@@ -126,8 +127,8 @@ class Keywords:
 class Table:
     """One C option table, with the tables and name lists that it refers to before it."""
 
-    def __init__(self, symbol, struct, header):
-        self.symbol, self.struct, self.header = symbol, struct, header
+    def __init__(self, symbol, struct, header, folder=None):
+        self.symbol, self.struct, self.header, self.folder = symbol, struct, header, folder
         self.before, self.checks = [], []
 
     def write(self, schema):
@@ -141,8 +142,8 @@ class Table:
                 "",
                 "#include <stddef.h>",
                 "",
-                "#define FIELD_IS(field, type) \\",
-                f"        _Static_assert(__builtin_types_compatible_p(__typeof__(((struct {self.struct} *)0)->field), type), \\",
+                "#define FIELD_IS(name, field, type) \\",
+                "        _Static_assert(__builtin_types_compatible_p(__typeof__(((struct name *)0)->field), type), \\",
                 '                #field " does not have the type that the schema asks for")',
                 *self.checks,
                 "",
@@ -196,12 +197,14 @@ class Table:
             entry["required"] = "true"
         entry.update(fields)
         if c_type:
-            self.checks.append(f"FIELD_IS({path}, {c_type});")
+            self.checks.append(f"FIELD_IS({self.struct}, {path}, {c_type});")
         return "\n".join(["        {", *[f"                .{key} = {value}," for key, value in entry.items()], "        },"])
 
     def kind(self, keywords, where, symbol, path, required):
         reference = keywords.take("$ref")
-        if reference is not None:
+        if reference is not None and "#/properties/" in reference:
+            self.follow(keywords, reference)
+        elif reference is not None:
             readers = {"bytes": self.bytes, "duration": self.duration, "target": self.document}
             reader = readers.get(re.sub(r"^.*(#/\$defs/|/)|\.schema\.json$", "", reference))
             if not reader:
@@ -212,6 +215,11 @@ class Table:
         if "enum" in keywords.left and "type" not in keywords.left:
             return self.enum(keywords, where, symbol, required)
         kind = keywords.need("type", "say what it is")
+        if kind == "array":
+            return self.list(keywords, where, symbol)
+        if kind == "object" and isinstance(keywords.left.get("additionalProperties"), dict):
+            if keywords.left["additionalProperties"].get("type") == "object":
+                return self.object_map(keywords, where, symbol)
         if kind == "object" and "properties" in keywords.left:
             keywords.left["type"] = kind
             self.emit(keywords, symbol, f"((struct {self.struct} *)0)->{path}", path)
@@ -220,6 +228,51 @@ class Table:
         if not isinstance(kind, str) or kind not in readers:
             raise SchemaError(f"{where}: type {kind} is not implemented")
         return readers[kind](keywords, where, required, *([symbol] if kind == "integer" else []))
+
+    def follow(self, keywords, reference):
+        """Takes the keywords of a field of another schema; those that are there already count instead."""
+        path, _, name = reference.partition("#/properties/")
+        found = load(self.folder / path)["properties"][name]
+        keywords.left = {**Keywords(found, reference).left, **keywords.left}
+
+    def item(self, schema, where, symbol):
+        """An entry for what is in a list or a map."""
+        keywords = Keywords(schema, where)
+        struct = keywords.take("x-struct")
+        if struct:
+            inner = Table(f"{struct}_table", struct, self.header, self.folder)
+            inner.emit(keywords, inner.symbol, f"struct {struct}", "", external=True)
+            self.before += inner.before
+            self.checks += inner.checks
+            kind, fields = "OPTION_OBJECT", {"table": f"&{inner.symbol}", "hint": c_string("an object")}
+        elif keywords.left.get("type") in ("string", "integer"):
+            kind, _, fields = self.kind(keywords, where, symbol, "", True)
+            keywords.done()
+        else:
+            raise SchemaError(f"{where}: in a list or a map are strings, integers, or objects with x-struct")
+        entry = {"kind": kind, **fields}
+        return "\n".join(["        {", *[f"                .{key} = {value}," for key, value in entry.items()], "        },"])
+
+    def items(self, schemas, where, symbol):
+        entries = [self.item(schema, where, symbol) for schema in schemas]
+        if len({schema.get("type") for schema in schemas}) != len(schemas):
+            raise SchemaError(f"{where}: the type of an item must say which alternative it is")
+        self.before += [f"static const struct option_field {symbol}_items[] = {{", *entries, "};"]
+        return {"items": f"{symbol}_items", "item_count": str(len(schemas))}
+
+    def list(self, keywords, where, symbol):
+        items = keywords.need("items", "say what is in the list")
+        fields = {
+            "length_min": str(keywords.take("minItems", 0)),
+            "length_max": str(keywords.need("maxItems", "every list has a limit")),
+            "hint": c_string(keywords.take("x-hint", "a list")),
+            **self.items(items["anyOf"] if set(items) == {"anyOf"} else [items], where, symbol),
+        }
+        return "OPTION_LIST", "cJSON *", fields
+
+    def object_map(self, keywords, where, symbol):
+        items = self.items([keywords.take("additionalProperties")], where, symbol)
+        return "OPTION_OBJECT_MAP", "cJSON *", {**self.map_fields(keywords, where), **items}
 
     @staticmethod
     def preset(keywords, where, required, convert, minimum=None, maximum=None):
@@ -347,21 +400,25 @@ class Table:
         fields.update(self.preset(keywords, where, required, int))
         return "OPTION_BOOL", "bool", fields
 
-    def string_map(self, keywords, where, required):
+    @staticmethod
+    def map_fields(keywords, where):
+        """What the two kinds of maps have in common."""
         names = Keywords(keywords.need("propertyNames", "keys have limits"), where)
-        values = Keywords(keywords.need("additionalProperties", "values have limits"), where)
         pattern = names.need("pattern", "keys have limits")
         check_pattern(pattern, where)
-        if values.need("type", "values are strings") != "string":
-            raise SchemaError(f"{where}: values are strings")
-        fields = {
+        names.done()
+        return {
             "length_min": str(keywords.take("minProperties", 0)),
             "length_max": str(keywords.need("maxProperties", "every list has a limit")),
-            "value_length_max": str(values.need("maxLength", "values have limits")),
             "pattern": c_string(pattern),
             "hint": c_string(keywords.need("x-hint", "say in words what keys look like")),
         }
-        names.done()
+
+    def string_map(self, keywords, where, required):
+        values = Keywords(keywords.need("additionalProperties", "values have limits"), where)
+        if values.need("type", "values are strings") != "string":
+            raise SchemaError(f"{where}: values are strings")
+        fields = {**self.map_fields(keywords, where), "value_length_max": str(values.need("maxLength", "values have limits"))}
         values.done()
         return "OPTION_STRING_MAP", "cJSON *", fields
 
@@ -397,10 +454,10 @@ class Bundle:
         target = (path.parent / file_name).resolve()
         schema = load(target)
         if fragment:
-            if not fragment.startswith("/$defs/"):
+            place, _, name = fragment.removeprefix("/").partition("/")
+            if place not in ("$defs", "properties"):
                 raise SchemaError(f"{path.name}: {reference} does not point to a definition")
-            name = fragment.removeprefix("/$defs/")
-            schema = schema["$defs"][name]
+            schema = schema[place][name]
         else:
             name = target.name.removesuffix(".schema.json")
             if target.parent.name == "targets":

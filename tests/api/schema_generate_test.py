@@ -28,6 +28,10 @@ MAP = {
     "x-hint": "small letters",
 }
 
+LIST = {"type": "array", "maxItems": 9, "items": {"type": "string", "maxLength": 9}}
+OBJECT = {"type": "object", "additionalProperties": False, "x-struct": "inner_options", "properties": {"count": INTEGER}}
+OBJECTS = {**{key: value for key, value in MAP.items()}, "additionalProperties": OBJECT}
+
 
 def table(**properties):
     schema = {"type": "object", "additionalProperties": False, "properties": properties}
@@ -53,6 +57,20 @@ def test_quantities():
         child={"$ref": "target.schema.json"},
     )
     assert f"INT64_C({10 << 30})" in text and "INT64_C(300000000)" in text and "OPTION_DOCUMENT" in text
+
+
+def test_lists_and_maps_of_objects():
+    text = table(words=LIST, objects=OBJECTS, both={**LIST, "items": {"anyOf": [LIST["items"], without(INTEGER, "default")]}})
+    assert "const struct option_table inner_options_table = {" in text and "offsetof(struct inner_options, count)" in text
+    assert "FIELD_IS(inner_options, count, int64_t);" in text and "FIELD_IS(sample, words, cJSON *);" in text
+    assert ".kind = OPTION_LIST" in text and ".kind = OPTION_OBJECT_MAP" in text and ".item_count = 2" in text
+
+
+def test_a_field_of_another_schema():
+    schema = {"type": "object", "additionalProperties": False,
+              "properties": {"limits": {"description": "other words", "$ref": "device.schema.json#/properties/limits"}}}
+    text = generate.Table("sample_table", "sample", "sample.h", SCHEMAS).write(schema)
+    assert "FIELD_IS(sample, limits.read.iops_burst, int64_t);" in text
 
 
 @pytest.mark.parametrize(
@@ -94,6 +112,14 @@ def test_quantities():
         {**MAP, "propertyNames": {"pattern": "^[a-z]+$", "maxLength": 3}},
         {**MAP, "additionalProperties": {"type": "integer", "maxLength": 3}},
         {**MAP, "patternProperties": {}},
+        without(LIST, "maxItems"),
+        without(LIST, "items"),
+        {**LIST, "uniqueItems": True},
+        {**LIST, "items": {"type": "boolean"}},
+        {**LIST, "items": without(OBJECT, "x-struct")},
+        {**LIST, "items": {"anyOf": [LIST["items"], LIST["items"]]}},
+        without(OBJECTS, "maxProperties"),
+        without(OBJECTS, "propertyNames"),
     ],
     ids=lambda schema: json.dumps(schema)[:60],
 )

@@ -297,16 +297,23 @@ static int read_string(struct walk *walk, const struct json_place *place, const 
         return 0;
 }
 
+static int check_map_name(
+        struct walk *walk, const struct json_place *inner, const struct option_field *option)
+{
+        int r = option->pattern ? pattern_matches(option->pattern, inner->name) : 1;
+
+        return r == 0 ? report(walk, inner, "BadFormat", "the name %s is not of the right form; give %s",
+                                quote(inner->name).text, option->hint ? option->hint : "another one")
+                      : r;
+}
+
 /* One name and value of a map. */
 static int check_map_entry(struct walk *walk, const struct json_place *place,
         const struct option_field *option, const cJSON *entry)
 {
         const struct json_place inner = {.outer = place, .name = entry->string};
-        int r = option->pattern ? pattern_matches(option->pattern, entry->string) : 1;
+        int r = check_map_name(walk, &inner, option);
 
-        if (r == 0)
-                r = report(walk, &inner, "BadFormat", "the name %s is not of the right form; give %s",
-                        quote(entry->string).text, option->hint ? option->hint : "another one");
         if (r < 0)
                 return r;
         if (!cJSON_IsString(entry))
@@ -376,6 +383,74 @@ static int read_string_map(struct walk *walk, const struct json_place *place,
         return inside.faulty ? 0 : store_copy(value, field);
 }
 
+/* Of several kinds of items, the one that the value is meant to be. */
+static const struct option_field *item_of(const struct option_field *option, const cJSON *value)
+{
+        for (size_t i = 0; i < option->item_count; i++)
+                if (option->items[i].kind == OPTION_INTEGER && cJSON_IsNumber(value))
+                        return &option->items[i];
+        return &option->items[0];
+}
+
+static int read_value(struct walk *walk, const struct json_place *place, const struct option_field *option,
+        const cJSON *value, void *field);
+
+/* Only what is wrong with the item is of interest, so its value goes nowhere. */
+static int check_item(struct walk *walk, const struct json_place *place, const struct option_field *item,
+        const cJSON *value)
+{
+        const struct option_table alone = {.options = item, .count = 1};
+        _cleanup_free_ void *scratch =
+                calloc(1, item->kind == OPTION_OBJECT ? item->table->struct_size : sizeof(uint64_t));
+        int r = scratch ? 0 : -ENOMEM;
+
+        if (r >= 0 && item->kind == OPTION_OBJECT)
+                r = option_defaults(item->table, scratch);
+        if (r < 0)
+                return r;
+        r = read_value(walk, place, item, value, scratch);
+        dispatch_release(scratch, &alone);
+        return r;
+}
+
+/* A list, or an object whose members are objects. */
+static int read_items(struct walk *walk, const struct json_place *place, const struct option_field *option,
+        const cJSON *value, void *field)
+{
+        struct walk inside = {.problems = walk->problems};
+        size_t count = 0;
+        const cJSON *item;
+        char index[24];
+        int r = 0;
+
+        if (option->kind == OPTION_LIST ? !cJSON_IsArray(value) : !cJSON_IsObject(value))
+                return report_value(walk, place, option, value, "WrongType",
+                        option->kind == OPTION_LIST ? "not a list" : "not an object");
+        cJSON_ArrayForEach (item, value) {
+                struct json_place inner = {.outer = place, .name = item->string};
+
+                if (option->kind == OPTION_LIST) {
+                        snprintf(index, sizeof(index), "%zu", count);
+                        inner.name = index;
+                } else
+                        r = check_map_name(&inside, &inner, option);
+                if (r >= 0 && ++count <= option->length_max)
+                        r = check_item(&inside, &inner, item_of(option, item), item);
+                if (r < 0)
+                        return r;
+        }
+        if (count < option->length_min || count > option->length_max)
+                r = report(&inside, place, count < option->length_min ? "TooFew" : "TooMany",
+                        "%s has %zu entries; give %zu to %zu", subject(place), count, option->length_min,
+                        option->length_max);
+        else if (option->kind == OPTION_OBJECT_MAP)
+                r = check_map_duplicates(&inside, place, value);
+        if (r < 0)
+                return r;
+        walk->faulty = walk->faulty || inside.faulty;
+        return inside.faulty ? 0 : store_copy(value, field);
+}
+
 static int read_document(struct walk *walk, const struct json_place *place, const struct option_field *option,
         const cJSON *value, void *field)
 {
@@ -403,8 +478,16 @@ static const option_reader readers[] = {
         [OPTION_OBJECT] = read_nested,
         [OPTION_STRING_MAP] = read_string_map,
         [OPTION_DOCUMENT] = read_document,
+        [OPTION_LIST] = read_items,
+        [OPTION_OBJECT_MAP] = read_items,
 };
 static_assert(ARRAY_SIZE(readers) == _OPTION_KIND_MAX, "a reader for every kind");
+
+static int read_value(struct walk *walk, const struct json_place *place, const struct option_field *option,
+        const cJSON *value, void *field)
+{
+        return readers[option->kind](walk, place, option, value, field);
+}
 
 static int report_unknown(struct walk *walk, const struct json_place *place, const struct option_table *table)
 {

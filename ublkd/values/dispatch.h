@@ -21,6 +21,8 @@ enum option_kind {
         OPTION_OBJECT,     /* a struct inside the struct, with a table of its own */
         OPTION_STRING_MAP, /* cJSON *, owned: an object whose values are strings */
         OPTION_DOCUMENT,   /* cJSON *, owned: any object, checked elsewhere (the target) */
+        OPTION_LIST,       /* cJSON *, owned: a list, each item of which is as one of `items` says */
+        OPTION_OBJECT_MAP, /* cJSON *, owned: an object, each member of which is as the first of `items` says */
         _OPTION_KIND_MAX
 };
 
@@ -37,12 +39,17 @@ struct option_field {
         int64_t multiple_of;      /* 0: any */
         const int64_t *values;    /* OPTION_INTEGER: the only good ones, or NULL */
         size_t value_count;
-        const char *pattern;              /* POSIX extended, anchored; OPTION_STRING, keys of a map */
-        size_t length_min, length_max;    /* in code points; OPTION_STRING; for a map: number of entries */
-        size_t value_length_max;          /* OPTION_STRING_MAP: of each value */
-        const char *const *names;         /* OPTION_ENUM, NULL-terminated */
+        const char *pattern; /* POSIX extended, anchored; OPTION_STRING, keys of a map */
+        size_t length_min,
+                length_max;       /* in code points; OPTION_STRING; for a map or a list: number of entries */
+        size_t value_length_max;  /* OPTION_STRING_MAP: of each value */
+        const char *const *names; /* OPTION_ENUM, NULL-terminated */
         const struct option_table *table; /* OPTION_OBJECT */
-        const char *hint;                 /* what a good value looks like, for the sentence */
+        /* OPTION_LIST, OPTION_OBJECT_MAP: OPTION_STRING, _INTEGER or _OBJECT, one of a kind; their `name` and `offset`
+         * do not count. The caller takes the values out of the copy, objects by dispatch() with `table`. */
+        const struct option_field *items;
+        size_t item_count;
+        const char *hint; /* what a good value looks like, for the sentence */
         union {
                 int64_t integer; /* also enum index, bytes, microseconds, bool */
                 const char *string;

@@ -103,6 +103,8 @@ void dispatch_release(void *object, const struct option_table *table)
                         break;
                 case OPTION_STRING_MAP:
                 case OPTION_DOCUMENT:
+                case OPTION_LIST:
+                case OPTION_OBJECT_MAP:
                         cJSON_Delete(*(cJSON **)field);
                         *(cJSON **)field = NULL;
                         break;
@@ -146,6 +148,8 @@ static bool fields_equal(const struct option_field *option, const char *one, con
                 return dispatch_equal(one, other, option->table, NULL);
         case OPTION_STRING_MAP:
         case OPTION_DOCUMENT:
+        case OPTION_LIST:
+        case OPTION_OBJECT_MAP:
                 return documents_equal(*(cJSON *const *)one, *(cJSON *const *)other);
         default:
                 assert(false);

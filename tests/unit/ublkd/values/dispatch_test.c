@@ -17,7 +17,7 @@ struct sample {
         uint64_t bytes, duration;
         int choice, silent;
         struct inner inner;
-        cJSON *map, *document;
+        cJSON *map, *document, *list, *objects;
 };
 
 static const struct option_field inner_options[] = {
@@ -37,6 +37,14 @@ static const char *const choices[] = {"red", "green", NULL};
 static const char *const silent_choices[] = {"", "one", "two", NULL};
 static const int64_t powers[] = {512, 1024, 4096};
 static const char *const ignored[] = {"type", NULL};
+
+static const struct option_field list_items[] = {
+        {.kind = OPTION_STRING,  .length_min = 1, .length_max = 4, .hint = "a word or a number from 1 to 9"},
+        {.kind = OPTION_INTEGER, .minimum = 1,    .maximum = 9,    .hint = "a number from 1 to 9"          },
+};
+static const struct option_field object_items[] = {
+        {.kind = OPTION_OBJECT, .table = &inner_table, .hint = "an object"},
+};
 
 #define FIELD(field) .offset = offsetof(struct sample, field)
 static const struct option_field options[] = {
@@ -88,6 +96,20 @@ static const struct option_field options[] = {
          .pattern = "^[a-z~/]+$",
          .hint = "small letters"},
         {.name = "document", .kind = OPTION_DOCUMENT, FIELD(document)},
+        {.name = "list",
+         .kind = OPTION_LIST,
+         FIELD(list),
+         .length_min = 1,
+         .length_max = 3,
+         .items = list_items,
+         .item_count = ARRAY_SIZE(list_items)},
+        {.name = "objects",
+         .kind = OPTION_OBJECT_MAP,
+         FIELD(objects),
+         .length_max = 2,
+         .pattern = "^[a-z]+$",
+         .items = object_items,
+         .item_count = ARRAY_SIZE(object_items)},
 };
 static const struct option_table table = {
         .options = options,
@@ -358,6 +380,44 @@ static void test_many_faults(void)
         cJSON_Delete(json);
 }
 
+static void test_lists(void)
+{
+        struct outcome outcome = read_text("{\"string\":\"a\",\"list\":[\"ab\",7]}");
+
+        CHECK_INT(cJSON_GetArraySize(outcome.sample.list), 2);
+        CHECK_INT(cJSON_GetArrayItem(outcome.sample.list, 1)->valueint, 7);
+        outcome_clear(&outcome);
+        check_fault("{\"string\":\"a\",\"list\":{}}", "/base/list", "WrongType", NULL);
+        check_fault("{\"string\":\"a\",\"list\":[]}", "/base/list", "TooFew", NULL);
+        check_fault("{\"string\":\"a\",\"list\":[1,1,1,10]}", "/base/list", "TooMany", NULL);
+        check_fault("{\"string\":\"a\",\"list\":[1,10]}", "/base/list/1", "OutOfRange", NULL);
+        check_fault("{\"string\":\"a\",\"list\":[\"long word\"]}", "/base/list/0", "BadLength", NULL);
+        check_fault("{\"string\":\"a\",\"list\":[true]}", "/base/list/0", "WrongType",
+                "0 is true, not a string; give a word or a number from 1 to 9");
+}
+
+static void test_maps_of_objects(void)
+{
+        struct outcome outcome =
+                read_text("{\"string\":\"a\",\"objects\":{\"a\":{\"flag\":false},\"b\":{}}}");
+        struct sample other = {};
+
+        CHECK_INT(cJSON_GetArraySize(outcome.sample.objects), 2);
+        CHECK_INT(option_defaults(&table, &other), 0);
+        CHECK(!dispatch_equal(&outcome.sample, &other, &table, NULL));
+        dispatch_release(&other, &table);
+        outcome_clear(&outcome);
+        check_fault("{\"string\":\"a\",\"objects\":[]}", "/base/objects", "WrongType", NULL);
+        check_fault("{\"string\":\"a\",\"objects\":{\"A\":{}}}", "/base/objects/A", "BadFormat", NULL);
+        check_fault("{\"string\":\"a\",\"objects\":{\"a\":1}}", "/base/objects/a", "WrongType", NULL);
+        check_fault("{\"string\":\"a\",\"objects\":{\"a\":{\"flap\":true}}}", "/base/objects/a/flap",
+                "UnknownField", NULL);
+        check_fault("{\"string\":\"a\",\"objects\":{\"a\":{\"text\":\"a very long text\"}}}",
+                "/base/objects/a/text", "BadLength", NULL);
+        check_fault("{\"string\":\"a\",\"objects\":{\"a\":{},\"a\":{}}}", "/base/objects/a", "DuplicateField",
+                NULL);
+}
+
 int main(void)
 {
         test_defaults();
@@ -368,6 +428,8 @@ int main(void)
         test_enums();
         test_names();
         test_maps();
+        test_lists();
+        test_maps_of_objects();
         test_all_at_once();
         test_not_an_object();
         test_many_faults();
