@@ -4,6 +4,7 @@
 
     device_spec_table.c          the option table of a device spec (ublkd/values/dispatch.h)
     NAME_options_table.c         the option table of each target
+    policy_table.c               the option tables of a policy (ublkd/policy/policy_options.h)
     schema_texts.c               the schemas as text, for the API (schemas/schema_texts.h)
     spec_fields.c                the fields that are strings, or bytes, for ublkctl (schemas/spec_fields.h)
     NAME.schema.json             the same texts as files, for clients
@@ -570,6 +571,8 @@ def generate(source, targets):
     check_targets(source, targets)
     table = Table("device_spec_table", "device_options", "ublkd/model/device_spec.h")
     files = {"device_spec_table.c": table.write(load(source / "device.schema.json"))}
+    table = Table("policy_options_table", "policy_options", "ublkd/policy/policy_options.h", source)
+    files["policy_table.c"] = table.write(load(source / "policy.schema.json"))
     texts = {"device": Bundle().write(source / "device.schema.json")}
     for target in targets:
         name = snake_case(target)
@@ -583,6 +586,7 @@ def generate(source, targets):
         [load(source / "targets" / f"{target}.schema.json") for target in targets],
     )
     files.update({f"{name}.schema.json": text for name, text in texts.items()})
+    files["policy.schema.json"] = Bundle().write(source / "policy.schema.json")  # no client asks for it over the API
     return files
 
 

@@ -151,7 +151,7 @@ def test_refuses_a_field_given_twice(tmp_path):
 
 def test_bundles_are_complete_and_clean():
     files = generate.generate(SCHEMAS, ["loop", "null"])
-    for name in ("device.schema.json", "targets/loop.schema.json", "targets/null.schema.json"):
+    for name in ("device.schema.json", "policy.schema.json", "targets/loop.schema.json", "targets/null.schema.json"):
         bundle = json.loads(files[name])
 
         def walk(value):

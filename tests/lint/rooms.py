@@ -45,6 +45,7 @@ QUOTED = [
     ("ublkd/authority/*", BASE + rooms("ublkd", "peers")),
     ("ublkd/cgroups/*", BASE + rooms("ublkd", "offload")),
     ("ublkd/model/*", COMMON + PROTO + ["targets/target_desc.h"]),
+    ("ublkd/policy/*", VALUES + rooms("ublkd", "kernel model") + ["targets/target_desc.h"]),
     ("ublkd/plan/plan.[ch]", ["!", "ublkd/plan/plan.h"]),
     ("ublkd/plan/backoff.[ch]", ["!", "ublkd/plan/backoff.h"]),
     ("ublkd/plan/attempt.[ch]", ["!", "ublkd/plan/plan.h", "ublkd/plan/backoff.h", "ublkd/plan/attempt.h"]),

@@ -347,6 +347,7 @@ LAYERED_ROOMS = [
     "ublkd/partitions",
     "ublkd/paths",
     "ublkd/plan",
+    "ublkd/policy",
     "ublkd/reconcile",
     "ublkd/records",
     "api/held",

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* policy_check: what a rule has against a spec. */
+#include "ublkd/policy/policy_check.h"
+
+#include "tests/unit/ublkd/policy/policy_world.h"
+
+#include <errno.h>
+
+static const char pools[] =
+        "\"pools\":{\"fast\":{\"directory\":\"/srv/fast\"},\"slow\":{\"directory\":\"/srv/slow\"}}";
+
+/* A policy with one rule for user 1000. */
+static void use(struct world *world, const char *rest)
+{
+        char text[4096];
+
+        snprintf(text, sizeof(text), "{%s,\"rules\":[{\"name\":\"r\",\"who\":{\"users\":[1000]}%s%s}]}",
+                pools, *rest ? "," : "", rest);
+        world_use(world, text, 0);
+}
+
+static int check(
+        struct world *world, const char *spec_text, struct policy_usage usage, struct problem_list *problems)
+{
+        struct policy_client client = client_of(1000, 1000);
+        struct device_spec *spec = spec_of(spec_text);
+        int r = -EBADMSG;
+
+        if (spec && CHECK(world->policy)) {
+                r = policy_check(policy_rule_for(world->policy, &client), &client, spec, &usage, problems);
+                CHECK_INT(r, problems->count > 0 ? -EPERM : 0);
+        }
+        device_spec_free(spec);
+        return r;
+}
+
+static void check_good(struct world *world, const char *spec)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        if (!CHECK_INT(check(world, spec, (struct policy_usage){}, &problems), 0))
+                for (size_t i = 0; i < problems.count; i++)
+                        fprintf(stderr, "    %s: %s\n", problems.items[i].pointer, problems.items[i].detail);
+}
+
+static void check_bad(struct world *world, const char *spec, const char *reason, const char *pointer)
+{
+        struct problem_list problems = {};
+
+        CHECK_INT(check(world, spec, (struct policy_usage){}, &problems), -EPERM);
+        check_one_problem(&problems, reason, pointer);
+}
+
+#define ROOM "\"devices\":3,\"size\":\"10GiB\",\"targets\":[\"null\",\"loop\"],\"pools\":[\"fast\"]"
+#define NULL_DISK(more) "{\"name\":\"u1000-a\",\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"" more "}"
+#define LOOP_DISK(target) "{\"name\":\"u1000-a\",\"target\":{\"type\":\"loop\"" target "},\"size\":\"1GiB\"}"
+
+static void test_a_rule_that_gives_nothing(struct world *world)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        use(world, "");
+        CHECK_INT(check(world, NULL_DISK(""), (struct policy_usage){}, &problems), -EPERM);
+        if (!CHECK_INT(problems.count, 3))
+                return;
+        CHECK_STR(problems.items[0].pointer, "/target/type");
+        CHECK_STR(problems.items[1].pointer, "");
+        CHECK_STR(problems.items[1].reason, "PolicyExceeded");
+        CHECK_STR(problems.items[2].pointer, "/size");
+}
+
+static void test_targets(struct world *world)
+{
+        use(world, "\"devices\":1,\"size\":\"10GiB\",\"targets\":[\"null\"],\"pools\":[\"fast\"]");
+        check_good(world, NULL_DISK(""));
+        check_bad(world, LOOP_DISK(",\"pool\":\"fast\""), "PolicyForbids", "/target/type");
+}
+
+static void test_stores(struct world *world)
+{
+        use(world, ROOM);
+        check_good(world, LOOP_DISK(",\"pool\":\"fast\""));
+        check_good(world,
+                LOOP_DISK(",\"pool\":\"fast\",\"path\":\"/srv/fast/a-1.img\"")); /* the API compares it */
+        check_bad(world, LOOP_DISK(",\"pool\":\"slow\""), "PolicyForbids", "/target/pool");
+        check_bad(world, LOOP_DISK(",\"path\":\"/etc/shadow\""), "PolicyForbids", "/target/path");
+        check_bad(world, LOOP_DISK(",\"pool\":\"fast\",\"offset\":4096"), "PolicyForbids", "/target/offset");
+        use(world, "\"devices\":3,\"size\":\"10GiB\",\"targets\":[\"loop\"]");
+        check_bad(world, LOOP_DISK(",\"pool\":\"fast\""), "PolicyForbids", "/target/pool");
+}
+
+static void check_usage(struct world *world, uint64_t devices, uint64_t bytes, const char *pointer)
+{
+        struct problem_list problems = {};
+
+        CHECK_INT(check(world, NULL_DISK(""), (struct policy_usage){devices, bytes}, &problems),
+                pointer ? -EPERM : 0);
+        if (pointer)
+                check_one_problem(&problems, "PolicyExceeded", pointer);
+}
+
+static void test_how_much(struct world *world)
+{
+        const uint64_t gib = UINT64_C(1) << 30;
+
+        use(world, ROOM);
+        check_usage(world, 0, 0, NULL);
+        check_usage(world, 2, 9 * gib, NULL);
+        check_usage(world, 3, 0, "");
+        check_usage(world, UINT64_MAX, 0, "");
+        check_usage(world, 2, 9 * gib + 1, "/size");
+        check_usage(world, 2, 11 * gib, "/size"); /* the rule was another one before */
+        check_usage(world, 2, UINT64_MAX, "/size");
+        check_bad(world, "{\"name\":\"u1000-a\",\"target\":{\"type\":\"loop\",\"pool\":\"fast\"}}",
+                "PolicyRequires", "/size");
+}
+
+static void test_names(struct world *world)
+{
+        use(world, ROOM);
+        check_bad(world, "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}",
+                "PolicyForbids", "/name");
+        check_bad(world, "{\"name\":\"u1000a\",\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}",
+                "PolicyForbids", "/name");
+        check_bad(world, "{\"name\":\"u10001-a\",\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}",
+                "PolicyForbids", "/name");
+        use(world, ROOM ",\"namePrefix\":\"alice\"");
+        check_good(world, "{\"name\":\"alice\",\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}");
+}
+
+static void test_numbers(struct world *world)
+{
+        use(world, ROOM);
+        check_bad(world, NULL_DISK(",\"id\":0"), "PolicyForbids", "/id");
+        use(world, ROOM ",\"ids\":\"100-199\"");
+        check_good(world, NULL_DISK(""));
+        check_good(world, NULL_DISK(",\"id\":100"));
+        check_good(world, NULL_DISK(",\"id\":199"));
+        check_bad(world, NULL_DISK(",\"id\":99"), "PolicyForbids", "/id");
+        check_bad(world, NULL_DISK(",\"id\":200"), "PolicyForbids", "/id");
+}
+
+static void test_what_only_administrators_have(struct world *world)
+{
+        use(world, ROOM);
+        check_bad(world, NULL_DISK(",\"owner\":{}"), "PolicyForbids", "/owner");
+        check_bad(world, NULL_DISK(",\"owner\":{\"uid\":1000}"), "PolicyForbids", "/owner");
+        check_bad(world, NULL_DISK(",\"cpus\":\"0\""), "PolicyForbids", "/cpus");
+        check_bad(world, NULL_DISK(",\"busyPollUs\":1"), "PolicyExceeded", "/busyPollUs");
+        use(world, ROOM ",\"cpus\":\"2-3,8\",\"busyPollUs\":50");
+        check_good(world, NULL_DISK(",\"cpus\":\"3,8\",\"busyPollUs\":50"));
+        check_bad(world, NULL_DISK(",\"cpus\":\"2-4\""), "PolicyForbids", "/cpus");
+        check_bad(world, NULL_DISK(",\"busyPollUs\":51"), "PolicyExceeded", "/busyPollUs");
+}
+
+static void test_what_is_free(struct world *world)
+{
+        use(world, ROOM);
+        check_good(world,
+                NULL_DISK(
+                        ",\"recovery\":{\"hangAfter\":\"5m\",\"giveUpAfter\":\"10m\",\"onCrash\":\"queue\"},"
+                        "\"labels\":{\"a\":\"b\"},\"readOnly\":true,\"temporary\":true,\"enabled\":false"));
+}
+
+static void test_all_faults_at_once(struct world *world)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        use(world, ROOM);
+        CHECK_INT(check(world,
+                          "{\"name\":\"x\",\"target\":{\"type\":\"loop\",\"path\":\"/"
+                          "a\"},\"id\":1,\"owner\":{},\"cpus\":\"0\","
+                          "\"queues\":64,\"queueDepth\":4096,\"maxIoSize\":\"2MiB\",\"busyPollUs\":1}",
+                          (struct policy_usage){.devices = 3}, &problems),
+                -EPERM);
+        CHECK_INT(problems.count, 11);
+}
+
+int main(void)
+{
+        struct world world;
+
+        world_open(&world);
+        test_a_rule_that_gives_nothing(&world);
+        test_targets(&world);
+        test_stores(&world);
+        test_how_much(&world);
+        test_names(&world);
+        test_numbers(&world);
+        test_what_only_administrators_have(&world);
+        test_what_is_free(&world);
+        test_all_faults_at_once(&world);
+        world_close(&world);
+        return check_report();
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* policy: which rule counts for which client. */
+#include "tests/unit/ublkd/policy/policy_world.h"
+
+#include <errno.h>
+
+static const char rules[] = "{\"rules\": ["
+                            "{\"name\": \"deny\", \"who\": {\"users\": [1001]}},"
+                            "{\"name\": \"alice\", \"who\": {\"users\": [\"alice\"]}},"
+                            "{\"name\": \"containers\", \"who\": {\"subuidsOf\": [\"alice\"]}},"
+                            "{\"name\": \"developers\", \"who\": {\"groups\": [\"developers\", 50]}},"
+                            "{\"name\": \"late\", \"who\": {\"users\": [1000, 3000]}}]}";
+
+static const char *name_of(const struct world *world, const struct policy_client *client)
+{
+        const struct policy_rule *rule = policy_rule_for(world->policy, client);
+
+        return rule ? rule->options.name : NULL;
+}
+
+static const char *rule_of(const struct world *world, uid_t uid, gid_t gid, enum policy_home home)
+{
+        struct policy_client client = client_of(uid, gid);
+
+        client.home = home;
+        return name_of(world, &client);
+}
+
+static void test_users(struct world *world)
+{
+        CHECK_STR(rule_of(world, 1000, 1000, POLICY_HOME_HOST), "alice"); /* the first */
+        CHECK_STR(rule_of(world, 1000, 2000, POLICY_HOME_HOST), "alice");
+        CHECK_STR(rule_of(world, 1001, 2000, POLICY_HOME_HOST), "deny");
+        CHECK_STR(rule_of(world, 3000, 3000, POLICY_HOME_HOST), "late");
+        CHECK_STR(rule_of(world, 3001, 3001, POLICY_HOME_HOST), NULL);
+        CHECK_STR(rule_of(world, 1000, 1000, POLICY_HOME_CONTAINER),
+                "alice"); /* root of a rootless container */
+}
+
+static void test_groups(struct world *world)
+{
+        static const gid_t groups[] = {7, 50};
+        struct policy_client client = client_of(4000, 4000);
+
+        CHECK_STR(rule_of(world, 4000, 2000, POLICY_HOME_HOST), "developers");
+        CHECK_STR(name_of(world, &client), NULL);
+        client.groups = groups;
+        client.group_count = 1;
+        CHECK_STR(name_of(world, &client), NULL);
+        client.group_count = 2;
+        CHECK_STR(name_of(world, &client), "developers");
+        client.home = POLICY_HOME_CONTAINER;
+        CHECK_STR(name_of(world, &client), NULL);
+        client.gid = 2000;
+        CHECK_STR(name_of(world, &client), NULL);
+}
+
+static void test_subordinate_uids(struct world *world)
+{
+        CHECK_STR(rule_of(world, 99999, 1, POLICY_HOME_CONTAINER), NULL);
+        CHECK_STR(rule_of(world, 100000, 1, POLICY_HOME_CONTAINER), "containers");
+        CHECK_STR(rule_of(world, 165535, 1, POLICY_HOME_CONTAINER), "containers");
+        CHECK_STR(rule_of(world, 165536, 1, POLICY_HOME_CONTAINER), NULL);
+}
+
+static void test_who_never_matches(struct world *world)
+{
+        CHECK_STR(rule_of(world, 0, 2000, POLICY_HOME_HOST), NULL);
+        CHECK_STR(rule_of(world, (uid_t)-1, 2000, POLICY_HOME_HOST), NULL);
+        CHECK_STR(rule_of(world, 1000, 2000, POLICY_HOME_UNTRUSTED), NULL);
+        CHECK_STR(rule_of(world, 1000, 2000, _POLICY_HOME_MAX), NULL);
+        CHECK(!policy_rule_for(NULL, &(struct policy_client){.uid = 1000, .home = POLICY_HOME_HOST}));
+}
+
+static void test_no_rule_is_explained(struct world *world)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct policy_client client = client_of(3001, 3001);
+
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        CHECK_INT(problems.items[0].error, EPERM);
+        CHECK(strstr(problems.items[0].detail, "3001") && strstr(problems.items[0].detail, world->directory));
+        check_one_problem(&problems, "NoPolicyRule", "");
+        client.home = POLICY_HOME_UNTRUSTED;
+        CHECK_INT(policy_add_no_rule(NULL, &client, &problems), 0);
+        check_one_problem(&problems, "NoPolicyRule", "");
+        client.uid = 0;
+        CHECK_INT(policy_add_no_rule(NULL, &client, &problems), 0);
+        check_one_problem(&problems, "NoPolicyRule", "");
+}
+
+int main(void)
+{
+        struct world world;
+
+        world_open(&world);
+        world_use(&world, rules, 0);
+        if (world.policy) {
+                test_users(&world);
+                test_groups(&world);
+                test_subordinate_uids(&world);
+                test_who_never_matches(&world);
+                test_no_rule_is_explained(&world);
+        }
+        world_close(&world);
+        return check_report();
+}

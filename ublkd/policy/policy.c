@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* A policy, and which of its rules matches a client. */
+#include "ublkd/policy/policy.h"
+
+#include <errno.h>
+#include <string.h>
+
+int policy_new(const char *directory, struct policy **ret)
+{
+        _cleanup_policy_ struct policy *policy = calloc(1, sizeof(*policy));
+
+        if (!policy)
+                return -ENOMEM;
+        policy->directory = strdup(directory);
+        if (!policy->directory)
+                return -ENOMEM;
+        *ret = TAKE_PTR(policy);
+        return 0;
+}
+
+struct policy *policy_free(struct policy *policy)
+{
+        if (!policy)
+                return NULL;
+        for (size_t i = 0; i < policy->pool_count; i++) {
+                free(policy->pools[i].name);
+                free(policy->pools[i].directory);
+        }
+        for (size_t i = 0; i < policy->rule_count; i++) {
+                struct policy_rule *rule = &policy->rules[i];
+
+                free(rule->place);
+                free(rule->uids);
+                free(rule->gids);
+                dispatch_release(&rule->options, &policy_rule_options_table);
+        }
+        free(policy->pools);
+        free(policy->rules);
+        free(policy->directory);
+        problem_list_clear(&policy->notes);
+        free(policy);
+        return NULL;
+}
+
+const struct policy_pool *policy_pool(const struct policy *policy, const char *name)
+{
+        for (size_t i = 0; i < policy->pool_count; i++)
+                if (strcmp(policy->pools[i].name, name) == 0)
+                        return &policy->pools[i];
+        return NULL;
+}
+
+static bool has_gid(const struct policy_rule *rule, gid_t gid)
+{
+        for (size_t i = 0; i < rule->gid_count; i++)
+                if (rule->gids[i] == gid)
+                        return true;
+        return false;
+}
+
+static bool matches(const struct policy_rule *rule, const struct policy_client *client)
+{
+        for (size_t i = 0; i < rule->uid_count; i++)
+                if (client->uid >= rule->uids[i].first && client->uid <= rule->uids[i].last)
+                        return true;
+        if (client->home != POLICY_HOME_HOST)
+                return false;
+        for (size_t i = 0; i < client->group_count; i++)
+                if (has_gid(rule, client->groups[i]))
+                        return true;
+        return has_gid(rule, client->gid);
+}
+
+static bool may_match(const struct policy_client *client)
+{
+        return client->uid != 0 && client->uid != (uid_t)-1
+               && (client->home == POLICY_HOME_HOST || client->home == POLICY_HOME_CONTAINER);
+}
+
+const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client)
+{
+        if (!policy || !may_match(client))
+                return NULL;
+        for (size_t i = 0; i < policy->rule_count; i++)
+                if (matches(&policy->rules[i], client))
+                        return &policy->rules[i];
+        return NULL;
+}
+
+int policy_add_no_rule(
+        const struct policy *policy, const struct policy_client *client, struct problem_list *problems)
+{
+        if (client->uid == 0)
+                return problem_add(problems, EPERM, "", "NoPolicyRule",
+                        "Uid 0 is never a tenant: no rule of a policy can name it; use another user");
+        if (!may_match(client))
+                return problem_add(problems, EPERM, "", "NoPolicyRule",
+                        "No rule can name this process: it runs in a container that shares the user "
+                        "namespace of the host, so its uid %u is one that its image chose; give the "
+                        "container a user namespace of its own, and name its users with \"subuidsOf\"",
+                        client->uid);
+        return problem_add(problems, EPERM, "", "NoPolicyRule",
+                "No rule names uid %u; an administrator can add one with \"who\": {\"users\": [%u]} to a "
+                "file such as %s/50-local.json, and run 'systemctl reload ublkd'",
+                client->uid, client->uid, policy ? policy->directory : "/etc/ublkd/policy.d");
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* A policy: what users may have who are not administrators of the devices of this host. Parsed from all files of its
+ * directory (policy_load.h), immutable after that. No I/O.
+ *
+ * Which rule counts for a client is decided by numbers of the host alone, and only by those that the host has given to the
+ * process:
+ *  - its uid, on the host and in a container with a user namespace of its own: there the kernel translates it, and an
+ *    administrator has given the range (subuid(5)) or the user its own uid;
+ *  - its groups, on the host only. The kernel checks the numbers that SO_PEERGROUPS has, but in a container it is the image
+ *    that chooses among all groups that were mapped to it. These were mapped so that files can have owners, not to make the
+ *    container a member. Membership in /etc/group is about users who log in to the host;
+ *  - nothing in a container that shares the user namespace of the host, or where it is not known: uid 1000 is the one that
+ *    its image chose, and may be another person than user 1000 of the host. The same is true of a user namespace that maps
+ *    each number to itself: the caller has to pass POLICY_HOME_UNTRUSTED for it.
+ * Uid 0 never matches: root of the host is an administrator, and no tenant. */
+#pragma once
+
+#include "ublkd/base/problem.h"
+#include "ublkd/policy/policy_accounts.h"
+#include "ublkd/policy/policy_options.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { POLICY_CPU_MASK_SIZE = 4096 / 8 };
+
+struct policy_pool {
+        char *name;
+        char *directory; /* absolute; only its text was checked */
+};
+
+struct policy_rule {
+        char *place; /* "FILE:LINE" */
+        struct policy_rule_options options;
+        struct uid_range *uids; /* of users, and subordinate ones */
+        size_t uid_count;
+        gid_t *gids;
+        size_t gid_count;
+        bool is_for_one;             /* `who` is exactly one user; uids has it, if it exists */
+        int64_t ids_first, ids_last; /* -1: none */
+        unsigned char cpus[POLICY_CPU_MASK_SIZE];
+};
+
+struct policy {
+        char *directory; /* of its files */
+        struct policy_pool *pools;
+        size_t pool_count;
+        struct policy_rule *rules; /* in the order of the files and their lists */
+        size_t rule_count;
+        struct problem_list notes; /* names that do not exist: a rule matches no client by them */
+};
+
+enum policy_home {
+        POLICY_HOME_UNTRUSTED, /* not known, or a container whose numbers its image chose: no rule matches */
+        POLICY_HOME_HOST,
+        POLICY_HOME_CONTAINER, /* with a user namespace of its own */
+        _POLICY_HOME_MAX
+};
+
+/* Who asks. All numbers are those of the host. */
+struct policy_client {
+        uid_t uid;
+        gid_t gid;
+        const gid_t *groups; /* supplementary ones */
+        size_t group_count;
+        enum policy_home home;
+};
+
+/* Create a policy without rules. Return 0 or -ENOMEM. */
+int policy_new(const char *directory, struct policy **ret);
+/* Free a policy. NULL is fine. Return NULL. */
+struct policy *policy_free(struct policy *policy);
+DEFINE_CLEANUP(struct policy, policy_free);
+#define _cleanup_policy_ _cleanup_(policy_free_pointer)
+
+/* Return the pool with that name, or NULL. */
+const struct policy_pool *policy_pool(const struct policy *policy, const char *name);
+/* Return the first rule that matches the client, or NULL. policy NULL: it has no rules. */
+const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client);
+/* Add a problem (NoPolicyRule) that says which rule the client lacks. Return 0 or -ENOMEM. */
+int policy_add_no_rule(
+        const struct policy *policy, const struct policy_client *client, struct problem_list *problems);

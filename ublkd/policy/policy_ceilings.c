@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* The numbers of a spec that a rule bounds one by one. */
+#include "ublkd/policy/policy_ceilings.h"
+
+#include "ublkd/policy/policy_verdict.h"
+#include "ublkd/values/quantity.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct ceiling {
+        const char *pointer;
+        size_t most, value; /* into the options of the rule, of the spec; both have 8 bytes */
+        bool bytes;
+        bool optional; /* 0 in the rule: no ceiling; 0 in the spec: no limit */
+};
+
+#define FIELDS(field)                                                                                        \
+        .most = offsetof(struct policy_rule_options, field), .value = offsetof(struct device_options, field)
+
+static const struct ceiling ceilings[] = {
+        {.pointer = "/queueDepth", FIELDS(queue_depth)},
+        {.pointer = "/maxIoSize", FIELDS(max_io_size), .bytes = true},
+        {.pointer = "/busyPollUs", FIELDS(busy_poll_us)},
+        {.pointer = "/limits/read/iops", FIELDS(limits.read.iops), .optional = true},
+        {.pointer = "/limits/read/bytesPerSec",
+         FIELDS(limits.read.bytes_per_sec),
+         .bytes = true,
+         .optional = true},
+        {.pointer = "/limits/write/iops", FIELDS(limits.write.iops), .optional = true},
+        {.pointer = "/limits/write/bytesPerSec",
+         FIELDS(limits.write.bytes_per_sec),
+         .bytes = true,
+         .optional = true},
+        {.pointer = "/resources/cpuWeight", FIELDS(resources.cpu_weight), .optional = true},
+        {.pointer = "/resources/memoryMax", FIELDS(resources.memory_max), .bytes = true, .optional = true},
+        {.pointer = "/resources/ioMax/read/iops", FIELDS(resources.io_max.read.iops), .optional = true},
+        {.pointer = "/resources/ioMax/read/bytesPerSec",
+         FIELDS(resources.io_max.read.bytes_per_sec),
+         .bytes = true,
+         .optional = true},
+        {.pointer = "/resources/ioMax/write/iops", FIELDS(resources.io_max.write.iops), .optional = true},
+        {.pointer = "/resources/ioMax/write/bytesPerSec",
+         FIELDS(resources.io_max.write.bytes_per_sec),
+         .bytes = true,
+         .optional = true},
+        {.pointer = "/resources/pidsMax", FIELDS(resources.pids_max), .optional = true},
+};
+
+static uint64_t read_number(const void *options, size_t offset)
+{
+        uint64_t number;
+
+        memcpy(&number, (const char *)options + offset, sizeof(number));
+        return number;
+}
+
+static void print(uint64_t number, bool bytes, char ret[static SIZE_TEXT_MAX])
+{
+        if (bytes)
+                format_size(number, ret);
+        else
+                snprintf(ret, SIZE_TEXT_MAX, "%llu", (unsigned long long)number);
+}
+
+static void check(struct policy_verdict *verdict, const struct ceiling *ceiling)
+{
+        uint64_t most = read_number(&verdict->rule->options, ceiling->most);
+        uint64_t value = read_number(&verdict->spec->options, ceiling->value);
+        const char *name = strrchr(ceiling->pointer, '/') + 1;
+        char text[SIZE_TEXT_MAX];
+
+        if (ceiling->optional && most == 0)
+                return;
+        print(most, ceiling->bytes, text);
+        if (ceiling->optional && value == 0)
+                policy_require(verdict, ceiling->pointer, "give %s, %s at most", name, text);
+        else if (value > most)
+                policy_exceed(
+                        verdict, ceiling->pointer, "allows %s of %s; give %s at most", name, text, text);
+}
+
+/* An automatic number counts as what it can become on a larger machine. */
+static void check_queues(struct policy_verdict *verdict)
+{
+        int64_t queues = verdict->spec->options.queues, most = verdict->rule->options.queues;
+
+        if (queues == OPTION_AUTO)
+                queues = QUEUES_AUTO_MAX;
+        if (queues > most)
+                policy_exceed(verdict, "/queues", "allows %lld queues, and %s can be %lld; give %lld at most",
+                        (long long)most, verdict->spec->options.queues == OPTION_AUTO ? "\"auto\"" : "these",
+                        (long long)queues, (long long)most);
+}
+
+/* ---- bursts ---- */
+
+/* What may pass at once without a burst: the amount of a tenth of a second. */
+static uint64_t burst_of(uint64_t rate, uint64_t burst)
+{
+        if (burst > 0)
+                return burst;
+        return rate < 10 ? 1 : rate / 10;
+}
+
+/* A rate with a burst of its own choice would be no limit. Without a rate, the rate itself is the fault. */
+static void check_burst(struct policy_verdict *verdict, const char *direction, const char *name, bool bytes,
+        uint64_t most_rate, uint64_t most_burst, uint64_t rate, uint64_t burst)
+{
+        uint64_t most = burst_of(most_rate, most_burst);
+        char pointer[64], text[SIZE_TEXT_MAX];
+
+        if (most_rate == 0 || rate == 0 || burst_of(rate, burst) <= most || (burst == 0 && rate > most_rate))
+                return;
+        snprintf(pointer, sizeof(pointer), "/limits/%s/%s", direction, name);
+        print(most, bytes, text);
+        policy_exceed(verdict, pointer, "allows %s of %s; give %s at most", name, text, text);
+}
+
+static void check_bursts(struct policy_verdict *verdict, const char *direction, const struct io_limits *most,
+        const struct io_limits *limits)
+{
+        check_burst(verdict, direction, "iopsBurst", false, (uint64_t)most->iops, (uint64_t)most->iops_burst,
+                (uint64_t)limits->iops, (uint64_t)limits->iops_burst);
+        check_burst(verdict, direction, "bytesPerSecBurst", true, most->bytes_per_sec,
+                most->bytes_per_sec_burst, limits->bytes_per_sec, limits->bytes_per_sec_burst);
+}
+
+void policy_ceilings_check(struct policy_verdict *verdict)
+{
+        const struct policy_rule_options *most = &verdict->rule->options;
+        const struct device_options *options = &verdict->spec->options;
+
+        check_queues(verdict);
+        for (size_t i = 0; i < ARRAY_SIZE(ceilings); i++)
+                check(verdict, &ceilings[i]);
+        check_bursts(verdict, "read", &most->limits.read, &options->limits.read);
+        check_bursts(verdict, "write", &most->limits.write, &options->limits.write);
+}

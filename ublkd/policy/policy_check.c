@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether a rule allows a device.
+ *
+ * What is not here is free: fields that take nothing from other users of the host, such as labels, readOnly, dataPath,
+ * blockSize, onFull, partitions, temporary, enabled and recovery. A field that is added to the spec has to be looked
+ * at. */
+#include "ublkd/policy/policy_check.h"
+
+#include "ublkd/policy/policy_ceilings.h"
+#include "ublkd/policy/policy_prefix.h"
+#include "ublkd/policy/policy_verdict.h"
+#include "ublkd/values/quantity.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Return whether the list, which may be NULL, has the name. */
+static bool has_name(const cJSON *list, const char *name)
+{
+        const cJSON *item;
+
+        cJSON_ArrayForEach (item, list) {
+                if (strcmp(item->valuestring, name) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool has_field(const cJSON *object, const char *name)
+{
+        return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
+}
+
+static const char *text_of(const cJSON *object, const char *name)
+{
+        return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+/* ---- what it is made of ---- */
+
+static void check_target(struct policy_verdict *verdict)
+{
+        const char *name = verdict->spec->target->name;
+
+        if (!has_name(verdict->rule->options.targets, name))
+                policy_forbid(verdict, "/target/type", "has not the target %s", name);
+}
+
+/* Return whether a field of the target has another value than its default, 0. */
+static bool is_set(const struct device_spec *spec, const char *name)
+{
+        const struct option_field *option = option_find(spec->target->options, name);
+        uint64_t value;
+
+        if (!option || option->kind != OPTION_BYTES || !spec->target_options)
+                return false;
+        memcpy(&value, (const char *)spec->target_options + option->offset, sizeof(value));
+        return value != 0;
+}
+
+/* A target that has a path reaches what root can reach, so its path comes from a pool. An image of a pool is the device's
+ * alone and as large as its size, which counts: it has no other part. */
+static void check_store(struct policy_verdict *verdict)
+{
+        const struct device_spec *spec = verdict->spec;
+        const char *pool = text_of(spec->options.target, "pool");
+
+        if (pool) {
+                if (!has_name(verdict->rule->options.pools, pool))
+                        policy_forbid(verdict, "/target/pool", "has not the pool %s", pool);
+                if (is_set(spec, "offset"))
+                        policy_forbid(
+                                verdict, "/target/offset", "allows no part of an image; leave out offset");
+                return;
+        }
+        if (!option_find(spec->target->options, "path"))
+                return;
+        if (has_field(spec->options.target, "path"))
+                policy_forbid(verdict, "/target/path",
+                        "allows no path of the host; give target.pool in place of target.path");
+        else
+                policy_require(verdict, "/target/pool", "give target.pool");
+}
+
+/* ---- how much ---- */
+
+static void check_devices(struct policy_verdict *verdict, const struct policy_usage *usage)
+{
+        if (usage->devices >= (uint64_t)verdict->rule->options.devices)
+                policy_exceed(verdict, "", "allows %lld devices, and you have %llu others; delete one",
+                        (long long)verdict->rule->options.devices, (unsigned long long)usage->devices);
+}
+
+static void check_size(struct policy_verdict *verdict, const struct policy_usage *usage)
+{
+        uint64_t size = verdict->spec->options.size, most = verdict->rule->options.size;
+        char all[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX];
+
+        if (size == 0) {
+                policy_require(verdict, "/size", "give size: it counts for the sum of your devices");
+                return;
+        }
+        if (usage->bytes <= most && size <= most - usage->bytes)
+                return;
+        format_size(most, all);
+        format_size(usage->bytes, used);
+        policy_exceed(verdict, "/size",
+                "allows %s for all your devices, and the others have %s; give a smaller size", all, used);
+}
+
+/* ---- which names and numbers ---- */
+
+static void check_name(struct policy_verdict *verdict)
+{
+        char prefix[PREFIX_SIZE];
+
+        policy_prefix_print(verdict->rule->options.name_prefix, verdict->client->uid, prefix);
+        if (strncmp(verdict->spec->options.name, prefix, strlen(prefix)) != 0)
+                policy_forbid(
+                        verdict, "/name", "allows names that begin with \"%s\"; give such a name", prefix);
+}
+
+static void check_id(struct policy_verdict *verdict)
+{
+        const struct policy_rule *rule = verdict->rule;
+        int64_t id = verdict->spec->options.id;
+
+        if (id < 0 || (id >= rule->ids_first && id <= rule->ids_last))
+                return;
+        if (rule->ids_first < 0)
+                policy_forbid(verdict, "/id", "allows no id; leave it out");
+        else
+                policy_forbid(verdict, "/id", "allows an id from %lld to %lld; give one of these, or none",
+                        (long long)rule->ids_first, (long long)rule->ids_last);
+}
+
+/* Also one with the values that it would have anyway: what the node of a tenant's disk is, ublkd decides. */
+static void check_owner(struct policy_verdict *verdict)
+{
+        if (has_field(verdict->spec->document, "owner"))
+                policy_forbid(verdict, "/owner", "allows no owner; leave it out");
+}
+
+static void check_cpus(struct policy_verdict *verdict)
+{
+        const struct policy_rule *rule = verdict->rule;
+        unsigned char wanted[POLICY_CPU_MASK_SIZE];
+        const char *cpus = verdict->spec->options.cpus;
+        bool good = true;
+
+        if (!cpus)
+                return;
+        if (!rule->options.cpus) {
+                policy_forbid(verdict, "/cpus", "allows no cpus; leave it out");
+                return;
+        }
+        good = parse_cpu_list(cpus, wanted, sizeof(wanted)) == 0;
+        for (size_t i = 0; good && i < sizeof(wanted); i++)
+                good = (wanted[i] & ~rule->cpus[i]) == 0;
+        if (!good)
+                policy_forbid(verdict, "/cpus", "allows the CPUs %s; give some of these", rule->options.cpus);
+}
+
+int policy_check(const struct policy_rule *rule, const struct policy_client *client,
+        const struct device_spec *spec, const struct policy_usage *usage, struct problem_list *problems)
+{
+        struct policy_verdict verdict = {.rule = rule, .client = client, .spec = spec, .problems = problems};
+
+        check_target(&verdict);
+        check_store(&verdict);
+        check_devices(&verdict, usage);
+        check_size(&verdict, usage);
+        check_name(&verdict);
+        check_id(&verdict);
+        check_owner(&verdict);
+        check_cpus(&verdict);
+        policy_ceilings_check(&verdict);
+        return verdict.error;
+}
