@@ -6,6 +6,7 @@
 #include "api/http/hold.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
+#include "api/http/view.h"
 
 #include "ublkd/base/utf8.h"
 #include "ublkd/values/json_print.h"
@@ -78,12 +79,13 @@ static const struct event_log *log_of(const struct watch *watch)
 
 static const struct device_event *next_event(struct watch *watch)
 {
+        const struct request *request = watch->hold.request;
         const struct event_log *log = log_of(watch);
 
         for (size_t i = event_log_after(log, watch->seen); i < event_log_count(log); i++) {
                 const struct device_event *event = event_log_at(log, i);
 
-                if (event_filter_matches(&watch->hold.request->query, event))
+                if (view_has_event(request, event) && event_filter_matches(&request->query, event))
                         return event;
                 watch->seen = event->revision;
         }

@@ -2,7 +2,10 @@
 /* Identify the client, and decide what it may do. */
 #include "api/http/access.h"
 
+#include "api/http/tenancy.h"
+
 #include "ublkd/base/file_io.h"
+#include "ublkd/peers/peer_groups.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -15,61 +18,53 @@
 
 enum { TOKEN_BYTES = (TOKEN_TEXT_SIZE - 1) / 2 };
 
-/* Return 1 if one of the peer's supplementary groups is `group`, 0 if none is; -errno. A process may have 65536. */
-static int has_group(int fd, gid_t group)
+/* Return whether a peer with these groups is in `group`. */
+static bool is_member(gid_t first, const struct peer_groups *others, const struct api_group *group)
 {
-        gid_t few[32], *groups = few;
-        _cleanup_free_ gid_t *many = NULL;
-        socklen_t size = sizeof(few);
-        int r = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, few, &size);
-
-        if (r < 0 && errno == ERANGE) {
-                groups = many = malloc(size);
-                if (!many)
-                        return -ENOMEM;
-                r = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, many, &size);
-        }
-        if (r < 0)
-                return -errno;
-        for (size_t i = 0; i < size / sizeof(*groups); i++)
-                if (groups[i] == group)
-                        return 1;
-        return 0;
-}
-
-/* Return 1 if a peer with that first group is in `group`, 0 if not; -errno. */
-static int is_member(int fd, gid_t first, const struct api_group *group)
-{
-        if (!group->exists)
-                return 0;
-        return first == group->gid ? 1 : has_group(fd, group->gid);
+        return group->exists && (first == group->gid || peer_groups_have(others, group->gid));
 }
 
 /* Fill in what the user and the groups of the peer give it. Return 0 or -errno. */
 static int read_claims(int fd, const struct api_rights *rights, struct peer *peer)
 {
-        int administrator = is_member(fd, peer->gid, &rights->administrators),
-            reader = is_member(fd, peer->gid, &rights->readers);
+        struct peer_groups groups;
+        int r = peer_groups_read(fd, &groups);
 
-        if (administrator < 0 || reader < 0)
-                return administrator < 0 ? administrator : reader;
+        if (r < 0)
+                return r;
         peer->is_root = peer->uid == 0 || peer->uid == geteuid();
-        peer->is_administrator = administrator;
-        peer->is_reader = reader;
+        peer->is_administrator = is_member(peer->gid, &groups, &rights->administrators);
+        peer->is_reader = is_member(peer->gid, &groups, &rights->readers);
+        peer_groups_clear(&groups);
         return 0;
 }
 
-/* Take away what only users of the host have. An ublkd that is not root has no rights but those of its own user. Return
- * 0 or -errno. */
+/* Return whether anything depends on where the peer runs. An ublkd that is not root has no rights but those of its own
+ * user, and no tenants. */
+static bool home_counts(const struct peer *peer, const struct api_rights *rights)
+{
+        return geteuid() == 0
+               && (peer->is_root || peer->is_administrator || peer->is_reader
+                       || (rights->policy && rights->policy->rule_count > 0));
+}
+
+/* Take away what only users of the host have. Return 0 or -errno. */
 static int keep_claims_at_home(int fd, struct peer *peer)
 {
-        int r;
+        int r = peer_home_of(fd, &peer->home);
 
-        if (geteuid() != 0 || !(peer->is_root || peer->is_administrator || peer->is_reader))
-                return 0;
-        r = peer_home_of(fd, &peer->home);
         if (peer->home != PEER_AT_HOME)
                 peer->is_root = peer->is_administrator = peer->is_reader = false;
+        return r;
+}
+
+static int find_tenant(int fd, const struct api_rights *rights, struct peer *peer)
+{
+        _cleanup_tenancy_ struct tenancy tenancy = {};
+        int r = tenancy_find(fd, rights->policy, peer->uid, peer->gid, peer->home, &tenancy);
+
+        if (r >= 0 && tenancy.rule)
+                tenant_of_user(peer->uid, peer->tenant);
         return r;
 }
 
@@ -91,7 +86,10 @@ int peer_of_socket(int fd, const struct api_rights *rights, struct peer *ret)
                 return -errno;
         *ret = (struct peer){.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
         r = read_claims(fd, rights, ret);
-        return r < 0 ? r : keep_claims_at_home(fd, ret);
+        if (r < 0 || !home_counts(ret, rights))
+                return r;
+        r = keep_claims_at_home(fd, ret);
+        return r < 0 || peer_may_change(ret) ? r : find_tenant(fd, rights, ret);
 }
 
 bool peer_may_change(const struct peer *peer)

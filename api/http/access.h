@@ -3,12 +3,15 @@
  *
  * On a Unix socket the kernel names the client's user and groups: root, the user that ublkd runs as, and a group of
  * administrators may change devices; another group, or everyone, may read. In a container no user or group has a right
- * of the host's. A request of another user that changes devices may be one that polkit allows (permission.h). On TCP the
- * kernel names no user, so every request but a public one needs the bearer token. */
+ * of the host's. A tenant, to whom a rule of the policy gives devices of its own, sees and changes these (view.h). A request
+ * of another user that changes devices may be one that polkit allows (permission.h). On TCP the kernel names no user, so
+ * every request but a public one needs the bearer token. */
 #pragma once
 
 #include "ublkd/base/problem.h"
+#include "ublkd/model/tenant.h"
 #include "ublkd/peers/peer_home.h"
+#include "ublkd/policy/policy.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -27,6 +30,7 @@ struct api_rights {
         bool everyone_reads;
         struct api_group readers;
         struct api_group administrators; /* may do what root may; read as well */
+        const struct policy *policy;     /* what tenants may have; NULL: nothing */
         bool asks_polkit;                /* whether another user of a Unix socket may change devices */
 };
 
@@ -37,7 +41,8 @@ struct peer {
         enum peer_home home;                       /* PEER_HOME_UNASKED: nothing depends on it so far */
         uid_t uid;                                 /* (uid_t)-1 on TCP */
         gid_t gid;
-        pid_t pid; /* 0 on TCP */
+        pid_t pid;                /* 0 on TCP */
+        char tenant[TENANT_SIZE]; /* "": it is none, or an administrator */
 };
 
 /* Fill `ret` with the peer of a connected socket. Return 0 or -errno. */

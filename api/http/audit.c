@@ -36,7 +36,11 @@ static const char *right_of(const struct request *request)
                 return "root";
         if (peer->is_administrator)
                 return "administrators";
-        return request->permission == PERMISSION_USED ? "polkit" : NULL;
+        if (request->permission == PERMISSION_USED)
+                return "polkit";
+        return tenant_is_set(peer->tenant) && request->route && (request->route->flags & ROUTE_TENANTS)
+                       ? "tenant"
+                       : NULL;
 }
 
 bool audit_takes_refusal(struct audit *audit, uint64_t now, unsigned *ret_left_out)
@@ -131,6 +135,7 @@ static void write_record(const struct request *request, const char *method, cons
                 {"CLIENT_PID", pid},
                 {"CLIENT_HOME", homes[home]},
                 {"CLIENT_RIGHT", outcome},
+                {"CLIENT_RULE", request->rule},
                 {"REQUEST", asked},
                 {"STATUS", status},
                 {}
@@ -149,6 +154,12 @@ static void write_record(const struct request *request, const char *method, cons
                 *status ? status : "ended without an answer");
 }
 
+/* A tenant can send what is refused as often as a client without rights can. */
+static bool is_refused_tenant(const struct request *request)
+{
+        return tenant_is_set(request->peer.tenant) && request->reply.status >= 400;
+}
+
 void audit_request(const struct request *request)
 {
         static const char *const methods[_METHOD_MAX] = {
@@ -163,6 +174,7 @@ void audit_request(const struct request *request)
                 || !asks_for_a_change(request))
                 return;
         right = right_of(request);
-        if (right ? request->route != NULL : may_log_refusal(&request->api->audit[request->peer.tcp]))
+        if (right && !is_refused_tenant(request) ? request->route != NULL
+                                                 : may_log_refusal(&request->api->audit[request->peer.tcp]))
                 write_record(request, methods[request->method], right);
 }

@@ -126,7 +126,8 @@ static enum client_kind kind_of(const struct api *api, const struct peer *peer)
                 return CLIENT_UNKNOWN;
         if (peer_may_change(peer))
                 return CLIENT_CHANGES;
-        return peer_may_read(peer, &api->config.rights) ? CLIENT_READS : CLIENT_STRANGER;
+        return tenant_is_set(peer->tenant) || peer_may_read(peer, &api->config.rights) ? CLIENT_READS
+                                                                                       : CLIENT_STRANGER;
 }
 
 struct connection *connection_new(struct api *api, struct MHD_Connection *mhd)

@@ -26,7 +26,7 @@ enum {
 enum client_kind {
         CLIENT_CHANGES,  /* may change devices, over a Unix socket */
         CLIENT_TOKEN,    /* over TCP, and a request has had the token */
-        CLIENT_READS,    /* may read */
+        CLIENT_READS,    /* may read, or is a tenant */
         CLIENT_STRANGER, /* may do neither */
         CLIENT_UNKNOWN,  /* over TCP, without the token so far */
         _CLIENT_KIND_MAX

@@ -5,19 +5,32 @@
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"
+#include "api/http/tenancy.h"
 
-static bool has_flag(const struct request *request, enum route_flag flag)
+#include <stdio.h>
+
+enum { RULE_SENTENCE_MAX = 512, OTHER_WAYS_MAX = 640 };
+
+/* Return whether the route of a request has the flag; `otherwise` if the path has no such route. */
+static bool has_flag(const struct request *request, enum route_flag flag, bool otherwise)
 {
         char name[PATH_NAME_MAX], allow[ALLOW_MAX];
         const struct route *route;
 
-        return route_find(request->api->routes, request->path, request->method, &route, name, allow) >= 0
-               && (route->flags & flag);
+        if (route_find(request->api->routes, request->path, request->method, &route, name, allow) < 0)
+                return otherwise;
+        return route->flags & flag;
 }
 
 static bool is_public(const struct request *request)
 {
-        return has_flag(request, ROUTE_PUBLIC);
+        return has_flag(request, ROUTE_PUBLIC, false);
+}
+
+/* Return whether the client is a tenant, and the request one that tenants may send. */
+static bool is_for_tenant(const struct request *request)
+{
+        return tenant_is_set(request->peer.tenant) && has_flag(request, ROUTE_TENANTS, true);
 }
 
 /* Return whether polkit can allow the request what the client may not do. It knows users of the host only. */
@@ -27,10 +40,9 @@ static bool can_ask(const struct request *request)
 
         return config->ask_authority && config->rights.asks_polkit && !peer_may_change(&request->peer)
                && (request->peer.home == PEER_HOME_UNASKED || request->peer.home == PEER_AT_HOME)
-               && has_flag(request, ROUTE_CHANGES);
+               && has_flag(request, ROUTE_CHANGES, false);
 }
 
-/* Return what to add to the sentence of a refusal. */
 static const char *sentence_of_polkit(const struct request *request)
 {
         switch (request->permission) {
@@ -43,18 +55,47 @@ static const char *sentence_of_polkit(const struct request *request)
         }
 }
 
+/* Write the sentence that says which rule of the policy would make the client a tenant; "" if it is one already. */
+static void describe_rule(const struct request *request, char ret[static RULE_SENTENCE_MAX])
+{
+        const struct policy *policy = request->api->config.rights.policy;
+        const struct peer *peer = &request->peer;
+        _cleanup_problems_ struct problem_list problems = {};
+        _cleanup_tenancy_ struct tenancy tenancy = {};
+        enum peer_home home = peer->home == PEER_HOME_UNASKED ? PEER_AT_HOME : peer->home;
+
+        *ret = '\0';
+        if (!policy || peer->tcp || tenant_is_set(peer->tenant)
+                || tenancy_find(request->client->fd, policy, peer->uid, peer->gid, home, &tenancy) < 0
+                || policy_add_no_rule(policy, &tenancy.client, &problems) < 0 || problems.count == 0)
+                return;
+        snprintf(ret, RULE_SENTENCE_MAX, " It has no devices of its own either. %s.",
+                problems.items[0].detail);
+}
+
+/* Write what to add to the sentence of a refusal. */
+static void describe_other_ways(const struct request *request, char ret[static OTHER_WAYS_MAX])
+{
+        char rule[RULE_SENTENCE_MAX];
+
+        describe_rule(request, rule);
+        snprintf(ret, OTHER_WAYS_MAX, "%s%s", sentence_of_polkit(request), rule);
+}
+
 /* Refuse a client that has no rights because it is not of this host, whatever they would be there. Return false without
  * a reply if that is not why. */
 static bool refuse_by_home(struct request *request, const char *what)
 {
         unsigned uid = request->peer.uid;
+        char rule[RULE_SENTENCE_MAX];
 
+        describe_rule(request, rule);
         if (request->peer.home == PEER_IN_CONTAINER || request->peer.home == PEER_IN_USER_NAMESPACE)
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u of a container may not %s: in a container, users and groups do not have the "
                         "rights of the host's users and groups of the same number; send the request from the "
-                        "host.",
-                        uid, what);
+                        "host.%s",
+                        uid, what, rule);
         else if (request->peer.home == PEER_HOME_UNKNOWN)
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u may not %s: ublkd cannot see whether the client runs on this host or in a "
@@ -95,34 +136,48 @@ bool permission_check_token(struct request *request)
         return false;
 }
 
+static void reply_may_not_see_all(struct request *request)
+{
+        reply_problem(request, PROBLEM_FORBIDDEN,
+                "User %u may see and change its own devices only, and this is about all of the host: root "
+                "may "
+                "do it.",
+                (unsigned)request->peer.uid);
+}
+
 static void reply_may_not_read(struct request *request)
 {
         const struct api_group *readers = &request->api->config.rights.readers;
-        const char *polkit = sentence_of_polkit(request);
+        char others[OTHER_WAYS_MAX];
         unsigned uid = request->peer.uid;
 
+        if (tenant_is_set(request->peer.tenant)) {
+                reply_may_not_see_all(request);
+                return;
+        }
         if (refuse_by_home(request, "read"))
                 return;
+        describe_other_ways(request, others);
         if (readers->exists)
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u may not read: only root and the group %s may; ask root to add you to the "
                         "group %s, then log in again.%s",
-                        uid, readers->name, readers->name, polkit);
+                        uid, readers->name, readers->name, others);
         else if (readers->name)
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u may not read: only root may, as there was no group %s when ublkd read its "
                         "configuration; "
                         "ask root to create the group, to add you to it, and to reload ublkd.%s",
-                        uid, readers->name, polkit);
+                        uid, readers->name, others);
         else
                 reply_problem(request, PROBLEM_FORBIDDEN,
-                        "User %u may not read: only root may; send the request as root.%s", uid, polkit);
+                        "User %u may not read: only root may; send the request as root.%s", uid, others);
 }
 
 bool permission_check_reader(struct request *request)
 {
         if (peer_may_read(&request->peer, &request->api->config.rights) || is_public(request)
-                || can_ask(request))
+                || is_for_tenant(request) || can_ask(request))
                 return true;
         reply_may_not_read(request);
         return false;
@@ -131,26 +186,28 @@ bool permission_check_reader(struct request *request)
 static void reply_may_not_change(struct request *request)
 {
         const struct api_group *administrators = &request->api->config.rights.administrators;
-        const char *polkit = sentence_of_polkit(request);
+        char others[OTHER_WAYS_MAX];
         unsigned uid = request->peer.uid;
 
         if (refuse_by_home(request, "change devices"))
                 return;
+        describe_other_ways(request, others);
         if (administrators->exists)
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u may not change devices: only root, the user that ublkd runs as, and the "
                         "group %s may; ask root to add you to it, then log in again.%s",
-                        uid, administrators->name, polkit);
+                        uid, administrators->name, others);
         else
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u may not change devices; send the request as root or as the user that "
                         "ublkd runs as.%s",
-                        uid, polkit);
+                        uid, others);
 }
 
 bool permission_check_change(struct request *request)
 {
-        if (!(request->route->flags & ROUTE_CHANGES) || peer_may_change(&request->peer))
+        if (!(request->route->flags & ROUTE_CHANGES) || peer_may_change(&request->peer)
+                || is_for_tenant(request))
                 return true;
         if (!can_ask(request)) {
                 reply_may_not_change(request);

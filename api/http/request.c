@@ -13,6 +13,7 @@
 #include "ublkd/base/clock.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *request_header(const struct request *request, const char *name)
@@ -168,11 +169,17 @@ static void reply_too_large(struct request *request)
                 request, PROBLEM_BODY_TOO_LARGE, "The body is too large; %d bytes are the limit.", BODY_MAX);
 }
 
-/* Many users may ask polkit, and what they send is kept meanwhile. */
-static void reply_too_large_to_ask(struct request *request)
+/* Many users may send requests that wait for polkit or for their turn, and what they send is kept meanwhile. */
+static bool must_be_short(const struct request *request)
+{
+        return request->permission == PERMISSION_WANTED
+               || (tenant_is_set(request->peer.tenant) && !peer_may_change(&request->peer));
+}
+
+static void reply_too_large_for_user(struct request *request)
 {
         reply_problem(request, PROBLEM_BODY_TOO_LARGE,
-                "The body is too large for a request that polkit is to allow; %d bytes are the limit. Send "
+                "The body is too large for a request of a user without rights; %d bytes are the limit. Send "
                 "less at once, or send it as root or as an administrator.",
                 BODY_ASKING_MAX);
 }
@@ -195,14 +202,19 @@ void request_begin(struct request *request, const char *method)
         request->method = parse_method(method);
         if (permission_check_token(request) && permission_check_reader(request) && check_route(request))
                 check_content(request);
-        if (request->permission == PERMISSION_WANTED && announced_length(request) > BODY_ASKING_MAX)
-                reply_too_large_to_ask(request);
+        if (must_be_short(request) && announced_length(request) > BODY_ASKING_MAX)
+                reply_too_large_for_user(request);
         if (announced_length(request) > BODY_MAX) {
                 reply_too_large(request);
                 request->reply.close = must_not_come(request);
         } else if (request->reply.status != 0 && request_header(request, MHD_HTTP_HEADER_EXPECT)) {
                 request->reply.close = true; /* the client waits for an interim answer, not for this one */
         }
+}
+
+void request_note_rule(struct request *request, const char *place)
+{
+        snprintf(request->rule, sizeof(request->rule), "%s", place);
 }
 
 static int grow_body(struct request *request, size_t size)
@@ -247,8 +259,8 @@ int request_receive(struct request *request, const char *data, size_t size)
                 return 0; /* drained: request_finish() refuses it, if there is no reply yet */
         if (request->body_size > BODY_MAX)
                 reply_too_large(request);
-        else if (request->permission == PERMISSION_WANTED && request->body_size > BODY_ASKING_MAX)
-                reply_too_large_to_ask(request);
+        else if (must_be_short(request) && request->body_size > BODY_ASKING_MAX)
+                reply_too_large_for_user(request);
         else
                 keep_body(request, data, size);
         return 0;

@@ -16,10 +16,12 @@
 enum {
         BODY_MAX = 1024 * 1024,
         BODY_ASKING_MAX =
-                64 * 1024, /* of a request that asks polkit: users without rights must not fill the memory */
+                64
+                * 1024, /* of a user without rights (tenants, and who asks polkit), who must not fill the memory */
         BODY_DRAIN_MAX =
                 16 * 1024 * 1024, /* bytes; many clients read an answer only after they have sent all */
         PATH_NAME_MAX = 128,      /* longer than any valid name */
+        RULE_PLACE_MAX = 160,     /* "FILE:LINE"; a longer one is cut */
 };
 
 enum method {
@@ -85,10 +87,11 @@ struct request {
         bool suspended;
         struct tried tried;
         enum permission permission;
-        bool admitted;  /* api->admit() has been asked */
-        bool in_turn;   /* api->take_turn() has been asked */
-        bool last;      /* the connection ends with the answer: head_check.h */
-        bool abandoned; /* the client has left: close without a reply */
+        char rule[RULE_PLACE_MAX]; /* of the policy, that decided; "": none */
+        bool admitted;             /* api->admit() has been asked */
+        bool in_turn;              /* api->take_turn() has been asked */
+        bool last;                 /* the connection ends with the answer: head_check.h */
+        bool abandoned;            /* the client has left: close without a reply */
         bool sent;
 };
 
@@ -108,6 +111,9 @@ void request_finish(struct request *request);
 
 /* Parse the body as JSON. Return the document, which the caller frees; or NULL with a reply. */
 cJSON *request_parse_body(struct request *request);
+
+/* Note the rule of the policy that decides about the request, for the audit log. */
+void request_note_rule(struct request *request, const char *place);
 
 /* Free the request, its reply and its hold. `request` may be NULL. Return NULL. */
 struct request *request_free(struct request *request);

@@ -10,6 +10,7 @@ enum route_flag {
         ROUTE_MERGE_PATCH = 1 << 2, /* that JSON is a merge patch */
         ROUTE_ANY_TIME = 1 << 3,    /* shows no device: need not wait for the first pass */
         ROUTE_PUBLIC = 1 << 4,      /* also for clients that may not read */
+        ROUTE_TENANTS = 1 << 5,     /* also for tenants, which see and change what is theirs */
 };
 
 struct route {

@@ -6,6 +6,7 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "api/http/shared_answer.h"
+#include "api/http/view.h"
 
 #include "ublkd/base/clock.h"
 
@@ -93,7 +94,8 @@ bool sharing_reply(struct request *request)
                 return false;
         drop_old(api);
         for (struct shared_answer *answer = api->shared; answer; answer = answer->next)
-                if (strcmp(answer->target, request->client->target) == 0) {
+                if (strcmp(answer->target, request->client->target) == 0
+                        && strcmp(answer->view, view_of(request)) == 0) {
                         reply_shared(request, answer);
                         return true;
                 }
@@ -112,6 +114,7 @@ void sharing_keep(struct request *request)
         if (!answer)
                 return;
         answer->target = strdup(request->client->target);
+        strcpy(answer->view, view_of(request));
         if (!answer->target || plan_to_drop(api) < 0) {
                 free(answer->target);
                 free(answer);

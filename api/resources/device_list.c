@@ -5,15 +5,20 @@
 #include "api/http/respond.h"
 #include "api/http/sharing.h"
 #include "api/http/server.h"
+#include "api/http/view.h"
 
 #include "ublkd/values/json_print.h"
 
 #include <string.h>
 
-static bool has_labels(const struct device_record *record, const struct query *query)
+/* Return whether the client sees the device, and asked for its labels. */
+static bool matches(const struct device_record *record, const struct request *request)
 {
+        const struct query *query = &request->query;
         const cJSON *labels = record->spec ? record->spec->options.labels : NULL;
 
+        if (!view_has(request, record))
+                return false;
         for (size_t i = 0; i < query->label_count; i++) {
                 const cJSON *label = cJSON_GetObjectItemCaseSensitive(labels, query->labels[i].key);
 
@@ -24,9 +29,10 @@ static bool has_labels(const struct device_record *record, const struct query *q
 }
 
 /* Return the first match, from `record` on; NULL: none. The store owns it. */
-static const struct device_record *match_from(const struct device_record *record, const struct query *query)
+static const struct device_record *match_from(
+        const struct device_record *record, const struct request *request)
 {
-        while (record && !has_labels(record, query))
+        while (record && !matches(record, request))
                 record = device_store_after(record);
         return record;
 }
@@ -41,15 +47,17 @@ static bool add_item(cJSON *items, const struct device_record *record)
         return false;
 }
 
-static bool add_page(cJSON *object, const struct device_store *store, const struct query *query)
+static bool add_page(cJSON *object, const struct request *request)
 {
+        const struct device_store *store = request->api->config.store;
+        const struct query *query = &request->query;
         cJSON *items = cJSON_AddArrayToObject(object, "items");
-        const struct device_record *record =
-                                           match_from(device_store_next(store, query->continue_after), query),
+        const struct device_record *record = match_from(
+                                           device_store_next(store, query->continue_after), request),
                                    *next;
 
         for (unsigned count = 0; items && record; record = next) {
-                next = match_from(device_store_after(record), query);
+                next = match_from(device_store_after(record), request);
                 if (!add_item(items, record))
                         return false;
                 if (++count == query->limit && next)
@@ -66,7 +74,7 @@ void handle_device_list(struct request *request)
         if (sharing_reply(request))
                 return;
         object = cJSON_CreateObject();
-        if (object && add_page(object, store, &request->query)
+        if (object && add_page(object, request)
                 && json_add_integer(object, "revision", device_store_revision(store))) {
                 reply_json(request, MHD_HTTP_OK, object);
                 sharing_keep(request);

@@ -7,9 +7,11 @@
 #include "api/resources/loss_consent.h"
 #include "api/resources/merge_patch.h"
 #include "api/resources/path_policy.h"
+#include "api/resources/tenant_check.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
+#include "api/http/view.h"
 #include "api/held/wait.h"
 #include "ublkd/store/device_change.h"
 #include "ublkd/store/restart_harm.h"
@@ -26,11 +28,19 @@ static struct device_store *store_of(const struct request *request)
 /* Return the device of the request, which the store owns; NULL: it does not exist, and there is a reply. */
 static const struct device_record *find_device(struct request *request)
 {
-        const struct device_record *record = device_store_get(store_of(request), request->name);
+        const struct device_record *record = view_find(request, request->name);
 
         if (!record)
                 reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
         return record;
+}
+
+/* Return the device of the request, if the client may change it; else NULL, and there is a reply. */
+static const struct device_record *find_to_change(struct request *request)
+{
+        const struct device_record *record = find_device(request);
+
+        return record && may_change(request, record) ? record : NULL;
 }
 
 /* Check If-Match and If-None-Match. Return true if the request may change the device; else there is a reply.
@@ -178,6 +188,11 @@ static void reply_put_failure(struct request *request, int error, const struct p
                 {ENOLINK,    PROBLEM_DATABASE_GONE      },
         };
 
+        if (error == -EADDRINUSE && *view_of(request) != '\0') { /* the problem names the device of others */
+                reply_problem(request, PROBLEM_NUMBER_TAKEN,
+                        "The kernel number is not free; choose another, or leave out the id.");
+                return;
+        }
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)
                 if (table[i].error == -error && problems->count > 0) {
                         reply_problems(request, table[i].type, problems);
@@ -233,8 +248,9 @@ void handle_device_create(struct request *request)
         if (parse_spec(request, NULL, &spec) < 0)
                 return;
         record = device_store_get(store_of(request), spec->options.name);
-        if (precondition_read(request, record, &condition) >= 0 && (record || check_room(request))
-                && check_owner(request, record, spec) && path_is_allowed(request, record, spec))
+        if (may_put(request, record, spec, &condition) && precondition_read(request, record, &condition) >= 0
+                && (record || check_room(request)) && check_owner(request, record, spec)
+                && path_is_allowed(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
@@ -255,8 +271,9 @@ void handle_device_put(struct request *request)
         if (parse_spec(request, request->name, &spec) < 0)
                 return;
         record = device_store_get(store_of(request), request->name);
-        if (precondition_read(request, record, &condition) < 0 || !check_owner(request, record, spec)
-                || !path_is_allowed(request, record, spec) || (record && !check_current(request, record)))
+        if (!may_put(request, record, spec, &condition) || precondition_read(request, record, &condition) < 0
+                || !check_owner(request, record, spec) || !path_is_allowed(request, record, spec)
+                || (record && !check_current(request, record)))
                 return;
         if (record ? check_replaceable(request, record, spec) : check_room(request))
                 put_spec(request, TAKE_PTR(spec), &condition);
@@ -265,7 +282,7 @@ void handle_device_put(struct request *request)
 void handle_device_patch(struct request *request)
 {
         struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = find_to_change(request);
         _cleanup_device_spec_ struct device_spec *spec = NULL;
 
         if (!record || precondition_read(request, record, &condition) < 0 || !check_current(request, record))
@@ -276,8 +293,9 @@ void handle_device_patch(struct request *request)
                         "replace the spec with 'ublkctl apply' (PUT).");
                 return;
         }
-        if (parse_patch(request, record, &spec) >= 0 && check_owner(request, record, spec)
-                && path_is_allowed(request, record, spec) && check_replaceable(request, record, spec))
+        if (parse_patch(request, record, &spec) >= 0 && may_put(request, record, spec, &condition)
+                && check_owner(request, record, spec) && path_is_allowed(request, record, spec)
+                && check_replaceable(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
@@ -332,7 +350,7 @@ static void rehearse_delete(struct request *request, const struct device_record 
 
 void handle_device_delete(struct request *request)
 {
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = find_to_change(request);
         int r;
 
         if (!record || !precondition_holds(request, record) || !check_current(request, record)
@@ -408,7 +426,7 @@ static void reply_stored(
 
 void handle_device_recover(struct request *request)
 {
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = find_to_change(request);
         int r;
 
         if (!record || !precondition_holds(request, record) || !check_current(request, record))
@@ -433,7 +451,7 @@ static bool check_startable(struct request *request, const struct device_record 
 void handle_device_stop(struct request *request)
 {
         static const char stopping[] = "Stopping the device would remove its disk";
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = find_to_change(request);
 
         if (!record || !precondition_holds(request, record) || !check_current(request, record)
                 || !check_startable(request, record, "stop"))
@@ -447,7 +465,7 @@ void handle_device_stop(struct request *request)
 
 void handle_device_start(struct request *request)
 {
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = find_to_change(request);
 
         if (!record || !precondition_holds(request, record) || !check_current(request, record)
                 || !check_startable(request, record, "start"))
@@ -458,7 +476,7 @@ void handle_device_start(struct request *request)
 
 void handle_device_restart(struct request *request)
 {
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = find_to_change(request);
         const char *harm;
         bool accept;
         int r;

@@ -5,6 +5,7 @@
 #include "api/http/respond.h"
 #include "api/http/sharing.h"
 #include "api/http/server.h"
+#include "api/http/view.h"
 #include "api/held/watch.h"
 
 #include "ublkd/values/json_print.h"
@@ -56,7 +57,7 @@ static size_t next_match(const struct request *request, uint64_t after, size_t e
 
                 if (event->revision <= after)
                         return 0;
-                if (event_filter_matches(query, event))
+                if (view_has_event(request, event) && event_filter_matches(query, event))
                         return i;
         }
         return 0;

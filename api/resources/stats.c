@@ -3,6 +3,7 @@
 #include "api/resources/handlers.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
+#include "api/http/view.h"
 #include "ublkd/model/device_stats.h"
 
 #include "ublkd/values/json_print.h"
@@ -123,7 +124,7 @@ void handle_device_stats(struct request *request)
 {
         static const struct device_stats nothing = {}; /* of a device that no worker has served */
         const struct api_config *config = &request->api->config;
-        const struct device_record *record = device_store_get(config->store, request->name);
+        const struct device_record *record = view_find(request, request->name);
         _cleanup_device_stats_ struct device_stats *stats = NULL;
         int r;
 

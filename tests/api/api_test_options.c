@@ -2,11 +2,13 @@
 /* Values of the options of api_test_server. */
 #include "tests/api/api_test_options.h"
 
+#include "ublkd/policy/policy_load.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void api_test_parse_times(const char *text, struct api_times *ret)
+static void parse_times(const char *text, struct api_times *ret)
 {
         unsigned idle = 0, head = 0, body = 0, reply = 0, token = 0;
 
@@ -18,7 +20,7 @@ void api_test_parse_times(const char *text, struct api_times *ret)
                 .token = token * UINT64_C(1000)};
 }
 
-struct api_group api_test_group(const char *text, const char *name)
+static struct api_group group_of(const char *text, const char *name)
 {
         struct api_group group = {.gid = (gid_t)strtoul(text, NULL, 10), .name = name};
 
@@ -26,8 +28,58 @@ struct api_group api_test_group(const char *text, const char *name)
         return group;
 }
 
-void api_test_parse_readers(const char *text, struct api_rights *ret)
+static void parse_readers(const char *text, struct api_rights *ret)
 {
         ret->everyone_reads = strcmp(text, "everyone") == 0;
-        ret->readers = ret->everyone_reads ? (struct api_group){} : api_test_group(text, "ublk");
+        ret->readers = ret->everyone_reads ? (struct api_group){} : group_of(text, "ublk");
+}
+
+int api_test_load_policy(const char *directory, struct api_rights *rights)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct policy *policy = NULL;
+        int r = policy_load(directory, &(const struct policy_accounts){}, &policy, &problems);
+
+        for (size_t i = 0; i < problems.count; i++)
+                fprintf(stderr, "%s\n", problems.items[i].detail);
+        if (r >= 0)
+                rights->policy = policy;
+        return r;
+}
+
+bool api_test_parse(int argc, char *argv[], struct api_config *config, struct api_test_options *ret)
+{
+        for (int i = 1; i < argc; i++) {
+                const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
+                if (strcmp(argv[i], "--sqlite") == 0) {
+                        ret->sqlite = true;
+                        continue;
+                }
+                if (value && strcmp(argv[i], "--state-dir") == 0)
+                        config->state_dir = value;
+                else if (value && strcmp(argv[i], "--listen") == 0
+                         && config->listen_count < API_TEST_LISTEN_MAX)
+                        ret->listen[config->listen_count++] = value;
+                else if (value && strcmp(argv[i], "--times") == 0)
+                        parse_times(value, &config->times);
+                else if (value && strcmp(argv[i], "--policy") == 0)
+                        ret->policy_dir = value;
+                else if (value && strcmp(argv[i], "--patience") == 0)
+                        ret->patience = strtoull(value, NULL, 10) * 1000;
+                else if (value && strcmp(argv[i], "--unstable-paths") == 0)
+                        config->refuse_unstable_paths = strcmp(value, "refuse") == 0;
+                else if (value && strcmp(argv[i], "--readers") == 0)
+                        parse_readers(value, &config->rights);
+                else if (value && strcmp(argv[i], "--administrators") == 0)
+                        config->rights.administrators = group_of(value, "ublk-admin");
+                else if (value && strcmp(argv[i], "--socket-group") == 0)
+                        config->socket_group = group_of(value, "sockets");
+                else if (value && strcmp(argv[i], "--passed") == 0)
+                        config->passed_sockets = (unsigned)atoi(value);
+                else
+                        return false;
+                i++;
+        }
+        return true;
 }

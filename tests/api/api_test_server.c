@@ -5,10 +5,12 @@
  *                   [--times IDLE,HEAD,BODY,REPLY[,TOKEN]]     milliseconds
  *                   [--unstable-paths refuse]          like ublkd
  *                   [--readers everyone|GID] [--administrators GID] [--socket-group GID]
+ *                   [--policy DIR]
  *                   [--patience TIME]                  of the search for users, milliseconds
  *
  * Prints "ready" when it serves. Then it reads commands from stdin, one for each line, and answers each with
  * "ok" or a value:
+ *   policy                          read the policy again
  *   auto on|off                     make every device Live (Disabled, gone) by itself; on at first
  *   status NAME PHASE REASON TEXT   set a status, like the reconciler
  *   condition NAME TYPE STATUS REASON TEXT    set a condition beside Ready; StoreLow was seen 200 s ago
@@ -54,8 +56,6 @@
 #include <sys/epoll.h>
 #include <fcntl.h>
 
-enum { LISTEN_MAX = 8 };
-
 struct server {
         sd_event *event;
         struct store_faulty disk; /* `full` makes it fail */
@@ -71,7 +71,9 @@ struct server {
         bool automatic, settled;
         bool look_is_slow; /* the look at the host */
         int flooded;
-        unsigned restarts; /* worker restarts in later statuses */
+        unsigned restarts;      /* worker restarts in later statuses */
+        const char *policy_dir; /* NULL: no policy */
+        struct api_rights rights;
         struct api_test_stats stats;
 };
 
@@ -358,6 +360,18 @@ static int command_stats_error(struct server *server, char *arguments)
         return 0;
 }
 
+static int command_policy(struct server *server, char *arguments _unused_)
+{
+        const struct policy *before = server->rights.policy;
+        int r = api_test_load_policy(server->policy_dir, &server->rights);
+
+        if (r < 0)
+                return r;
+        api_set_policy(server->api, &server->rights, false);
+        policy_free((struct policy *)before); /* ours */
+        return 0;
+}
+
 static int command_connections(struct server *server, char *arguments _unused_)
 {
         return (int)server->api->connections;
@@ -379,6 +393,7 @@ static int run_command(struct server *server, char *line)
                 const char *name;
                 int (*run)(struct server *server, char *arguments);
         } commands[] = {
+                {"policy",       command_policy      },
                 {"auto",         command_auto        },
                 {"status",       command_status      },
                 {"condition",    command_condition   },
@@ -508,6 +523,7 @@ static void stop(struct server *server)
         record_keeper_free(server->record_keeper);
         runtime_dir_free(server->runtime_dir);
         device_store_free(server->store);
+        policy_free((struct policy *)server->rights.policy); /* ours */
         sd_event_source_disable_unref(server->reconcile);
         for (size_t i = 0; i < server->queued; i++)
                 free(server->queue[i]);
@@ -516,46 +532,10 @@ static void stop(struct server *server)
         sd_event_unref(server->event);
 }
 
-/* Parse the options (above). */
-static bool parse_arguments(int argc, char *argv[], struct api_config *config, const char **listen,
-        bool *ret_sqlite, uint64_t *ret_patience)
-{
-        for (int i = 1; i < argc; i++) {
-                const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-
-                if (strcmp(argv[i], "--sqlite") == 0) {
-                        *ret_sqlite = true;
-                        continue;
-                }
-                if (value && strcmp(argv[i], "--state-dir") == 0)
-                        config->state_dir = value;
-                else if (value && strcmp(argv[i], "--listen") == 0 && config->listen_count < LISTEN_MAX)
-                        listen[config->listen_count++] = value;
-                else if (value && strcmp(argv[i], "--times") == 0)
-                        api_test_parse_times(value, &config->times);
-                else if (value && strcmp(argv[i], "--patience") == 0)
-                        *ret_patience = strtoull(value, NULL, 10) * 1000;
-                else if (value && strcmp(argv[i], "--unstable-paths") == 0)
-                        config->refuse_unstable_paths = strcmp(value, "refuse") == 0;
-                else if (value && strcmp(argv[i], "--readers") == 0)
-                        api_test_parse_readers(value, &config->rights);
-                else if (value && strcmp(argv[i], "--administrators") == 0)
-                        config->rights.administrators = api_test_group(value, "ublk-admin");
-                else if (value && strcmp(argv[i], "--socket-group") == 0)
-                        config->socket_group = api_test_group(value, "sockets");
-                else if (value && strcmp(argv[i], "--passed") == 0)
-                        config->passed_sockets = (unsigned)atoi(value);
-                else
-                        return false;
-                i++;
-        }
-        return true;
-}
-
 int main(int argc, char *argv[])
 {
         struct server server = {.automatic = true, .settled = true};
-        const char *listen[LISTEN_MAX];
+        struct api_test_options options = {};
         struct api_config config = {.host = &server.host,
                 .read_stats = read_stats,
                 .read_counters = api_test_counters,
@@ -567,20 +547,22 @@ int main(int argc, char *argv[])
                 .list_adoptable = list_adoptable,
                 .is_ready = is_settled,
                 .userdata = &server,
-                .listen = listen};
+                .listen = options.listen};
         _cleanup_problems_ struct problem_list problems = {};
-        uint64_t patience = 0;
-        bool sqlite = false;
         int r;
 
-        if (!parse_arguments(argc, argv, &config, listen, &sqlite, &patience))
+        if (!api_test_parse(argc, argv, &config, &options))
                 return 2;
-        r = open_backend(&server, config.state_dir, sqlite, &problems);
+        r = open_backend(&server, config.state_dir, options.sqlite, &problems);
         if (r >= 0)
                 r = device_store_new(&store_faulty_backend, &server.disk, &server.store);
         config.store = server.store;
+        if (r >= 0 && options.policy_dir)
+                r = api_test_load_policy(options.policy_dir, &config.rights);
+        server.policy_dir = options.policy_dir;
+        server.rights = config.rights;
         if (r >= 0)
-                r = start(&server, &config, patience, &problems);
+                r = start(&server, &config, options.patience, &problems);
         if (r >= 0) {
                 puts("ready");
                 fflush(stdout);

@@ -14,7 +14,10 @@ COMMON = rooms("ublkd", "base values backing kernel")  # both programs may see i
 PROTO = rooms("ublkd", "proto")
 API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/authority/authority_answer.h",
+    "ublkd/peers/peer_groups.h",
     "ublkd/peers/peer_home.h",
+    "ublkd/policy/policy.h",
+    "ublkd/policy/policy_check.h",
     "ublkd/disk_users/disk_search.h",
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What a client sees of the devices: all of them, or, if it is a tenant that may not read, its own and nothing of others,
+ * as if these did not exist. Private to api/. */
+#pragma once
+
+#include "api/http/request.h"
+
+#include "ublkd/model/device_event.h"
+
+/* Return the key of what the client of the request sees: "" for all, or that of its tenant. Two requests with the same key
+ * get the same answer. Valid as long as the request. */
+const char *view_of(const struct request *request);
+
+/* Return whether the client, or polkit for it, has the right to change all devices. */
+bool view_manages_all(const struct request *request);
+
+bool view_has(const struct request *request, const struct device_record *record);
+bool view_has_event(const struct request *request, const struct device_event *event);
+
+/* Return the device with that name if the client sees it, else NULL. The store owns it. */
+const struct device_record *view_find(const struct request *request, const char *name);
+
+/* Return whether the client may change the device, which it sees. */
+bool view_may_change(const struct request *request, const struct device_record *record);

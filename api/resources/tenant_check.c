@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Check what a tenant asks for: only its own devices, within what the policy gives it. */
+#include "api/resources/tenant_check.h"
+
+#include "api/http/permission.h"
+#include "api/http/respond.h"
+#include "api/http/server.h"
+#include "api/http/tenancy.h"
+#include "api/http/view.h"
+#include "ublkd/policy/policy_check.h"
+
+#include <string.h>
+
+bool may_change(struct request *request, const struct device_record *record)
+{
+        if (view_may_change(request, record))
+                return true;
+        permission_refuse(request);
+        return false;
+}
+
+/* Count what the tenant has beside the device with that name. A device counts until it is gone, and with the size that its
+ * spec asks for, whatever its image takes now. */
+static struct policy_usage usage_of(const struct device_store *store, const char *tenant, const char *name)
+{
+        struct policy_usage usage = {};
+
+        DEVICE_STORE_FOREACH (record, store)
+                if (tenant_is(record->tenant, tenant) && strcmp(record->name, name) != 0) {
+                        usage.devices++;
+                        usage.bytes += record->spec ? record->spec->options.size : record->status.size;
+                }
+        return usage;
+}
+
+static void reply_refused(struct request *request, int error, const struct problem_list *problems)
+{
+        if (error == -EPERM && problems->count > 0)
+                reply_problems(request, PROBLEM_FORBIDDEN, problems);
+        else
+                reply_error(request, error, "Cannot check the policy");
+}
+
+static bool policy_allows(struct request *request, const struct device_spec *spec)
+{
+        const struct api_config *config = &request->api->config;
+        const struct peer *peer = &request->peer;
+        _cleanup_problems_ struct problem_list problems = {};
+        _cleanup_tenancy_ struct tenancy tenancy = {};
+        struct policy_usage usage;
+        int r = tenancy_find(
+                request->client->fd, config->rights.policy, peer->uid, peer->gid, peer->home, &tenancy);
+
+        if (r >= 0 && !tenancy.rule) { /* the policy has changed since the client connected */
+                r = policy_add_no_rule(config->rights.policy, &tenancy.client, &problems);
+                r = r < 0 ? r : -EPERM;
+        } else if (r >= 0) {
+                request_note_rule(request, tenancy.rule->place);
+                usage = usage_of(config->store, peer->tenant, spec->options.name);
+                r = policy_check(tenancy.rule, &tenancy.client, spec, &usage, &problems);
+        }
+        if (r < 0)
+                reply_refused(request, r, &problems);
+        return r >= 0;
+}
+
+bool may_put(struct request *request, const struct device_record *record, const struct device_spec *spec,
+        struct put_condition *condition)
+{
+        if (view_manages_all(request))
+                return true;
+        if (!policy_allows(request, spec)) /* a name that is not the tenant's, among others */
+                return false;
+        condition->tenant = request->peer.tenant;
+        if (!record)
+                return true;
+        if (view_has(request, record))
+                return may_change(request, record);
+        reply_problem(request, PROBLEM_NAME_TAKEN, "The name %s cannot be used; choose another name.",
+                spec->options.name);
+        return false;
+}

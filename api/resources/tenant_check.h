@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Check what a tenant asks for: only its own devices, within what the policy gives it. */
+#pragma once
+
+#include "api/http/request.h"
+
+#include "ublkd/store/device_store.h"
+
+/* Return whether the client may change the device, which it sees; else there is a reply. */
+bool may_change(struct request *request, const struct device_record *record);
+
+/* Return whether the client may store `spec` as the device of that name (`record`; NULL: a new one), and set the tenant of
+ * the condition, which stays valid as long as the request; else there is a reply. The device may belong to others: their
+ * names are not the tenant's to have, and the reply does not say why. The usage of a tenant is counted now, so the spec must
+ * be stored before anything else is. */
+bool may_put(struct request *request, const struct device_record *record, const struct device_spec *spec,
+        struct put_condition *condition);

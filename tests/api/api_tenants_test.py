@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: MIT
+"""Tenants: users to whom the policy gives devices of their own. Others' devices are for them like devices that do not exist."""
+import concurrent.futures
+import json
+import os
+import tempfile
+
+import pytest
+from api_server import Server, spec
+from other_user import CONTAINERS, NEEDS_ROOT, run_as_user, user
+
+pytestmark = NEEDS_ROOT
+ALICE, BOB, STRANGER, GROUP, READERS, ADMINISTRATORS = 4001, 4002, 4003, 4242, 4243, 4244
+
+RULE = {"name": "developers", "who": {"users": [ALICE, BOB], "groups": [GROUP]}, "targets": ["null"], "devices": 3,
+        "size": "10GiB", "queues": 4, "queueDepth": 128, "maxIoSize": "1MiB"}
+
+
+class Tenants:
+    """A server with a policy, in a directory that every user can reach."""
+
+    def __init__(self, directory, *arguments):
+        os.chmod(directory, 0o755)
+        self.directory, self.policy_dir = directory, os.path.join(directory, "policy.d")
+        os.mkdir(self.policy_dir, 0o755)
+        self.set_rules(RULE)
+        self.arguments = ["--policy", self.policy_dir, "--readers", str(READERS), "--administrators", str(ADMINISTRATORS), *arguments]
+        self.start()
+
+    def start(self):
+        self.server = Server(self.directory, *self.arguments)
+        assert self.server.started, self.server.process.stderr.read()
+
+    def set_rules(self, *rules):
+        with open(os.path.join(self.policy_dir, "10-test.json"), "w", encoding="utf-8") as file:
+            json.dump({"rules": rules}, file)
+
+    def run(self, code, uid=ALICE, groups=(), container=""):
+        return run_as_user(self.server, code, uid, groups, container)
+
+    def values(self, code, **as_whom):
+        """What the code prints, a JSON value in each line."""
+        return [json.loads(line) for line in self.run(code, **as_whom).splitlines()]
+
+
+@pytest.fixture(name="tenants")
+def _tenants():
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        tenants = Tenants(directory, "--sqlite")
+        yield tenants
+        tenants.server.stop()
+
+
+def asks(*requests):
+    """Code that sends requests and prints status, type and body of each answer."""
+    return f"""
+for method, target, body in {list(requests)!r}:
+    answer = ask(UnixConnection(path), method, target, body)
+    print(json.dumps([answer.status, answer.json if answer.body else None]))
+"""
+
+
+def mine(name, uid=ALICE, **changes):
+    return spec(f"u{uid}-{name}", **{"size": "1GiB", **changes})
+
+
+def create(tenants, name, uid=ALICE, **changes):
+    ((status, device),) = tenants.values(asks(("POST", "/devices?wait=ready", mine(name, uid, **changes))), uid=uid)
+    assert status == 201, device
+    return device
+
+
+def test_a_tenant_has_devices_of_its_own(tenants):
+    device = create(tenants, "data")
+    assert device["tenant"] == f"uid:{ALICE}"
+    name = device["name"]
+    answers = tenants.values(asks(
+        ("GET", f"/devices/{name}", None), ("POST", "/devices", mine("data")), ("PATCH", f"/devices/{name}", {"labels": {"a": "b"}}),
+        ("PUT", f"/devices/{name}", mine("data", size="2GiB")), ("POST", f"/devices/{name}/recover", None),
+        ("POST", f"/devices/{name}/restart", None), ("POST", f"/devices/{name}/stop", None), ("POST", f"/devices/{name}/start", None),
+        ("GET", "/devices", None), ("GET", "/targets", None), ("GET", "/schemas/device", None), ("GET", "/readyz", None),
+        ("GET", "/healthz", None), ("DELETE", f"/devices/{name}?wait", None), ("GET", f"/devices/{name}", None)))
+    assert [status for status, _ in answers] == [200, 200, 200, 200, 202, 202, 202, 202, 200, 200, 200, 200, 200, 204, 404]
+
+
+def test_what_is_about_the_host_is_not_for_tenants(tenants):
+    answers = tenants.values(asks(("GET", "/host", None), ("GET", "/metrics", None), ("POST", "/devices/adopt", {"all": True})))
+    assert [status for status, _ in answers] == [403] * 3
+    assert tenants.values(asks(("GET", "/nothing", None)))[0][0] == 404
+
+
+OTHERS = [("GET", ""), ("GET", "/stats"), ("PATCH", ""), ("DELETE", ""), ("DELETE", "?force=true"), ("DELETE", "?dryRun=true"),
+          ("POST", "/recover"), ("POST", "/restart"), ("POST", "/stop"), ("POST", "/start"), ("PUT", "")]
+
+
+def requests_about(name):
+    return [(method, f"/devices/{name}{rest}", {"PATCH": {"enabled": False}, "PUT": spec(name, size="1GiB")}.get(method))
+            for method, rest in OTHERS] + [("POST", "/devices", spec(name, size="1GiB")), ("POST", "/devices?wait=ready", spec(name, size="1GiB"))]
+
+
+def test_others_are_like_what_does_not_exist(tenants):
+    """The answers for the device of another tenant, or of root, are those for a name that nobody has, but for the name."""
+    theirs = create(tenants, "secret", BOB)["name"]
+    assert tenants.server.ask("POST", "/devices?wait", spec("of-root")).status == 201
+    for name, free in ((theirs, f"u{BOB}-nobody"), ("of-root", "ofnobdy")):
+        there, not_there = (json.loads(json.dumps(tenants.values(asks(*requests_about(which)))).replace(which, "NAME"))
+                            for which in (name, free))
+        assert there == not_there
+        assert {status for status, _ in there} == {403, 404}
+    for name in (theirs, "of-root"):
+        device = tenants.server.ask("GET", f"/devices/{name}").json
+        assert device["generation"] == 1 and device["status"]["phase"] == "Live"
+
+
+def names_seen(tenants, **as_whom):
+    ((status, answer),) = tenants.values(asks(("GET", "/devices", None)), **as_whom)
+    assert status == 200
+    return [item["name"] for item in answer["items"]]
+
+
+def test_lists_have_what_is_theirs(tenants):
+    """Asked one after the other, so that a shared answer of the second before would show."""
+    for uid, name in ((ALICE, "a"), (BOB, "b"), (ALICE, "c")):
+        create(tenants, name, uid)
+    assert tenants.server.ask("POST", "/devices?wait", spec("of-root")).status == 201
+    hers, his = [f"u{ALICE}-a", f"u{ALICE}-c"], [f"u{BOB}-b"]
+    assert names_seen(tenants, uid=BOB) == his
+    assert names_seen(tenants) == hers and names_seen(tenants, uid=BOB) == his
+    everything = sorted([*hers, *his, "of-root"])
+    assert names_seen(tenants, uid=ALICE, groups=[READERS]) == everything
+    assert names_seen(tenants, uid=STRANGER, groups=[ADMINISTRATORS]) == everything
+    ((_, page),) = tenants.values(asks(("GET", "/devices?limit=1", None)))
+    assert [item["name"] for item in page["items"]] == hers[:1] and page["continue"] == hers[0]
+    ((_, page),) = tenants.values(asks(("GET", f"/devices?limit=1&continue={hers[0]}", None)))
+    assert [item["name"] for item in page["items"]] == hers[1:] and "continue" not in page
+
+
+def test_events_are_of_what_is_theirs(tenants):
+    create(tenants, "a")
+    create(tenants, "b", BOB)
+    tenants.server.tell(f"note u{BOB}-b WorkerDied secret")
+    code = asks(("GET", "/events?limit=100", None), ("GET", f"/events?device=u{BOB}-b", None)).replace(
+        "method, target, body)", 'method, target, body, {"Accept": "application/json"})')
+    (_, every), (_, of_bob) = tenants.values(code)
+    assert every["items"] and {event["device"]["name"] for event in every["items"]} == {f"u{ALICE}-a"}
+    assert of_bob["items"] == []
+    assert tenants.server.ask("DELETE", f"/devices/u{BOB}-b?wait").status == 204
+    (_, every), _ = tenants.values(code)
+    assert {event["device"]["name"] for event in every["items"]} == {f"u{ALICE}-a"}
+
+
+WATCH = """
+connection = UnixConnection(path)
+connection.request("GET", "/events?after=0", headers={"Accept": "text/event-stream"})
+response = connection.getresponse()
+print("watching", flush=True)
+for line in response:
+    if line.startswith(b"data:"):
+        print(json.loads(line[5:])["device"]["name"], flush=True)
+        if b'last' in line:
+            break
+"""
+
+
+def test_a_stream_has_what_is_theirs(tenants):
+    create(tenants, "a")
+    with user(tenants.server, WATCH, ALICE) as client:
+        assert client.stdout.readline() == "watching\n"
+        create(tenants, "b", BOB)
+        tenants.server.tell(f"note u{BOB}-b WorkerDied secret")
+        tenants.server.tell(f"note u{ALICE}-a WorkerDied last")
+        assert set(client.stdout.read().split()) == {f"u{ALICE}-a"}
+
+
+def test_without_a_rule_there_is_no_device(tenants):
+    ((status, problem),) = tenants.values(asks(("POST", "/devices", mine("x", STRANGER))), uid=STRANGER)
+    assert status == 403 and "rule" in problem["detail"] and str(STRANGER) in problem["detail"]
+    ((status, device),) = tenants.values(asks(("POST", "/devices", mine("x", STRANGER))), uid=STRANGER, groups=[GROUP])
+    assert status == 201 and device["tenant"] == f"uid:{STRANGER}"
+
+
+@pytest.mark.parametrize("changes, pointer", [
+    ({"target": {"type": "loop", "path": "/etc/passwd"}}, "/target"), ({"size": "11GiB"}, "/size"), ({"id": 7}, "/id"),
+    ({"name": "theirs"}, "/name"), ({"queueDepth": 256}, "/queueDepth"), ({"owner": {"uid": 0}}, "/owner")])
+def test_every_fault_names_its_field(tenants, changes, pointer):
+    ((status, problem),) = tenants.values(asks(("POST", "/devices", {**mine("x"), **changes})))
+    assert status == 403
+    assert any(error["pointer"].startswith(pointer) for error in problem["errors"]), problem
+    assert tenants.server.ask("GET", "/devices").json["items"] == []
+
+
+def test_a_change_cannot_pass_what_a_create_may_not(tenants):
+    name = create(tenants, "a")["name"]
+    answers = tenants.values(asks(("PATCH", f"/devices/{name}", {"size": "11GiB"}), ("PUT", f"/devices/{name}", mine("a", size="11GiB")),
+                                  ("PATCH", f"/devices/{name}", {"owner": {"mode": "0666"}})))
+    assert [status for status, _ in answers] == [403] * 3
+    assert tenants.server.ask("GET", f"/devices/{name}").json["generation"] == 1
+
+
+def test_the_quota_holds_under_many_creates_at_once(tenants):
+    """From many processes, each with many connections; then over a restart; and it counts bytes as well as devices."""
+    code = """
+import concurrent.futures
+def create(index):
+    try:
+        return ask(UnixConnection(path), "POST", "/devices", spec(f"u{uid}-{os.getpid()}-{index}", size="1GiB")).status
+    except OSError:
+        return 503  # too many connections of one user
+with concurrent.futures.ThreadPoolExecutor(3) as pool:
+    print(json.dumps(list(pool.map(create, range(80)))))
+"""
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        statuses = sum((line for answer in pool.map(lambda _: tenants.values(code), range(4)) for line in answer), [])
+    assert sorted(status for status in statuses if status != 503) == [201] * 3 + [403] * (len([s for s in statuses if s != 503]) - 3)
+    tenants.server.stop()
+    tenants.start()
+    assert len(names_seen(tenants)) == 3
+    ((status, problem),) = tenants.values(asks(("POST", "/devices", mine("fourth"))))
+    assert status == 403 and "3" in problem["detail"]
+    first = names_seen(tenants)[0]
+    answers = tenants.values(asks(("PATCH", f"/devices/{first}", {"size": "8GiB"}), ("PATCH", f"/devices/{first}", {"size": "9GiB"}),
+                                  ("DELETE", f"/devices/{first}?wait", None), ("POST", "/devices?wait", mine("fourth"))))
+    assert [status for status, _ in answers] == [200, 403, 204, 201]
+
+
+def test_who_may_read_everything_changes_what_is_theirs(tenants):
+    theirs = create(tenants, "b", BOB)["name"]
+    answers = tenants.values(asks(("GET", f"/devices/{theirs}", None), ("PATCH", f"/devices/{theirs}", {"labels": {}}),
+                                  ("DELETE", f"/devices/{theirs}", None), ("POST", f"/devices/{theirs}/stop", None),
+                                  ("POST", "/devices", mine("a"))), groups=[READERS])
+    assert [status for status, _ in answers] == [200, 403, 403, 403, 201]
+
+
+def test_administrators_change_the_devices_of_tenants(tenants):
+    name = create(tenants, "a")["name"]
+    answer = tenants.server.ask("PATCH", f"/devices/{name}", {"size": "100GiB", "owner": {"mode": "0600"}})
+    assert answer.status == 200 and answer.json["tenant"] == f"uid:{ALICE}"
+    assert tenants.server.ask("POST", "/devices", spec("ours")).json["tenant"] is None
+    assert names_seen(tenants) == [name]
+    assert tenants.server.ask("DELETE", f"/devices/{name}?wait").status == 204
+
+
+def test_a_name_that_root_took_is_taken(tenants):
+    assert tenants.server.ask("POST", "/devices?wait", spec(f"u{ALICE}-x")).status == 201
+    ((status, problem),) = tenants.values(asks(("POST", "/devices", mine("x"))))
+    assert status == 409 and problem["type"].endswith("name-taken")
+    assert tenants.values(asks(("GET", f"/devices/u{ALICE}-x", None)))[0][0] == 404
+
+
+def test_a_number_of_others_is_taken_without_a_name(tenants):
+    tenants.set_rules({**RULE, "ids": "5-9"})
+    assert tenants.server.tell("policy") == 0
+    create(tenants, "a", BOB, id=5)
+    ((status, problem),) = tenants.values(asks(("POST", "/devices", mine("x", id=5))))
+    assert status == 409 and problem["type"].endswith("number-taken") and str(BOB) not in json.dumps(problem)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_number_that_an_image_chose_is_no_tenant(tenants, container):
+    """User 4001 of an image is not user 4001 of the host; CONTAINERS has a user namespace that translates nothing."""
+    assert tenants.values(asks(("POST", "/devices", mine("x"))), container=CONTAINERS[container])[0][0] == 403
+
+
+MAPPED = CONTAINERS["users"].replace("0 0 100000", "0 4000 10")
+
+
+def test_a_user_namespace_has_users_of_the_host(tenants):
+    """User 1 of the container is user 4001 of the host, as /etc/subuid would have it."""
+    code = MAPPED + "uid, groups = 1, []\n"
+    ((status, device),) = tenants.values(asks(("POST", "/devices", mine("x"))), container=code)
+    assert status == 201 and device["tenant"] == f"uid:{ALICE}"
+    assert names_seen(tenants) == [f"u{ALICE}-x"]
+
+
+def test_what_the_policy_took_away_is_gone(tenants):
+    """A connection from before does not last, and the devices stay."""
+    name = create(tenants, "a")["name"]
+    with user(tenants.server, """
+connection = UnixConnection(path)
+print(ask(connection, "GET", "/devices").status, flush=True)
+sys.stdin.readline()
+try:
+    print(ask(connection, "GET", "/devices").status)
+except OSError:
+    print("closed")
+connection.close()
+print(ask(UnixConnection(path), "GET", "/devices").status)
+""", ALICE) as client:
+        assert client.stdout.readline() == "200\n"
+        tenants.set_rules({**RULE, "who": {"users": [BOB]}})
+        assert tenants.server.tell("policy") == 0
+        client.stdin.write("\n")
+        client.stdin.flush()
+        assert client.stdout.read() == "closed\n403\n"
+    assert tenants.server.ask("GET", f"/devices/{name}").json["status"]["phase"] == "Live"
+
+
+def test_the_log_names_the_rule(tenants):
+    create(tenants, "a")
+    tenants.values(asks(("POST", "/devices", mine("b", size="11GiB"))))
+    output = tenants.server.stop()
+    tenants.start()
+    lines = [line for line in output.splitlines() if "POST /devices" in line]
+    assert len(lines) == 2 and all("as tenant" in line for line in lines)
+    assert lines[0].endswith("201") and lines[1].endswith("403")
