@@ -29,7 +29,7 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
 ]
 BELOW_RECONCILE = (
     COMMON + PROTO
-    + rooms("ublkd", "offload cgroups model plan driver disks disk_users partitions paths runtime store host records workers")
+    + rooms("ublkd", "offload cgroups model plan driver disks nodes disk_users partitions paths runtime store host records workers")
 )
 WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
 
@@ -56,6 +56,7 @@ QUOTED = [
     ("ublkd/plan/*", BASE + PROTO),
     ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "kernel offload")),
     ("ublkd/disks/*", BASE + rooms("ublkd", "offload")),
+    ("ublkd/nodes/*", BASE + rooms("ublkd", "offload")),
     ("ublkd/partitions/*", BASE + rooms("ublkd", "kernel offload")),
     ("ublkd/disk_users/*", VALUES + rooms("ublkd", "kernel disks offload")),
     ("ublkd/paths/path_process.[ch]", BASE + rooms("ublkd", "offload")),
@@ -91,7 +92,7 @@ QUOTED = [
     ),
     (
         "ublkd/optional_parts.[ch]",
-        ["!", "ublkd/optional_parts.h", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "cgroups disks partitions"),
+        ["!", "ublkd/optional_parts.h", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "cgroups disks nodes partitions runtime store"),
     ),
     # these, the manager and main are the only ones that know the API
     ("ublkd/access_groups.[ch]", ["!", "ublkd/access_groups.h", "api/api.h"] + BASE + rooms("ublkd", "config host")),
