@@ -342,6 +342,7 @@ static void open_optional_parts(struct manager *manager)
         manager->worker_groups = optional_worker_groups(manager->event);
         worker_start_use_groups(manager->worker_start, manager->worker_groups);
         manager->partition_scanner = optional_partition_scanner(manager->event);
+        manager->private_nodes = optional_private_nodes(manager->store, manager->runtime_dir);
         manager->disk_watch = optional_disk_watch(manager->event, on_disk_changed, manager);
         manager->disk_marks = optional_disk_marks(manager->store, manager->runtime_dir);
 }
@@ -362,6 +363,7 @@ static int open_reconciler(struct manager *manager)
                         .disk_watch = manager->disk_watch,
                         .progress_places = &progress_places,
                         .partition_scanner = manager->partition_scanner,
+                        .private_nodes = manager->private_nodes,
                         .worker_groups = manager->worker_groups,
                         .path_watches = manager->path_watches,
                         .fd_store = manager->fd_store,
@@ -473,6 +475,7 @@ struct manager *manager_free(struct manager *manager)
         disk_search_free(manager->disk_search);
         disk_timeout_free(manager->disk_timeout);
         partition_scanner_free(manager->partition_scanner);
+        private_nodes_free(manager->private_nodes);
         path_watches_free(manager->path_watches);
         foreign_scan_free(manager->foreign_scan);
         state_look_free(manager->state_look);

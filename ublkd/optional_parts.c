@@ -44,6 +44,37 @@ struct partition_scanner *optional_partition_scanner(sd_event *event)
         return scanner;
 }
 
+static bool is_of_tenant(void *userdata, const char *uid, uid_t owner _unused_)
+{
+        const struct device_record *record = device_store_find_uid(userdata, uid);
+
+        return record && tenant_is_set(record->tenant);
+}
+
+struct private_nodes *optional_private_nodes(const struct device_store *store, const struct runtime_dir *dir)
+{
+        struct private_nodes *nodes = NULL;
+        int r = private_nodes_open(
+                &(const struct private_nodes_config){
+                        .dev = "/dev", .sys = "/sys", .instance = runtime_dir_path(dir)},
+                &nodes);
+
+        if (r < 0) {
+                log_errno(LOG_WARNING, NULL, r,
+                        "Opening /dev/ublk/private failed: %s; disks of tenants have no private nodes; check "
+                        "that /dev is writable for the service, and restart ublkd",
+                        strerror(-r));
+                return NULL;
+        }
+        r = private_nodes_sweep(nodes, is_of_tenant, (void *)store);
+        if (r < 0)
+                log_errno(LOG_WARNING, NULL, r,
+                        "Removing private nodes of earlier disks failed: %s; they may open other disks; "
+                        "remove what is in /dev/ublk/private, and restart ublkd",
+                        strerror(-r));
+        return nodes;
+}
+
 struct disk_watch *optional_disk_watch(sd_event *event, disk_watch_handler changed, void *userdata)
 {
         struct disk_watch *watch = NULL;

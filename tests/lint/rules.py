@@ -309,6 +309,7 @@ PRIVATE_PARTS = {
     "partitions": [],
     "path": [],
     "preflight": [],
+    "private": [],
     "progress": [],
     "shared": [],
     "space": [],

@@ -87,7 +87,8 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && one->observed_restart == other->observed_restart
                && one->observed_asked == other->observed_asked && one->converged == other->converged
                && one->number == other->number && one->disk == other->disk && one->size == other->size
-               && one->worker.pid == other->worker.pid && one->worker.restarts == other->worker.restarts
+               && strcmp(one->node, other->node) == 0 && one->worker.pid == other->worker.pid
+               && one->worker.restarts == other->worker.restarts
                && one->worker.started_at == other->worker.started_at
                && strcmp(one->worker.version, other->worker.version) == 0
                && one->data_path == other->data_path
@@ -120,7 +121,8 @@ static bool add_disk(cJSON *object, const struct device_status *status, const ch
 
         snprintf(node, sizeof(node), "/dev/ublkb%d", status->number);
         snprintf(link, sizeof(link), "/dev/ublk/by-name/%s", name);
-        if (!json_add_text(object, "device", status->disk ? node : NULL))
+        if (!json_add_text(object, "device", status->disk ? node : NULL)
+                || !json_add_text(object, "node", *status->node ? status->node : NULL))
                 return false;
         if (!(status->number >= 0 ? cJSON_AddNumberToObject(object, "id", status->number)
                                   : cJSON_AddNullToObject(object, "id")))

@@ -39,6 +39,7 @@ struct device_status {
         bool converged;              /* not shown: the disk is live, and no change is in progress */
         int number;                  /* N of /dev/ublkbN, -1 while there is none */
         bool disk;                   /* /dev/ublkbN exists */
+        char node[80];               /* path of the private node; "": none */
         uint64_t size;               /* of the disk, bytes; 0: no disk, or unknown */
         struct {
                 pid_t pid; /* 0: no worker */

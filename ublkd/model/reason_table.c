@@ -252,6 +252,15 @@ const struct reason_info reason_table[] = {
                 .meaning = "ublkd cannot set owner, mode or link of the disk's node; the disk is served "
                            "nevertheless.",
                 .advice = "Check that udev runs and that /dev is writable for the service." },
+        [REASON_PRIVATE_NODE_NOT_MADE] = { "PrivateNodeNotMade",
+                .meaning = "ublkd cannot make the private node of the disk, so its owner cannot open it; the "
+                           "disk is served nevertheless.",
+                .advice = "Check that /dev is a devtmpfs which the service may write to, and that the service "
+                          "has CAP_MKNOD; ublkd tries again." },
+        [REASON_PRIVATE_NODE_NOT_REMOVED] = { "PrivateNodeNotRemoved", .obstacle = true,
+                .meaning = "ublkd cannot remove the private node of the disk, and keeps the disk: the node "
+                           "would open the next disk that gets the number.",
+                .advice = "Check that /dev is writable for the service; ublkd tries again." },
         [REASON_UDEV_LATE] = { "UdevLate",
                 .meaning = "The rules of udev have not run for a new disk in time; links to it may be "
                            "missing.",

@@ -7,6 +7,7 @@
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
+#include "ublkd/reconcile/disk/device_private.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
@@ -127,6 +128,7 @@ static int make_status(const struct managed_device *device, const struct device_
                 record, ret);
 
         device_backing_show(device, record, ret);
+        device_private_show(device, ret);
         device_faults_list(device, &ret->faults);
         ret->errors = *device_errors_list(device);
         return r < 0 ? r : fill_conditions(device, record, &ret->conditions);

@@ -9,6 +9,7 @@
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
+#include "ublkd/reconcile/disk/device_private.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/backing/device_shared.h"
@@ -138,6 +139,7 @@ static int mark_serving(struct managed_device *device, const struct device_recor
         if (device->step.action != ACTION_END_RECOVERY)
                 (void)device_node_changed(device); /* the node may be new */
         device_show_node(device, record);
+        device_private_give(device, record);
         return r;
 }
 
@@ -242,13 +244,15 @@ static bool may_refuse(const struct managed_device *device, const struct device_
 }
 
 /* If the driver refused, the disk is served as before. */
-static void on_stop_unheld(void *userdata, int result, const struct kernel_device *kernel)
+static void on_refusable_stop(void *userdata, int result, const struct kernel_device *kernel)
 {
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
-        if ((result == -EBUSY || result == -ETIME) && record->spec)
+        if ((result == -EBUSY || result == -ETIME) && record->spec) {
                 device_shared_apply(device, record);
+                device_private_give(device, record);
+        }
         device_on_command_done(userdata, result, kernel);
 }
 
@@ -259,17 +263,20 @@ static int stop_unless_used(struct managed_device *device, const struct device_r
         struct ublk_ctl *ctl = device->env->ctl;
 
         if (kernel_has_feature(device->view.kernel.flags, KERNEL_FEATURE_TRY_STOP))
-                return ublk_ctl_try_stop(
-                        ctl, record->number, device_on_command_done, device, &device->step.call);
+                return ublk_ctl_try_stop(ctl, record->number, on_refusable_stop, device, &device->step.call);
         device_shared_lift(device);
-        return ublk_ctl_stop_unheld(ctl, record->number, on_stop_unheld, device, &device->step.call);
+        return ublk_ctl_stop_unheld(ctl, record->number, on_refusable_stop, device, &device->step.call);
 }
 
 static void stop_dev(struct managed_device *device)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
-        int r;
+        int r = device_private_shut(device, record);
 
+        if (r < 0) {
+                device_step_done(device, r);
+                return;
+        }
         if (may_refuse(device, record)) {
                 r = stop_unless_used(device, record);
         } else {
@@ -300,6 +307,12 @@ static void on_deleted(void *userdata, int result, const struct kernel_device *k
 
 static void step_del_dev(struct managed_device *device, const struct device_record *record)
 {
+        int r = device_private_remove(device, record);
+
+        if (r < 0) {
+                device_step_done(device, r);
+                return;
+        }
         device_hide_node(device, record);
         device_command_sent(device,
                 ublk_ctl_del(device->env->ctl, record->number, on_deleted, device, &device->step.call),

@@ -14,13 +14,14 @@ from harness import groups
 from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.shell import output, run
+from harness.tenants import hand_over, write_as
 from harness.wait import wait_until
 
 # linux/capability.h
 _CAPABILITIES = {
     "CAP_CHOWN": 0, "CAP_DAC_OVERRIDE": 1, "CAP_FOWNER": 3, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7,
     "CAP_SETPCAP": 8, "CAP_NET_ADMIN": 12, "CAP_SYS_CHROOT": 18, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21,
-    "CAP_SYS_RESOURCE": 24,
+    "CAP_SYS_RESOURCE": 24, "CAP_MKNOD": 27,
 }
 _MEMALLOC_NOIO = 0x00080000  # linux/sched.h: a part of what PR_SET_IO_FLUSHER sets
 _USER = 1234
@@ -146,6 +147,20 @@ def test_a_node_is_given_to_a_user_and_to_the_next(service):
     service.put(spec | {"owner": {"uid": 77, "gid": 78, "mode": "0600"}})
     wait_until(lambda: _owner(disk) == (77, 78, 0o600), lambda: f"the next owner; it is {_owner(disk)}")
     service.delete("data")
+
+
+def test_a_tenant_opens_the_node_of_his_disk(service):
+    """Only CAP_MKNOD makes it, where users of the host find it."""
+    disk = Disk(service.create(null_spec("data"))["status"]["id"])
+    run("systemctl", "stop", "ublkd.service")
+    hand_over(pathlib.Path("/var/lib/ublkd"), "data", _USER)
+    run("systemctl", "start", "ublkd.service")
+    node = service.wait_for("data", lambda device: device["status"]["node"], "with a node")["status"]["node"]
+    assert os.stat(node).st_rdev == os.stat(disk.path).st_rdev
+    assert write_as(_USER, node) is None
+    assert write_as(_USER + 1, node) == "EACCES"
+    service.delete("data")
+    assert not os.path.exists(node)
 
 
 @contextlib.contextmanager

@@ -9,21 +9,26 @@
 #include "ublkd/base/clock.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 enum { UDEV_USEC = 5 * 1000 * 1000 };
 
 static struct disk_node node_of(const struct managed_device *device, const struct device_record *record)
 {
         const struct device_options *options = &record->spec->options;
+        bool is_public = !tenant_is_set(record->tenant);
+        mode_t mode = (mode_t)strtoul(options->owner.mode, NULL, 8);
 
+        /* A group, unless the spec names one, gets no access to the disk of a tenant. */
         return (struct disk_node){
                 .name = record->name,
                 .serial = record->uid,
                 .number = record->number,
                 .uid = (uid_t)options->owner.uid,
-                .gid = options->owner.gid < 0 ? device->env->config.host->disk_group
-                                              : (gid_t)options->owner.gid,
-                .mode = (mode_t)strtoul(options->owner.mode, NULL, 8),
+                .gid = options->owner.gid >= 0 ? (gid_t)options->owner.gid
+                       : is_public             ? device->env->config.host->disk_group
+                                               : 0,
+                .mode = is_public || options->owner.gid >= 0 ? mode : mode & S_IRWXU,
         };
 }
 

@@ -11,6 +11,7 @@ static struct device_status live_status(void)
                 .observed_generation = 3,
                 .number = 0,
                 .disk = true,
+                .node = "/dev/ublk/private/11-22",
                 .size = 4096,
                 .worker = {.pid = 4211,
                            .restarts = 2,
@@ -52,7 +53,7 @@ static void test_json_of_a_live_device(void)
 
         check_json(&status,
                 "{\"phase\":\"Live\",\"observedGeneration\":3,\"device\":\"/dev/"
-                "ublkb0\",\"id\":0,\"size\":4096,"
+                "ublkb0\",\"node\":\"/dev/ublk/private/11-22\",\"id\":0,\"size\":4096,"
                 "\"links\":[\"/dev/ublk/by-name/data\"],"
                 "\"worker\":{\"pid\":4211,\"restarts\":2,\"startedAt\":\"2023-11-14T22:13:20.123Z\","
                 "\"version\":\"0.1.0\"},\"needsRestart\":false,"
@@ -101,7 +102,8 @@ static void test_json_without_disk_and_worker(void)
         const struct device_status numbered = {.phase = PHASE_DISABLED, .number = 7};
 
         check_json(&status,
-                "{\"phase\":\"Pending\",\"observedGeneration\":0,\"device\":null,\"id\":null,\"size\":null,"
+                "{\"phase\":\"Pending\",\"observedGeneration\":0,\"device\":null,\"node\":null,\"id\":null,"
+                "\"size\":null,"
                 "\"links\":[],"
                 "\"worker\":null,\"needsRestart\":false,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
@@ -114,7 +116,8 @@ static void test_json_without_disk_and_worker(void)
                 "\"\","
                 "\"lastTransitionTime\":null}]}");
         check_json(&unknown,
-                "{\"phase\":null,\"observedGeneration\":0,\"device\":null,\"id\":null,\"size\":null,"
+                "{\"phase\":null,\"observedGeneration\":0,\"device\":null,\"node\":null,\"id\":null,\"size\":"
+                "null,"
                 "\"links\":[],"
                 "\"worker\":null,\"needsRestart\":false,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"
@@ -128,7 +131,8 @@ static void test_json_without_disk_and_worker(void)
                 "\"\","
                 "\"lastTransitionTime\":null}]}");
         check_json(&numbered,
-                "{\"phase\":\"Disabled\",\"observedGeneration\":0,\"device\":null,\"id\":7,\"size\":null,"
+                "{\"phase\":\"Disabled\",\"observedGeneration\":0,\"device\":null,\"node\":null,\"id\":7,"
+                "\"size\":null,"
                 "\"links\":[],"
                 "\"worker\":null,\"needsRestart\":false,"
                 "\"dataPath\":null,\"dataPathReason\":null,\"batch\":null,"

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Devices of tenants, and what users can do with a node."""
+
+import errno
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+_TRY = """
+import os, sys
+try:
+    node = os.open(sys.argv[1], os.O_RDWR)
+    os.pwrite(node, sys.argv[2].encode() * 4096, 0)
+    os.fsync(node)
+except OSError as error:
+    print(error.errno)
+else:
+    print(0)
+"""
+
+
+def hand_over(state, name, uid):
+    """Make a user the tenant of a device: in the database, as if he had created it. No ublkd runs on that."""
+    database = sqlite3.connect(state / "ublkd.db")
+    with database:
+        changed = database.execute("UPDATE device SET tenant = ? WHERE name = ?", (f"uid:{uid}", name)).rowcount
+    database.close()
+    assert changed == 1
+
+
+def write_as(uid, path, letter="t", pid=None):
+    """Write a block to a node as a user, in the mount namespace of a process; return the name of the error, or None."""
+    enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt"] if pid else []
+    ids = [f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+    command = [*enter, "setpriv", *ids, sys.executable, "-c", _TRY, str(path), letter]
+    number = int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60, cwd="/").stdout)
+    return errno.errorcode[number] if number else None
+
+
+class Elsewhere:
+    """A mount namespace of its own with a node bound to a file: a container that ublkd does not know."""
+
+    def __init__(self, node, owner):
+        self._directory = tempfile.mkdtemp(prefix="there-")
+        os.chmod(self._directory, 0o755)
+        self.path = os.path.join(self._directory, "node")
+        with open(self.path, "wb"):
+            pass
+        script = 'mount --bind "$1" "$2" && echo && exec sleep 1000'
+        self.process = subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", node, self.path],
+            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        )
+        assert self.process.stdout.readline() == b"\n"
+        assert self.write_as(owner) is None, "the node cannot be opened there, so it shows nothing"
+
+    def write_as(self, uid, letter="t"):
+        """Write a block there; return the name of the error, or None."""
+        return write_as(uid, self.path, letter, pid=self.process.pid)
+
+    def number(self):
+        """The device number of the node that is bound there."""
+        return int(subprocess.run(
+            ["nsenter", f"--mount=/proc/{self.process.pid}/ns/mnt", "stat", "-c", "%r", self.path],
+            check=True, stdout=subprocess.PIPE, text=True,
+        ).stdout)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        shutil.rmtree(self._directory)
