@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The identity of a file or a block device (ublkd/backing/backing.h).
  *
- * A file: the handle that its file system gives it (name_to_handle_at(2)), which has the inode's generation,
- * so that a file which gets the inode number of a deleted one is another; together with the UUID of the file
- * system (FS_IOC_GETFSUUID, Linux 6.9). Without the UUID the token holds for one boot. File systems whose
- * handles change while a file stays the same (FUSE, overlay) are identified by inode number and time of birth, for
- * one boot.
+ * A file: see ublkd/backing/file_identity.h.
  *
  * A disk: within one boot its sequence number (/sys/block/X/diskseq), which the kernel never gives out twice;
  * over boots the first of these that there is: device-mapper UUID, WWID, serial number, the file below a loop

@@ -223,6 +223,8 @@ def asks_no_name_service(path, text):
 # Files of the supervisor that name /proc, and do not read another process's there on the loop.
 PROC_USERS = [
     "ublkd/worker_choice.c",  # before the loop: its own program
+    "ublkd/backing/file_identity.c",  # a descriptor of its own, in the worker or in a thread
+    "ublkd/pools/pool_image.c",  # descriptors of its own, in a thread
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
     "ublkd/cgroups/group_place.c",  # its own group and namespace, which hang behind nothing
     "ublkd/cgroups/group_wait.c",  # in a process of its own, after the end of ublkd

@@ -2,7 +2,7 @@
 /* Which backing store a disk was made on, distinct from every other store.
  *
  * A path is only a name, and a name can lead elsewhere tomorrow. An identity is a token that the kernel or
- * the hardware gives out once: see targets/loop/store_identity.h for where each token comes from. Tokens are
+ * the hardware gives out once: see targets/loop/store_identity.h and file_identity.h for where each token comes from. Tokens are
  * opaque: they are compared byte by byte, and shown to the administrator. */
 #pragma once
 
