@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both programs know of a target: plain data, no code. */
+/* What both programs know of a target: plain data, and the rules that its schema cannot say. */
 #pragma once
 
 #include "ublkd/values/dispatch.h"
@@ -25,6 +25,11 @@ struct target_desc {
         unsigned needs;      /* enum target_need */
         bool size_required;  /* the target has no size of its own */
         const struct option_table *options;
+        /* Names of options that a disk can follow, because only ublkd reads them; NULL-terminated, or NULL: none. */
+        const char *const *live_options;
+        /* Check options that are each valid, and size (0: not given), against each other. Return 0, also if problems were
+         * added, or -ENOMEM. NULL: there is nothing to check. */
+        int (*check)(const void *options, uint64_t size, struct problem_list *problems);
 };
 
 /* Return the descriptor with that name, or NULL. */

@@ -254,7 +254,14 @@ int loop_store_open(struct target_device *device, const struct loop_options *opt
         struct stat *ret_stat, struct problem_list *problems)
 {
         const struct store_opening opening = {.device = device, .options = options, .problems = problems};
-        int fd = device->store.given < 0 ? -ENODEV : open_given(&opening, ret_stat);
+        int fd;
+
+        if (!options->path) { /* the supervisor chooses it before it stores the spec */
+                fd = problem_add(problems, EINVAL, "/target/path", "MalformedSpec",
+                        "The spec has a pool and no path; replace it (PUT /devices/NAME).");
+                return fd < 0 ? fd : -EINVAL;
+        }
+        fd = device->store.given < 0 ? -ENODEV : open_given(&opening, ret_stat);
 
         if (is_dead(&device->store, fd))
                 fd = open_path(&opening, ret_stat);

@@ -25,7 +25,7 @@ SEED = int(os.environ.get("UBLKD_SEED", random.SystemRandom().randrange(1 << 32)
 SPECS = int(os.environ.get("UBLKD_SPECS", 3000))
 
 # The rules of device_spec.c; a schema cannot say them.
-SEMANTIC = {"SizeRequired", "SizeNotMultiple", "OneQueueOnly", "ReplayUnsafe", "BadCpuList", "OffsetNotMultiple", "BurstWithoutLimit"}
+SEMANTIC = {"SizeRequired", "SizeNotMultiple", "OneQueueOnly", "ReplayUnsafe", "BadCpuList", "OffsetNotMultiple", "BurstWithoutLimit", "PathOrPool", "PoolNeedsSize", "OffsetInPool", "KeepWithoutPool"}
 # Limits of a number that was written as a string with a unit: the schema checks its form only.
 OF_TEXT = {"OutOfRange", "NotMultiple"}
 
@@ -262,10 +262,13 @@ class Specs:
             "offset": self.amount(0, 1 << 52, 512),
             "directIo": lambda: self.pick("auto", "on", "off"),
         }
+        if self.chance(0.3):
+            loop["pool"] = lambda: self.pick("fast", "a", "a.b_c-9", *(["Fast", "", "a-", "a" * 64] if self.evil else []))
+            loop["keep"] = lambda: self.pick(True, False)
         null = {"type": lambda: "null"}
         if self.evil and self.chance(0.1):
             null["path"] = path
-        return self.members(*self.pick((loop, ("type", "path")), (null, ("type",))))
+        return self.members(*self.pick((loop, ("type", "pool" if self.chance(0.2) and "pool" in loop else "path")), (null, ("type",))))
 
     def spec(self):
         self.evil = self.pick(0, 0, 0.02, 0.1, 0.3)

@@ -22,6 +22,8 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",
     "ublkd/proto/latency_buckets.h",
+    "ublkd/pools/pool_set.h",
+    "ublkd/pools/pool_spec.h",
     "ublkd/store/device_change.h",
     "ublkd/store/device_store.h",
     "ublkd/store/event_log.h",
@@ -29,7 +31,7 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
 ]
 BELOW_RECONCILE = (
     COMMON + PROTO
-    + rooms("ublkd", "offload cgroups model plan driver disks nodes disk_users partitions paths runtime store host records workers")
+    + rooms("ublkd", "offload cgroups model plan driver disks nodes disk_users partitions paths runtime store pools host records workers")
 )
 WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
 
@@ -63,10 +65,12 @@ QUOTED = [
     ("ublkd/paths/*", BASE + rooms("ublkd", "kernel")),
     ("ublkd/runtime/*", BASE + PROTO + rooms("ublkd", "backing offload")),
     ("ublkd/store/*", COMMON + rooms("ublkd", "model")),
+    ("ublkd/pools/pool_set.[ch]", ["!", "ublkd/pools/pool_set.h"] + BASE),
+    ("ublkd/pools/*", COMMON + rooms("ublkd", "model store")),
     ("ublkd/host/*", BASE + rooms("ublkd", "kernel offload model driver store")),
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
     ("ublkd/declared/declared_plan.[ch]", ["!", "ublkd/declared/declared_plan.h"]),
-    ("ublkd/declared/*", VALUES + rooms("ublkd", "kernel offload model disk_users store")),
+    ("ublkd/declared/*", VALUES + rooms("ublkd", "kernel offload model disk_users store pools")),
     ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload cgroups plan runtime")),
     ("ublkd/reconcile/view/*", COMMON + PROTO + rooms("ublkd", "cgroups model plan driver paths store workers")),
     # the struct that is made of all parts

@@ -108,6 +108,12 @@ static int rule_offset_multiple(const struct device_spec *spec, struct problem_l
                 (unsigned long long)offset, (long long)spec->options.block_size);
 }
 
+static int rule_target(const struct device_spec *spec, struct problem_list *problems)
+{
+        return spec->target->check ? spec->target->check(spec->target_options, spec->options.size, problems)
+                                   : 0;
+}
+
 /* 0 (also when a problem was added) or -ENOMEM. */
 static int check_burst(
         struct problem_list *problems, const char *direction, const char *rate, bool burst_alone)
@@ -153,6 +159,7 @@ static const struct {
         {.check = rule_hang_after, .fields = {"/recovery"}},
         {.check = rule_cpus, .fields = {"/cpus"}},
         {.check = rule_offset_multiple, .needs_target = true, .fields = {"/target/offset", "/blockSize"}},
+        {.check = rule_target, .needs_target = true, .fields = {"/target", "/size"}},
 };
 
 static int check_rules(const struct device_spec *spec, struct problem_list *problems)
@@ -303,7 +310,32 @@ enum on_crash device_spec_on_crash(const struct device_spec *spec)
         return spec->target->flags & TARGET_REISSUE_SAFE ? ON_CRASH_REISSUE : ON_CRASH_QUEUE;
 }
 
+static bool is_live_option(const struct target_desc *target, const char *name)
+{
+        for (const char *const *live = target->live_options; live && *live; live++)
+                if (strcmp(*live, name) == 0)
+                        return true;
+        return false;
+}
+
+/* Compare the options that a disk is made with. */
 static bool targets_equal(const struct device_spec *one, const struct device_spec *other)
+{
+        const struct option_table *table = one->target->options;
+
+        if (one->target != other->target)
+                return false;
+        for (size_t i = 0; i < table->count; i++) {
+                const struct option_table single = {.options = &table->options[i], .count = 1};
+
+                if (!is_live_option(one->target, table->options[i].name)
+                        && !dispatch_equal(one->target_options, other->target_options, &single, NULL))
+                        return false;
+        }
+        return true;
+}
+
+static bool targets_same(const struct device_spec *one, const struct device_spec *other)
 {
         return one->target == other->target
                && dispatch_equal(one->target_options, other->target_options, one->target->options, NULL);
@@ -360,6 +392,7 @@ static const struct field_rule {
         bool (*equal)(const struct device_spec *one, const struct device_spec *other); /* NULL: by value */
 } field_rules[] = {
         {.option = "target", .field = "target", .equal = targets_equal},
+        {.option = "target", .field = "target", .live = true, .equal = targets_same},
         {.option = "recovery", .field = "recovery.onCrash", .equal = on_crash_equal},
         {.option = "recovery", .field = "recovery.trigger", .live = true, .equal = triggers_equal},
         {.option = "size", .field = "size", .is_live = size_is_live},

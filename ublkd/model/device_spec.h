@@ -114,10 +114,11 @@ struct disk_change {
         const char *why;   /* a phrase; NULL: the kernel takes the field only when a disk is created */
 };
 
-/* Return whether both specs name the same target with the same options. */
+/* Return whether both specs name the same target with the same options, but for those that a disk can follow. */
 bool device_spec_targets_equal(const struct device_spec *one, const struct device_spec *other);
 /* Return whether the change from `from` to `to` needs a new disk. Every field does but labels, owner, enabled,
- * limits, resources, busyPollUs, onFull, partitions, temporary, recovery.trigger, recovery.giveUpAfter, recovery.hangAfter, a
+ * limits, live options of the target, resources, busyPollUs, onFull, partitions, temporary, recovery.trigger,
+ * recovery.giveUpAfter, recovery.hangAfter, a
  * size that the disk can grow to, and an id that is the number of the disk. ret may be NULL; it is set only if the change
  * needs a new disk. */
 bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to,

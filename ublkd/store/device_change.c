@@ -30,11 +30,38 @@ int device_disk_number(const struct device_record *record)
         return known && !record->status.disk ? -1 : record->number;
 }
 
-const char *device_spec_path(const struct device_spec *spec)
+static const cJSON *target_member(const struct device_spec *spec, const char *name)
 {
         const cJSON *target = spec ? cJSON_GetObjectItemCaseSensitive(spec->document, "target") : NULL;
 
-        return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target, "path"));
+        return cJSON_GetObjectItemCaseSensitive(target, name);
+}
+
+const char *device_spec_path(const struct device_spec *spec)
+{
+        return cJSON_GetStringValue(target_member(spec, "path"));
+}
+
+const char *device_spec_pool(const struct device_spec *spec)
+{
+        return cJSON_GetStringValue(target_member(spec, "pool"));
+}
+
+bool device_spec_keeps_image(const struct device_spec *spec)
+{
+        return cJSON_IsTrue(target_member(spec, "keep"));
+}
+
+static bool texts_equal(const char *one, const char *other)
+{
+        return one && other && strcmp(one, other) == 0;
+}
+
+bool device_spec_stores_equal(const struct device_spec *one, const struct device_spec *other)
+{
+        return device_spec_targets_equal(one, other)
+               || (texts_equal(device_spec_pool(one), device_spec_pool(other))
+                       && texts_equal(device_spec_path(one), device_spec_path(other)));
 }
 
 static bool names_another_path(const struct device_record *record, const struct device_spec *spec)

@@ -24,6 +24,12 @@ int device_disk_number(const struct device_record *record);
 
 /* Return the path of the spec's target, which the spec owns; NULL: the target has none. */
 const char *device_spec_path(const struct device_spec *spec);
+/* Return the pool of the spec's target, which the spec owns; NULL: it has none. spec: NULL is fine. */
+const char *device_spec_pool(const struct device_spec *spec);
+/* Return whether the image of the spec's target stays when the device is removed. */
+bool device_spec_keeps_image(const struct device_spec *spec);
+/* Return whether both specs name the same store: the same target, or one image of a pool with other options. */
+bool device_spec_stores_equal(const struct device_spec *one, const struct device_spec *other);
 /* Return whether the new disk of `spec` would have another store than that of the old disk, at the same path.
  * reach: where the path of the record leads. */
 bool device_change_loses_store(

@@ -12,6 +12,7 @@
  * other events wait in the log for device_store_save_events(). */
 #include "ublkd/store/device_store_internal.h"
 
+#include "ublkd/store/device_change.h"
 #include "ublkd/store/device_record.h"
 #include "ublkd/store/event_draft.h"
 #include "ublkd/store/put_check.h"
@@ -325,7 +326,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                 changed.stopped =
                         false; /* the spec says it from now on, and the next change of it may enable the device */
         /* A spec that names another store is the consent to it. No other change is. */
-        if (!record->spec || !device_spec_targets_equal(record->spec, spec)) {
+        if (!record->spec || !device_spec_stores_equal(record->spec, spec)) {
                 changed.backing = (struct backing_identity){};
                 changed.backing_boot[0] = '\0';
         }

@@ -5,6 +5,7 @@
 #include "ublkd/model/device_spec.h"
 
 #define LOOP "\"target\":{\"type\":\"loop\",\"path\":\"/disk\"}"
+#define POOL "\"target\":{\"type\":\"loop\",\"pool\":\"fast\"}"
 #define NAMED(members) "{\"name\":\"data\"," members "}"
 
 static int parse_as(
@@ -124,7 +125,6 @@ static void test_schema_faults(void)
         check_faults(NAMED("\"target\":{}"), "/target/type MissingField");
         check_faults(NAMED("\"target\":{\"type\":1}"), "/target/type WrongType");
         check_faults(NAMED("\"target\":{\"type\":\"floppy\"}"), "/target/type UnknownTarget");
-        check_faults(NAMED("\"target\":{\"type\":\"loop\"}"), "/target/path MissingField");
         check_faults(NAMED("\"target\":{\"type\":\"loop\",\"path\":\"disk\"}"), "/target/path BadFormat");
         check_faults(NAMED("\"target\":{\"type\":\"loop\",\"path\":\"/disk\",\"type\":\"null\"}"),
                 "/target/type DuplicateField");
@@ -162,8 +162,25 @@ static void test_rules(void)
         check_faults(
                 NAMED("\"target\":{\"type\":\"loop\",\"path\":\"/disk\",\"offset\":7},\"blockSize\":4096"),
                 "/target/offset NotMultiple");
+        check_faults(NAMED("\"target\":{\"type\":\"loop\"}"), "/target PathOrPool");
         device_spec_free(parse_good(NAMED(LOOP ",\"size\":1536,\"cpus\":\"0-4095\"")));
         device_spec_free(parse_good(NAMED("\"target\":{\"type\":\"null\"},\"size\":\"1TiB\",\"queues\":64")));
+}
+
+/* Whether the pool exists is not for the parser. */
+static void test_pools(void)
+{
+        check_faults(NAMED(POOL), "/size PoolNeedsSize");
+        check_faults(NAMED("\"target\":{\"type\":\"loop\",\"pool\":\"Fast\"},\"size\":512"),
+                "/target/pool BadFormat");
+        check_faults(NAMED("\"target\":{\"type\":\"loop\",\"pool\":\"fast\",\"offset\":512},\"size\":512"),
+                "/target/offset OffsetInPool");
+        check_faults(NAMED("\"target\":{\"type\":\"loop\",\"path\":\"/disk\",\"keep\":true}"),
+                "/target/keep KeepWithoutPool");
+        device_spec_free(parse_good(NAMED(POOL ",\"size\":512")));
+        device_spec_free(
+                parse_good(NAMED("\"target\":{\"type\":\"loop\",\"pool\":\"fast\",\"path\":\"/disk\","
+                                 "\"offset\":0,\"keep\":true},\"size\":512")));
 }
 
 static void test_sentences(void)
@@ -309,6 +326,13 @@ static void test_comparison(void)
         CHECK_STR(change(NAMED(LOOP), NAMED("\"target\":{\"type\":\"loop\",\"path\":\"/disc\"}")), "target");
         CHECK_STR(change(NAMED(LOOP ",\"size\":512"), NAMED("\"target\":{\"type\":\"null\"},\"size\":512")),
                 "target");
+        CHECK_STR(
+                change(NAMED(POOL ",\"size\":512"),
+                        NAMED("\"target\":{\"type\":\"loop\",\"pool\":\"fast\",\"keep\":true},\"size\":512")),
+                "live");
+        CHECK_STR(change(NAMED(POOL ",\"size\":512"),
+                          NAMED("\"target\":{\"type\":\"loop\",\"pool\":\"slow\"},\"size\":512")),
+                "target");
         CHECK_STR(change(NAMED(LOOP ",\"size\":\"1GiB\""), NAMED(LOOP ",\"size\":1073741824")), "same");
 }
 
@@ -343,6 +367,7 @@ int main(void)
         test_everything();
         test_schema_faults();
         test_rules();
+        test_pools();
         test_sentences();
         test_name();
         test_comparison();

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* The path of an image. */
+#include "ublkd/pools/pool_spec.h"
+
+#include "ublkd/base/sentence.h"
+#include "ublkd/store/device_change.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+
+static int new_path(const struct pool *pool, const char *name, char **ret)
+{
+        size_t length = strlen(pool->directory);
+        uint64_t number;
+
+        if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+                return -EIO;
+        while (length > 1 && pool->directory[length - 1] == '/')
+                length--;
+        *ret = sentence_print("%.*s%s%s-%016" PRIx64 ".img", (int)length, pool->directory,
+                pool->directory[length - 1] == '/' ? "" : "/", name, number);
+        return *ret ? 0 : -ENOMEM;
+}
+
+/* Replace *spec by the same with this path. */
+static int set_path(struct device_spec **spec, const char *path, struct problem_list *problems)
+{
+        struct device_spec *resolved;
+        cJSON *document = cJSON_Duplicate((*spec)->document, true);
+        cJSON *target = cJSON_GetObjectItemCaseSensitive(document, "target");
+        int r = target && cJSON_AddStringToObject(target, "path", path) ? 0 : -ENOMEM;
+
+        if (r >= 0)
+                r = device_spec_parse(document, NULL, &resolved, problems);
+        cJSON_Delete(document);
+        if (r < 0)
+                return r;
+        device_spec_free(*spec);
+        *spec = resolved;
+        return 0;
+}
+
+static int refuse(
+        struct problem_list *problems, int error, const char *pointer, const char *reason, const char *why)
+{
+        int r = problem_add(problems, error, pointer, reason, "%s", why);
+
+        return r < 0 ? r : -error;
+}
+
+/* The pool is that of the record. */
+static int keep_path(
+        const struct device_record *record, struct device_spec **spec, struct problem_list *problems)
+{
+        const char *given = device_spec_path(*spec), *path = device_spec_path(record->spec);
+
+        if (!given && path)
+                return set_path(spec, path, problems);
+        if (given && path && strcmp(given, path) == 0)
+                return 0;
+        return refuse(problems, EINVAL, "/target/path", "PathOfPool",
+                "path is not that of the image of the device, which keeps it; leave it out");
+}
+
+/* Names no pool that exists: which there are is not for each client. */
+static int choose_path(const struct pool_set *set, const char *pool_name, struct device_spec **spec,
+        struct problem_list *problems)
+{
+        const struct pool *pool = pool_set_find(set, pool_name);
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        if (device_spec_path(*spec))
+                return refuse(problems, EINVAL, "/target/path", "PathOfPool",
+                        "path is given with a pool, and ublkd chooses the path of a new image; leave it out");
+        if (!pool)
+                return refuse(problems, EINVAL, "/target/pool", "UnknownPool",
+                        "there is no such pool; give a pool of the policy of this host");
+        r = new_path(pool, (*spec)->options.name, &path);
+        return r < 0 ? r : set_path(spec, path, problems);
+}
+
+int pool_spec_resolve(const struct pool_set *set, const struct device_record *record,
+        struct device_spec **spec, struct problem_list *problems)
+{
+        const char *pool = device_spec_pool(*spec), *before = record ? device_spec_pool(record->spec) : NULL;
+
+        if (!before)
+                return pool ? choose_path(set, pool, spec, problems) : 0;
+        if (pool && strcmp(pool, before) == 0)
+                return keep_path(record, spec, problems);
+        return refuse(problems, EEXIST, "/target/pool", "ImageLeftBehind",
+                "the device has an image in its pool, which the change would leave behind; give the same "
+                "pool, "
+                "or remove the device (with target.keep, if the image shall stay) and create another one");
+}
