@@ -22,6 +22,7 @@
 #include "ublkd/event_loop.h"
 #include "ublkd/host/served_disk.h"
 #include "ublkd/manager_reports.h"
+#include "ublkd/offload/job_thread.h"
 #include "ublkd/optional_parts.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/reconcile/device_reach.h"
@@ -210,6 +211,12 @@ static int open_config_reload(struct manager *manager, const struct manager_opti
                 &manager->config_reload);
 }
 
+/* The policy names the pools. */
+static const struct pool_set *manager_pools(void *userdata _unused_)
+{
+        return NULL;
+}
+
 static bool api_is_ready(void *userdata)
 {
         return ((struct manager *)userdata)->boot_pass_done;
@@ -291,6 +298,7 @@ static int open_api(
                         .adopt = api_adopt,
                         .list_adoptable = api_list_adoptable,
                         .is_ready = api_is_ready,
+                        .pools = manager_pools,
                         .userdata = manager,
                         .listen = listen,
                         .listen_count = count,
@@ -365,6 +373,7 @@ static int open_reconciler(struct manager *manager)
                         .partition_scanner = manager->partition_scanner,
                         .private_nodes = manager->private_nodes,
                         .worker_groups = manager->worker_groups,
+                        .image_thread = manager->image_thread,
                         .path_watches = manager->path_watches,
                         .fd_store = manager->fd_store,
                         .boot_pass_done = on_boot_pass_done,
@@ -382,6 +391,8 @@ static int open_declared(struct manager *manager, const struct manager_options *
                                      .dirs = options->devices_dirs,
                                      .dir_count = options->devices_dir_count,
                                      .refuse_unstable_paths = options->refuse_unstable_paths,
+                                     .pools = manager_pools,
+                                     .pools_userdata = manager,
                                      .checks = {.disk_search = manager->disk_search,
                                         .read_reach = api_read_reach,
                                         .try_spec = api_try_spec,
@@ -439,6 +450,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = path_watches_new(
                         manager->event, &(struct path_watches_options){}, &manager->path_watches);
         if (r >= 0)
+                r = job_thread_new(manager->event, &manager->image_thread);
+        if (r >= 0)
                 r = manager_open_foreign_scan(manager);
         if (r >= 0)
                 r = manager_open_state_look(manager);
@@ -476,6 +489,7 @@ struct manager *manager_free(struct manager *manager)
         disk_timeout_free(manager->disk_timeout);
         partition_scanner_free(manager->partition_scanner);
         private_nodes_free(manager->private_nodes);
+        job_thread_free(manager->image_thread);
         path_watches_free(manager->path_watches);
         foreign_scan_free(manager->foreign_scan);
         state_look_free(manager->state_look);

@@ -21,6 +21,7 @@ struct manager {
         struct runtime_guard *runtime_guard;
         struct device_store *store;
         struct record_keeper *record_keeper;
+        struct job_thread *image_thread; /* works on the images of pools */
         struct driver_keeper *driver_keeper;
         struct event_writer *event_writer;
         int events_error;                    /* -errno of the last write; 0: it worked */

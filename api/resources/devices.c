@@ -7,6 +7,7 @@
 #include "api/resources/loss_consent.h"
 #include "api/resources/merge_patch.h"
 #include "api/resources/path_policy.h"
+#include "api/resources/pool_path.h"
 #include "api/resources/tenant_check.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
@@ -249,7 +250,8 @@ void handle_device_create(struct request *request)
                 return;
         record = device_store_get(store_of(request), spec->options.name);
         if (may_put(request, record, spec, &condition) && precondition_read(request, record, &condition) >= 0
-                && (record || check_room(request)) && check_owner(request, record, spec)
+                && (record || check_room(request)) && pool_path_settle(request, record, &spec)
+                && check_owner(request, record, spec)
                 && path_is_allowed(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
@@ -272,6 +274,7 @@ void handle_device_put(struct request *request)
                 return;
         record = device_store_get(store_of(request), request->name);
         if (!may_put(request, record, spec, &condition) || precondition_read(request, record, &condition) < 0
+                || !pool_path_settle(request, record, &spec)
                 || !check_owner(request, record, spec) || !path_is_allowed(request, record, spec)
                 || (record && !check_current(request, record)))
                 return;
@@ -294,6 +297,7 @@ void handle_device_patch(struct request *request)
                 return;
         }
         if (parse_patch(request, record, &spec) >= 0 && may_put(request, record, spec, &condition)
+                && pool_path_settle(request, record, &spec)
                 && check_owner(request, record, spec) && path_is_allowed(request, record, spec)
                 && check_replaceable(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);

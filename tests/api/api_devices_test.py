@@ -212,7 +212,7 @@ def test_patch(server):
 def test_a_bad_patch_changes_nothing(server):
     server.ask("POST", "/devices?wait=ready", spec())
     for patch, pointer in (({"colour": "red"}, "/colour"), ({"target": None}, "/target"), ({"size": None}, "/size"),
-                           ({"target": {"type": "loop"}}, "/target/path"), ({"name": "other"}, "/name"), ({"name": None}, "/name"),
+                           ({"target": {"type": "loop"}}, "/target"), ({"name": "other"}, "/name"), ({"name": None}, "/name"),
                            ({"labels": {"a": 7}}, "/labels/a"), ([], ""), ("x", ""), (None, ""), ({"owner": []}, "/owner")):
         problem = check_problem(server.ask("PATCH", "/devices/data", json.dumps(patch), MERGE), 422, "invalid-spec")
         assert pointer in [error["pointer"] for error in problem["errors"]], (patch, problem)

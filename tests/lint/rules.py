@@ -305,6 +305,7 @@ PRIVATE_PARTS = {
     "group": [],
     "first": ["device_publish.c", "device_turn.c", "reconciler.c"],
     "keys": [],
+    "image": [],
     "handled": ["device_turn.c", "reconciler.c"],
     "node": [],
     "openers": [],

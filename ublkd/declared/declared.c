@@ -9,6 +9,7 @@
 #include "ublkd/base/sentence.h"
 #include "ublkd/declared/declared_names.h"
 #include "ublkd/declared/declared_plan.h"
+#include "ublkd/declared/declared_pool.h"
 #include "ublkd/declared/declared_record.h"
 #include "ublkd/declared/declared_set.h"
 #include "ublkd/declared/dir_mounts.h"
@@ -43,6 +44,7 @@ struct declared {
         const char *doubt;            /* the fault of a bad file, of `set`; NULL: there is none */
         bool any_gone;                /* a device stays whose file is gone */
         struct problem_list problems; /* of this pass */
+        char *no_image; /* of this turn: why the spec cannot get the path of an image; or NULL */
 };
 
 DEFINE_CLEANUP(struct declared, declared_free);
@@ -85,7 +87,7 @@ static void refuse(struct declared *declared, const struct declaration *declarat
 typedef bool (*step_function)(
         struct declared *declared, const struct declaration *declaration, const struct device_record *record);
 
-/* The policy of ublkd for paths. Return false if it refuses the spec. */
+/* The pools and the policy of ublkd for paths. Return false if one refuses the spec. */
 static bool path_may(
         struct declared *declared, const struct declaration *declaration, const struct device_record *record)
 {
@@ -93,13 +95,15 @@ static bool path_may(
                         ? device_spec_path_is_unstable(record, declaration->spec)
                         : 0;
 
-        if (r > 0)
+        if (declared->no_image)
+                refuse(declared, declaration, record, declared->no_image);
+        else if (r > 0)
                 refuse(declared, declaration, record,
                         "its path may be another disk after a reboot, and this ublkd refuses such paths "
                         "(--unstable-paths); give a link in /dev/disk/by-id.");
         else if (r < 0)
                 refuse(declared, declaration, record, "out of memory.");
-        return r == 0;
+        return r == 0 && !declared->no_image;
 }
 
 static void put(
@@ -320,13 +324,24 @@ static enum declared_step plan(const struct declared *declared, const struct dec
 /* Return false if the device has to wait for an answer. */
 static bool take_turn(struct declared *declared, const char *name)
 {
-        const struct device_record *record = device_store_get(declared->config.store, name);
-        const struct declaration *declaration = declared_set_find(&declared->set, name);
-        enum declared_step step = plan(declared, declaration, record);
+        const struct declared_config *config = &declared->config;
+        const struct pool_set *pools = config->pools ? config->pools(config->pools_userdata) : NULL;
+        const struct device_record *record = device_store_get(config->store, name);
+        const struct declaration *found = declared_set_find(&declared->set, name);
+        struct declaration declaration = found ? *found : (struct declaration){};
+        _cleanup_device_spec_ struct device_spec *spec = NULL;
+        enum declared_step step;
 
+        free(declared->no_image);
+        declared->no_image = NULL;
+        if (declaration.spec
+                && declared_pool_resolve(pools, record, declaration.spec, &spec, &declared->no_image) < 0)
+                return true; /* out of memory: at the next reload */
+        declaration.spec = spec;
+        step = plan(declared, found ? &declaration : NULL, record);
         if (declared->pass == PASS_RETRY && step != DECLARED_REMOVE && step != DECLARED_KEEP)
                 return true;
-        return steps[step](declared, declaration, record);
+        return steps[step](declared, found ? &declaration : NULL, record);
 }
 
 static void begin_pass(struct declared *declared, enum pass pass);
@@ -580,6 +595,7 @@ struct declared *declared_free(struct declared *declared)
         names_clear(&declared->queue);
         names_clear(&declared->deferred);
         problem_list_clear(&declared->problems);
+        free(declared->no_image);
         free(declared);
         return NULL;
 }

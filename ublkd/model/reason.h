@@ -109,6 +109,12 @@ enum condition_reason {
         REASON_BACKING_IN_USE,
         REASON_BACKING_SHARE_UNKNOWN,
         REASON_BACKING_STACK_UNREADABLE,
+        REASON_POOL_UNAVAILABLE,
+        REASON_POOL_FULL,
+        REASON_IMAGE_CREATED,
+        REASON_IMAGE_KEPT,
+        REASON_IMAGE_DELETED,
+        REASON_IMAGE_NOT_DELETED,
         REASON_BACKING_READ,
         REASON_BACKING_CHANGED,
         REASON_BACKING_TRUNCATED,
@@ -177,7 +183,7 @@ struct reason_info {
         enum reason_weight weight;
         bool step;                    /* a step of a decision that was logged: not logged itself */
         bool transient;               /* does not come from the spec: the next try may succeed */
-        bool obstacle;                /* keeps the kernel from taking a disk away */
+        bool obstacle;                /* keeps a disk, or the record of a removed device, from going */
         bool handover;                /* the worker exited because ublkd asked it to */
         bool of_host;                 /* of the machine: not an event of a device */
         const char *meaning, *advice; /* one sentence each; advice destroys nothing */

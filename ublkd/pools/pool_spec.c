@@ -81,17 +81,30 @@ static int choose_path(const struct pool_set *set, const char *pool_name, struct
         return r < 0 ? r : set_path(spec, path, problems);
 }
 
+/* A change of the pool would need a new disk, without the data of the old one. */
+static int refuse_change(bool has_image, struct problem_list *problems)
+{
+        return refuse(problems, EEXIST, "/target/pool", has_image ? "ImageLeftBehind" : "NoImage",
+                has_image
+                        ? "the device has an image in its pool, which the change would leave behind; give "
+                          "the "
+                          "same pool, or remove the device (with target.keep, if the image shall stay) and "
+                          "create another one"
+                        : "the device has no image in a pool; give its old target, or remove the device and "
+                          "create another one");
+}
+
 int pool_spec_resolve(const struct pool_set *set, const struct device_record *record,
         struct device_spec **spec, struct problem_list *problems)
 {
-        const char *pool = device_spec_pool(*spec), *before = record ? device_spec_pool(record->spec) : NULL;
+        const struct device_spec *stored = record ? record->spec : NULL;
+        const char *pool = device_spec_pool(*spec), *before = device_spec_pool(stored);
 
-        if (!before)
-                return pool ? choose_path(set, pool, spec, problems) : 0;
-        if (pool && strcmp(pool, before) == 0)
+        if (!pool && !before)
+                return 0;
+        if (!stored)
+                return choose_path(set, pool, spec, problems);
+        if (pool && before && strcmp(pool, before) == 0)
                 return keep_path(record, spec, problems);
-        return refuse(problems, EEXIST, "/target/pool", "ImageLeftBehind",
-                "the device has an image in its pool, which the change would leave behind; give the same "
-                "pool, "
-                "or remove the device (with target.keep, if the image shall stay) and create another one");
+        return refuse_change(before, problems);
 }

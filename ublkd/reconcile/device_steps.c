@@ -7,6 +7,7 @@
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/disk/device_cpus.h"
 #include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/backing/device_image.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/disk/device_private.h"
@@ -30,10 +31,16 @@
 
 static void step_spawn(struct managed_device *device, const struct device_record *record)
 {
-        int r;
+        int r = 0;
 
-        if (device->view.facts.kernel == KERNEL_ABSENT) /* another program may have deleted the disk */
+        if (device->view.facts.kernel == KERNEL_ABSENT) { /* another program may have deleted the disk */
                 device_hide_node(device, record);
+                r = device_image_prepare(device, record);
+        }
+        if (r < 0) {
+                device_step_done(device, r);
+                return;
+        }
         device_faults_begin(device, record);
         r = device_spawn(device, record);
         if (r >= 0)
@@ -366,8 +373,13 @@ static void step_extend_worker(struct managed_device *device, const struct devic
         uint64_t size = device->view.geometry.wanted > device->view.geometry.size
                                 ? device->view.geometry.wanted
                                 : device->view.geometry.size;
-        int r = device_claim_extend(device, size);
+        int r = device_image_grow(device, record, size);
 
+        if (r < 0) {
+                device_step_done(device, r);
+                return;
+        }
+        r = device_claim_extend(device, size);
         if (!user_request_equal(device->step.grown_for, user_request_of(record)))
                 worker_proc_drop_refusal(device->process.worker);
         device->step.grown_for = user_request_of(record);

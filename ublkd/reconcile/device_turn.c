@@ -8,6 +8,7 @@
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/backing/device_image.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/disk/device_private.h"
@@ -100,8 +101,9 @@ static void report(struct managed_device *device, const struct device_record *re
  * false if the record could not be erased.
  *
  * Release first what the next ublkd finds only by the record: files, and a descriptor that the service manager
- * would keep for ever, with its lock on the store. */
-static bool device_drop(struct managed_device *device)
+ * would keep for ever, with its lock on the store. An image goes before the record, too: a death between the two
+ * repeats it. */
+static bool device_drop(struct managed_device *device, const struct device_record *record)
 {
         int r;
 
@@ -109,6 +111,8 @@ static bool device_drop(struct managed_device *device)
         device_backing_release(device);
         device_shared_drop(device);
         (void)runtime_dir_remove_worker(device->env->config.runtime_dir, device->id.uid);
+        if (!device_image_remove(device, record))
+                return false;
         r = device_store_remove(device->env->config.store, device->id.name);
         if (r < 0)
                 log_errno(LOG_ERR, device->id.name, r, "The record cannot be erased: %s; retrying in %d s",
@@ -141,6 +145,8 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                 device_hide_node(device, record);
         if (is_served(device)) {
                 device_recovered(device);
+                device_image_serves(
+                        device, device->view.geometry.error == 0 ? device->view.geometry.size : 0);
                 device_progress_watch(device, record);
                 device_group_follow(device, record);
                 if (device->view.facts.want == WANT_PRESENT
@@ -156,7 +162,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                 /* an ADD_DEV that was given up may still create a disk: wait for that */
                 if (due != UINT64_MAX)
                         return true;
-                return !device_drop(device);
+                return !device_drop(device, record);
         } else if (device->view.facts.want == WANT_ABSENT && (held || record->recover_requested))
                 r = device_store_set_held(store, device->id.name, false);
         if (r < 0)
@@ -274,7 +280,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
         if (is_served(device))
                 follow_due = min_u64(follow_due, device_node_wait(device, now));
         if (record->deleting && device->step.action == ACTION_NOTHING) /* the record could not be erased */
-                due = min_u64(due, now + ERASE_RETRY_USEC);
+                due = min_u64(due, min_u64(device_image_due(device), now + ERASE_RETRY_USEC));
         waits = device->step.action == ACTION_NOTHING || device->step.action == ACTION_WAIT;
         if (waits || due > now) {
                 uint64_t hello_deadline = device_hello_deadline(device);
@@ -450,7 +456,7 @@ void device_turn_begin(struct managed_device *device)
                 device_rest(device, monotonic_now() + ADOPT_RETRY_USEC);
                 return;
         }
-        if (could_be_dropped(device, record) && device_drop(device))
+        if (could_be_dropped(device, record) && device_drop(device, record))
                 return;
         if (!reconciler->env.ctl || (!record->spec && !record->deleting)) { /* nothing can be done */
                 log_unusable(device, record);

@@ -11,6 +11,7 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/backing/device_errors.h"
+#include "ublkd/reconcile/backing/device_image.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
@@ -60,6 +61,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_cpus_drop(&device->cpus);
         device_claim_drop(device);
         device_backing_drop(device);
+        device_image_drop(device);
         device_path_drop(device);
         device_errors_drop(device);
         device_preflight_drop(device);

@@ -11,6 +11,7 @@
 #include "ublkd/reconcile/disk/device_cpus.h"
 #include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/backing/device_image.h"
 #include "ublkd/reconcile/parts/device_handled.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/parts/device_keys.h"
@@ -42,7 +43,7 @@ struct managed_device {
         struct first_pass first;
         struct handled_requests handled;
         struct turn_view view;
-        struct attempt attempt; /* device_turn.c and device_worker.c report events to it */
+        struct attempt attempt; /* device_turn.c, device_worker.c and device_image.c report events to it */
         struct device_step step;
         struct failure_note note; /* the last failure */
 
@@ -56,6 +57,7 @@ struct managed_device {
         struct device_backing backing;
         struct device_path path;
         struct device_faults_seen faults;
+        struct device_image image;
         struct device_space space;
         struct device_errors errors;
         struct device_shared shared;

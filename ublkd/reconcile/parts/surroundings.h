@@ -17,6 +17,8 @@
 #include "ublkd/store/device_store.h"
 #include "ublkd/workers/worker_start.h"
 
+struct job_thread;
+
 /* "/sys" and "/proc", or other trees in tests. */
 struct progress_places {
         const char *sys, *proc;
@@ -39,6 +41,7 @@ struct reconciler_config {
         struct fd_store *fd_store; /* what the service manager keeps; NULL: no service manager */
         /* Where to look whether workers make progress; NULL: they are not looked at. */
         const struct progress_places *progress_places;
+        struct job_thread *image_thread;     /* works on the images of pools; NULL: no device can have one */
         struct worker_groups *worker_groups; /* NULL: workers have no control groups */
         /* Called once, when every device in the store at the start has had its first pass. */
         void (*boot_pass_done)(void *userdata);

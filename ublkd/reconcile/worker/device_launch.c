@@ -5,6 +5,7 @@
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
+#include "ublkd/store/device_change.h"
 #include "ublkd/values/json_print.h"
 
 #include <string.h>
@@ -96,16 +97,36 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
                 config->event, config->runtime_dir, config->worker_start, &msg, store, changed, device, ret);
 }
 
+/* Write the spec for a preflight worker. The image of a pool grows after the preflight, so only what it has now counts. */
+static int preflight_text(const struct managed_device *device, const struct device_spec *spec, char **ret)
+{
+        const struct device_geometry *disk = &device->view.geometry;
+        bool grows = device_spec_pool(spec) && disk->error == 0 && disk->size > 0
+                     && spec->options.size > disk->size;
+        cJSON *document = cJSON_Duplicate(spec->document, true);
+        int r = document ? 0 : -ENOMEM;
+
+        if (r >= 0 && grows)
+                r = set_number(document, "size", (double)disk->size);
+        if (r >= 0) {
+                *ret = json_print(document);
+                r = *ret ? 0 : -ENOMEM;
+        }
+        cJSON_Delete(document);
+        return r;
+}
+
 int device_launch_preflight(struct managed_device *device, const struct device_record *record,
         const struct device_spec *spec, const char *uid, worker_proc_changed changed,
         struct worker_proc **ret)
 {
         const struct reconciler_config *config = &device->env->config;
-        _cleanup_free_ char *text = json_print(spec->document);
+        _cleanup_free_ char *text = NULL;
         struct worker_msg msg = {.type = WORKER_MSG_CONFIG};
+        int r = preflight_text(device, spec, &text);
 
-        if (!text)
-                return -ENOMEM;
+        if (r < 0)
+                return r;
         msg.config.name = (char *)WORKER_PREFLIGHT_NAME; /* not changed either */
         msg.config.uid = (char *)uid;
         msg.config.spec = text;
