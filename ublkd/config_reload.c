@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the configuration again while ublkd runs. */
+/* Reads the configuration and the policy again while ublkd runs. */
 #include "ublkd/config_reload.h"
 
 #include "ublkd/base/log.h"
@@ -11,7 +11,10 @@
 
 struct config_reload {
         struct config_reload_config config;
-        struct config *current; /* the last one that was good; NULL: the one of the start */
+        struct config *current;              /* the last one that was good; NULL: the one of the start */
+        struct policy *policy;               /* the same; its memory */
+        bool has_policy;                     /* one is in force */
+        struct problem_list policy_problems; /* of the last one that was read */
         struct job_thread *thread;
         bool running, again;
 };
@@ -23,6 +26,7 @@ struct job {
         struct config_request request;
         struct config *config;
         struct api_rights rights;
+        struct tenant_policy policy; /* read if the configuration is good */
         int error;
         struct config_option options[];
 };
@@ -39,8 +43,11 @@ static void run_job(struct thread_job *thread_job)
         struct job *job = (struct job *)thread_job;
 
         job->error = config_load(&job->request, &job->config);
-        if (job->error >= 0)
-                job->rights = access_groups_find(&job->config->values);
+        if (job->error < 0)
+                return;
+        job->rights = access_groups_find(&job->config->values);
+        if (job->config->problems.count == 0)
+                tenant_policy_load(job->config->values.policy_directory, &job->policy);
 }
 
 static void drop_job(struct thread_job *thread_job)
@@ -48,6 +55,7 @@ static void drop_job(struct thread_job *thread_job)
         struct job *job = (struct job *)thread_job;
 
         config_free(job->config);
+        tenant_policy_clear(&job->policy);
         free(job);
 }
 
@@ -75,12 +83,14 @@ static void refuse(struct config_reload *reload, const struct problem_list *prob
         for (size_t i = 0; i < problems->count; i++)
                 log_warning(NULL, "%s", problems->items[i].detail);
         log_error(NULL,
-                "Reloading the configuration failed: its files have problems (%zu); the values from before "
-                "stay; "
+                "Reloading the configuration failed: its files have problems (%zu); the values from before, "
+                "and the policy, stay; "
                 "correct the files, try 'ublkd --check-config', and reload again",
                 problems->count + problems->dropped);
         (void)problem_add(shown, 0, "", "ConfigurationNotReloaded",
-                "The files have problems, so the values from before the reload stay; correct the files, try "
+                "The files have problems, so the values and the policy from before the reload stay; correct "
+                "the "
+                "files, try "
                 "'ublkd "
                 "--check-config', and reload ublkd again");
         (void)problem_list_append(shown, problems);
@@ -98,6 +108,21 @@ static void accept(struct config_reload *reload, struct job *job)
         access_groups_log(&job->rights);
 }
 
+/* One that has a fault is not in force: the last good one stays. */
+static void accept_policy(struct config_reload *reload, struct job *job)
+{
+        struct policy *before = reload->policy;
+
+        problem_list_clear(&reload->policy_problems);
+        tenant_policy_report(&job->policy, reload->has_policy, &reload->policy_problems);
+        if (!job->policy.policy)
+                return;
+        reload->policy = TAKE_PTR(job->policy.policy);
+        reload->has_policy = true;
+        reload->config.apply_policy(reload->config.userdata, reload->policy);
+        policy_free(before);
+}
+
 static void finish(struct config_reload *reload, struct job *job)
 {
         problem_list_clear(&reload->config.host->settings);
@@ -107,8 +132,11 @@ static void finish(struct config_reload *reload, struct job *job)
                         strerror(-job->error));
         else if (job->config->problems.count > 0)
                 refuse(reload, &job->config->problems);
-        else
+        else {
                 accept(reload, job);
+                accept_policy(reload, job);
+        }
+        (void)problem_list_append(&reload->config.host->settings, &reload->policy_problems);
         report_restarts(reload);
 }
 
@@ -164,6 +192,11 @@ int config_reload_new(const struct config_reload_config *config, struct config_r
                 r = problem_list_append(&config->host->settings, &config->started->problems);
         if (r < 0)
                 return r;
+        reload->has_policy = config->policy->policy != NULL;
+        tenant_policy_report(config->policy, false, &reload->policy_problems);
+        r = problem_list_append(&config->host->settings, &reload->policy_problems);
+        if (r < 0)
+                return r;
         *ret = TAKE_PTR(reload);
         return 0;
 }
@@ -174,6 +207,8 @@ struct config_reload *config_reload_free(struct config_reload *reload)
                 return NULL;
         job_thread_free(reload->thread);
         config_free(reload->current);
+        policy_free(reload->policy);
+        problem_list_clear(&reload->policy_problems);
         free(reload);
         return NULL;
 }

@@ -111,10 +111,12 @@ static int start(const struct config_request *request, const struct config *conf
 {
         const struct setting_values *values = &config->values;
         _cleanup_problems_ struct problem_list problems = {};
+        _cleanup_(tenant_policy_clear) struct tenant_policy policy = {};
         char worker[PATH_MAX];
         struct manager_options options = {
                 .config_request = request,
                 .config = config,
+                .policy = &policy,
                 .state_dir = values->state_directory,
                 .runtime_dir = values->runtime_directory,
                 .worker = worker,
@@ -136,6 +138,7 @@ static int start(const struct config_request *request, const struct config *conf
                 return EXIT_USAGE;
         if (worker_choose(values->worker, worker, sizeof(worker)) < 0)
                 return EXIT_FAILURE;
+        tenant_policy_load(values->policy_directory, &policy);
         options.rights = access_groups_find(values);
         if (access_groups_of_socket(config, &options.socket_group, &problems) < 0) {
                 log_problems(&problems, ENOENT);
@@ -144,15 +147,34 @@ static int start(const struct config_request *request, const struct config *conf
         return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* Names that do not exist are printed, and do not fail the check: as at a start, the rest of the rule counts. Return whether
+ * ublkd would start with this policy. */
+static bool check_policy(const struct config *config)
+{
+        _cleanup_(tenant_policy_clear) struct tenant_policy policy;
+        const struct problem_list *problems;
+
+        tenant_policy_load(config->values.policy_directory, &policy);
+        problems = policy.policy ? &policy.policy->notes : &policy.problems;
+        for (size_t i = 0; i < problems->count; i++)
+                fprintf(stderr, "%s\n", problems->items[i].detail);
+        if (problems->dropped > 0)
+                fprintf(stderr, "%zu more problems of the policy are not shown\n", problems->dropped);
+        if (policy.error < 0 && policy.error != -EINVAL)
+                fprintf(stderr, "Loading the policy failed: %s; try again\n", strerror(-policy.error));
+        return policy.error >= 0;
+}
+
 static int check(struct config *config)
 {
         struct api_group group;
         bool bad = access_groups_of_socket(config, &group, &config->problems) < 0;
 
-        if (bad || config->problems.count > 0) {
+        bad = bad || config->problems.count > 0;
+        if (bad)
                 config_print_problems(config, stderr);
+        if (!check_policy(config) || bad)
                 return EXIT_FAILURE;
-        }
         config_print_values(config, stdout);
         return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -191,6 +191,11 @@ static void on_config_applied(
                 worker_upgrade_set(manager->worker_upgrade, manager->replace_workers);
 }
 
+static void on_policy_applied(void *userdata, const struct policy *policy)
+{
+        ((struct manager *)userdata)->policy = policy;
+}
+
 static void on_config_done(void *userdata)
 {
         declared_devices_reload(((struct manager *)userdata)->declared);
@@ -203,8 +208,10 @@ static int open_config_reload(struct manager *manager, const struct manager_opti
                         .event = manager->event,
                         .request = options->config_request,
                         .started = options->config,
+                        .policy = options->policy,
                         .host = &manager->host,
                         .apply = on_config_applied,
+                        .apply_policy = on_policy_applied,
                         .done = on_config_done,
                         .userdata = manager,
                 },
@@ -420,6 +427,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = host_read(&manager->host);
         manager->state_dir = options->state_dir;
         manager->replace_workers = options->replace_workers;
+        manager->policy = options->policy->policy;
         if (r >= 0)
                 r = make_dirs(options->runtime_dir, 0755); /* runtime_dir_open() says what is wrong with it */
         if (r >= 0 || r == -EACCES || r == -EROFS || r == -ENOTDIR)

@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "ublkd/base/problem.h"
 #include "ublkd/config/config.h"
+#include "ublkd/tenant_policy.h"
 #include "ublkd/workers/worker_start.h"
 
 #include <stddef.h>
@@ -15,6 +16,7 @@
 struct manager_options {
         const struct config_request *config_request; /* to read the configuration again */
         const struct config *config;                 /* that all the rest is from */
+        const struct tenant_policy *policy;          /* what users may have who are not administrators */
         const char *state_dir;                       /* the database and the API token */
         const char *runtime_dir;                     /* sockets of workers */
         const char *worker;                          /* path of ublkd-worker */

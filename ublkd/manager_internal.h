@@ -42,8 +42,9 @@ struct manager {
         struct service_line *service_line;
         struct disk_marks *disk_marks;
         struct worker_upgrade *worker_upgrade;
-        bool replace_workers;   /* as the configuration says now */
-        bool scanning, looking; /* foreign_scan or state_look works for a client */
+        const struct policy *policy; /* in force now; NULL: no rule */
+        bool replace_workers;        /* as the configuration says now */
+        bool scanning, looking;      /* foreign_scan or state_look works for a client */
         struct authority *authority;
         struct api *api;     /* NULL until it is open */
         bool boot_pass_done; /* the first pass over every device is done */

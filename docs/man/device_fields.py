@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The fields of a device spec and of every target, from the schemas, in mdoc."""
+"""The fields of a device spec, of every target and of a policy, from the schemas, in mdoc."""
 
 import json
 import pathlib
@@ -38,7 +38,7 @@ def kind(schema):
     name = schema.get("type", "value")
     if isinstance(name, list):
         name = "bytes"
-    return "number" if name == "integer" else name
+    return {"integer": "number", "array": "list"}.get(name, name)
 
 
 def field(path, schema, required):
@@ -60,6 +60,9 @@ def fields(schema, folder, prefix=""):
         lines += field(prefix + name, member, name in schema.get("required", []))
         if member.get("properties") and name != "target":
             lines += fields(member, place, f"{prefix}{name}.")
+        for inner, path in (member.get("items"), f"{name}[]"), (member.get("additionalProperties"), f"{name}.NAME"):
+            if isinstance(inner, dict):
+                lines += fields(inner, place, f"{prefix}{path}.")
     return lines
 
 
@@ -77,6 +80,12 @@ def of_target(path):
     """Print the list of the fields of a target; `path` is its schema."""
     schema = json.loads(path.read_text(encoding="utf-8"))
     return "\n".join([".Bl -tag -width Ds", *fields(schema, path.parent, "target."), ".El"])
+
+
+def of_policy(schemas):
+    """Print the fields of a policy; `schemas` is the folder."""
+    policy = json.loads((schemas / "policy.schema.json").read_text(encoding="utf-8"))
+    return "\n".join(section("FIELDS", fields(policy, schemas)))
 
 
 def sections(schemas):

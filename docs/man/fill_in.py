@@ -4,6 +4,8 @@
     @DATE@      when the template was changed last, from the option --date
     @VERBS@     what the file of --verbs has: "ublkctl manual" printed it
     @FIELDS@    the fields of the schemas in --schemas
+    @POLICY_FIELDS@
+                the fields of a policy, from the same
     @SETTINGS_SYNOPSIS@, @SETTINGS_OPTIONS@, @SETTINGS_KEYS@
                 the settings of the file of --settings
     @ABOUT_TARGET@, @TARGET_FIELDS@
@@ -37,6 +39,8 @@ def main():
         page = page.replace("@VERBS@", arguments.verbs.read_text(encoding="utf-8").rstrip("\n"))
     if "@FIELDS@" in page:
         page = page.replace("@FIELDS@", device_fields.sections(arguments.schemas))
+    if "@POLICY_FIELDS@" in page:
+        page = page.replace("@POLICY_FIELDS@", device_fields.of_policy(arguments.schemas))
     if "@SETTINGS_" in page:
         page = settings_lists.replace(page, arguments.settings, arguments.worker)
     if "@TARGET_FIELDS@" in page:

@@ -363,3 +363,88 @@ def test_no_socket_for_a_group_that_does_not_exist(tmp_path):
                           "--socket-group", "no-such-group"], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 1 and "no-such-group" in run.stderr and run.stderr.count("\n") == 1, run.stderr
     assert not (tmp_path / "run").exists()
+
+
+RULE = {"name": "one", "who": {"users": [1000]}, "targets": ["null"], "devices": 1, "size": "1GiB"}
+POLICY_TITLES = {"PolicyInvalid", "PolicyNotLoaded", "PolicyNotReloaded", "PolicyNameUnknown"}
+
+
+def write_policy(directory, document, mode=0o644):
+    directory.mkdir(exist_ok=True)
+    path = directory / "50.json"
+    path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+    path.chmod(mode)
+    return path
+
+
+def policy_problems_of(daemon):
+    problems = daemon.ask("GET", "/host").json["problems"]
+    return [(problem["title"], problem["detail"]) for problem in problems if problem["title"] in POLICY_TITLES]
+
+
+def test_the_policy_is_checked_with_the_configuration(tmp_path):
+    policy = tmp_path / "policy.d"
+    write(tmp_path / "root", "etc/ublkd/ublkd.conf", f"PolicyDirectory={policy}")
+    run = check(tmp_path / "root")
+    assert run.returncode == 0 and run.stderr == ""
+    assert f"PolicyDirectory={policy}\n" in run.stdout
+    path = write_policy(policy, {"rules": [RULE]})
+    assert check(tmp_path / "root").returncode == 0
+    path = write_policy(policy, '{"rules": [\n{"name": "one", "who": {"users": [0]},\n"colour": 1}]}')
+    run = check(tmp_path / "root")
+    assert run.returncode == 1 and run.stdout == ""
+    assert sorted(line.split(": ")[:2] for line in run.stderr.splitlines()) == [
+        [f"{path}:2", "/rules/0/who/users/0"], [f"{path}:3", "/rules/0/colour"]]
+    write_policy(policy, {"rules": [RULE]}, 0o666)
+    assert check(tmp_path / "root").returncode == 1
+
+
+def test_a_name_that_does_not_exist_is_only_a_warning(tmp_path):
+    path = write_policy(tmp_path / "policy.d", {"rules": [{**RULE, "who": {"users": ["no-such-user"]}}]})
+    run = check(tmp_path, "--policy-dir", tmp_path / "policy.d")
+    assert run.returncode == 0 and run.stderr.startswith(f"{path}:1: ") and "no-such-user" in run.stderr
+    daemon = Daemon(tmp_path)
+    try:
+        ((title, detail),) = policy_problems_of(daemon)
+        assert title == "PolicyNameUnknown" and "no-such-user" in detail
+        assert daemon.count_logged(detail) == 1
+    finally:
+        daemon.stop()
+
+
+def test_ublkd_starts_without_a_rule_if_the_policy_has_a_fault(tmp_path):
+    """The disks must be back after a boot."""
+    path = write_policy(tmp_path / "policy.d", {"rules": [RULE, {"name": "two"}]})
+    daemon = Daemon(tmp_path)
+    try:
+        (first, _), (second, detail) = policy_problems_of(daemon)
+        assert (first, second) == ("PolicyNotLoaded", "PolicyInvalid") and detail.startswith(f"{path}:1: /rules/1/who: ")
+        assert daemon.count_logged(detail) == 1 and daemon.count_logged("Loading the policy failed") == 1
+        write_policy(tmp_path / "policy.d", {"rules": [RULE]})
+        reload(daemon)
+        assert policy_problems_of(daemon) == []
+    finally:
+        daemon.stop()
+
+
+def test_a_reload_reads_the_policy_again(daemon):
+    write_policy(daemon.policy, {"rules": [RULE]})
+    reload(daemon, logged="The policy was loaded")
+    path = write_policy(daemon.policy, "{")
+    reload(daemon, logged="Loading the policy failed")
+    (first, _), (second, detail) = policy_problems_of(daemon)
+    assert (first, second) == ("PolicyNotReloaded", "PolicyInvalid") and detail.startswith(f"{path}:1: ")
+    reload(daemon, "Colour=red", logged=FAILED)
+    assert [title for title, _ in policy_problems_of(daemon)] == ["PolicyNotReloaded", "PolicyInvalid"]
+    path.unlink()
+    reload(daemon)
+    assert policy_problems_of(daemon) == []
+
+
+def test_the_example_of_a_policy_is_good(tmp_path):
+    """But for its users and groups, which this machine need not have."""
+    (example,) = (pathlib.Path(__file__).resolve().parents[2] / "examples/policy").iterdir()
+    path = write_policy(tmp_path / "policy.d", example.read_text(encoding="utf-8"))
+    run = check(tmp_path, "--policy-dir", tmp_path / "policy.d")
+    assert run.returncode == 0, run.stderr
+    assert all(line.startswith(f"{path}:") for line in run.stderr.splitlines())

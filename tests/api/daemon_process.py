@@ -20,6 +20,7 @@ class Daemon:
     def __init__(self, directory):
         self.run, self.state, self.log = directory / "run", directory / "state", directory / "log"
         self.root = directory / "root"  # of its configuration files: not those of the machine
+        self.policy = directory / "policy.d"  # not that of the machine
         self.socket = self.run / "ublkd.sock"
         self.start()
 
@@ -27,7 +28,7 @@ class Daemon:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [PROGRAM, "--config-root", self.root, "--worker", WORKER, "--state-dir", self.state,
-                 "--runtime-dir", self.run, *self.arguments()],
+                 "--runtime-dir", self.run, "--policy-dir", self.policy, *self.arguments()],
                 stdin=subprocess.DEVNULL, stderr=log)
         until(self.answers)
 

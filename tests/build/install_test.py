@@ -36,6 +36,7 @@ INSTALLED = {
     "etc/units/ublkd.target",
     "opt/man/man1/ublkctl.1",
     "opt/man/man5/ublkd-device.5",
+    "opt/man/man5/ublkd-policy.5",
     "opt/man/man5/ublkd.conf.5",
     "opt/man/man7/ublkd-loop.7",
     "opt/man/man7/ublkd-null.7",
@@ -89,7 +90,7 @@ def test_every_file_is_in_its_place(stage):
     found = {str(path.relative_to(stage)) for path in stage.rglob("*") if path.is_file()}
     schemas = {name for name in found if name.startswith("opt/test-of-ublkd/share/ublkd/schemas/")}
     assert found - schemas == INSTALLED
-    assert {pathlib.Path(name).name for name in schemas} >= {"device.schema.json", "loop.schema.json", "openapi.json"}
+    assert {pathlib.Path(name).name for name in schemas} >= {"device.schema.json", "policy.schema.json", "loop.schema.json", "openapi.json"}
 
 
 def test_the_unit_names_the_program(stage):

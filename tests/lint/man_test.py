@@ -15,7 +15,7 @@ BUILD = pathlib.Path(os.environ["UBLKD_BUILD"])
 PROGRAMS = pathlib.Path(os.environ["UBLKD_PROGRAMS"])  # of one configuration, where the build has several
 TARGETS = sorted(path.name.removesuffix(".schema.json") for path in (ROOT / "schemas/targets").glob("*.schema.json"))
 PAGES = {
-    "ublkctl.1", "ublkd.8", "ublkd.service.8", "ublkd-worker.8", "ublkd-device.5", "ublkd.conf.5",
+    "ublkctl.1", "ublkd.8", "ublkd.service.8", "ublkd-worker.8", "ublkd-device.5", "ublkd-policy.5", "ublkd.conf.5",
     *(f"ublkd-{name}.7" for name in TARGETS),
 }
 
@@ -100,7 +100,7 @@ def test_ublkd_has_the_same_defaults_in_both_places():
     assert documented == defaults_in(help_of("ublkd", "--help"), r"\(default: ([^)]+)\)")
     wanted = {
         "--listen", "--state-dir", "--runtime-dir", "--worker", "--unstable-paths", "--worker-uids", "--sandbox",
-        "--readers", "--administrators", "--polkit", "--socket-group", "--devices-dir", "--upgrade-workers", "--log-level", "--config-root",
+        "--readers", "--administrators", "--polkit", "--socket-group", "--devices-dir", "--policy-dir", "--upgrade-workers", "--log-level", "--config-root",
     }
     assert wanted == set(documented)
 
@@ -108,7 +108,7 @@ def test_ublkd_has_the_same_defaults_in_both_places():
 def test_ublkd_conf_names_every_key():
     page = re.sub(r"\s+", " ", rendered("ublkd.conf.5").split("KEYS")[1])
     rows = json.loads((ROOT / "ublkd/config/settings.json").read_text())["settings"]
-    assert len(rows) == 15
+    assert len(rows) == 16
     for row in rows:
         assert f" {row['key']}={row['argument']} " in page and f" Option: --{row['option']}." in page
         assert f"The default is {row['preset']}." in page if "preset" in row else True
@@ -127,6 +127,17 @@ def test_ublkd_device_names_every_field():
     for path in (ROOT / "schemas/targets").glob("*.schema.json"):
         names += names_in(json.loads(path.read_text()), "target.")
     assert "recovery.onCrash" in names and "target.path" in names
+    for name in names:
+        assert re.search(rf"^     {re.escape(name)} \(", page, re.MULTILINE), name
+
+
+def test_ublkd_policy_names_every_field():
+    page = rendered("ublkd-policy.5")
+    schema = json.loads((ROOT / "schemas/policy.schema.json").read_text())
+    rule = schema["properties"]["rules"]["items"]
+    names = ["pools", "pools.NAME.directory", "rules", *(f"rules[].{name}" for name in names_in(rule))]
+    names += [f"rules[].{name}" for name in ("limits.read.iops", "resources.ioMax.write.bytesPerSec")]
+    assert "rules[].who.subuidsOf" in names
     for name in names:
         assert re.search(rf"^     {re.escape(name)} \(", page, re.MULTILINE), name
 

@@ -90,6 +90,7 @@ QUOTED = [
     ("ublkd/driver_keeper.[ch]", ["!", "ublkd/driver_keeper.h"] + BASE + rooms("ublkd", "driver host")),
     ("ublkd/declared_devices.[ch]", ["!", "ublkd/declared_devices.h"] + BASE + rooms("ublkd", "declared host records")),
     ("ublkd/manager_reports.[ch]", ["!", "ublkd/manager_reports.h", "ublkd/service_state.h"] + BASE + rooms("ublkd", "host store")),
+    ("ublkd/tenant_policy.[ch]", ["!", "ublkd/tenant_policy.h"] + BASE + rooms("ublkd", "policy")),
     (
         "ublkd/runtime_guard.[ch]",
         ["!", "ublkd/runtime_guard.h", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "host records runtime"),
@@ -102,7 +103,8 @@ QUOTED = [
     ("ublkd/access_groups.[ch]", ["!", "ublkd/access_groups.h", "api/api.h"] + BASE + rooms("ublkd", "config host")),
     (
         "ublkd/config_reload.[ch]",
-        ["!", "ublkd/config_reload.h", "ublkd/access_groups.h", "api/api.h"] + BASE + rooms("ublkd", "config host offload"),
+        ["!", "ublkd/config_reload.h", "ublkd/access_groups.h", "ublkd/tenant_policy.h", "api/api.h"]
+        + BASE + rooms("ublkd", "config host offload policy"),
     ),
     (
         "ublkd/manager_looks.[ch]",

@@ -56,6 +56,7 @@ LOGGERS = [
     "ublkd/optional_parts.c",
     "ublkd/access_groups.c",
     "ublkd/runtime_guard.c",
+    "ublkd/tenant_policy.c",
     "ublkd/worker_choice.c",
     "ublkd/worker_upgrade.c",
     "ublkd/reconcile/reconciler.c",

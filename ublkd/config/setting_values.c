@@ -101,6 +101,11 @@ int setting_parse_devices_directory(const char *text, bool in_file _unused_, str
         return 0;
 }
 
+int setting_parse_policy_directory(const char *text, bool in_file, struct setting_values *values)
+{
+        return parse_path(text, in_file, &values->policy_directory);
+}
+
 int setting_parse_worker(const char *text, bool in_file, struct setting_values *values)
 {
         return parse_path(text, in_file, &values->worker);

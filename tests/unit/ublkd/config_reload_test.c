@@ -4,10 +4,12 @@
 #include "ublkd/config_reload.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/remove_tree.h"
 #include "ublkd/base/log.h"
 
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 static sem_t entered, go_on; /* the thread is in config_load(); it may go on */
 static atomic_bool holds;    /* the thread waits there */
@@ -39,7 +41,10 @@ struct world {
         struct config *started;
         struct config_request request;
         struct config_reload *reload;
-        unsigned applied, done;
+        struct tenant_policy policy; /* of the start */
+        char policy_dir[64];
+        unsigned applied, done, policies;
+        size_t rules; /* of the policy that was applied last */
         bool refuses; /* the values that were applied last */
 };
 
@@ -52,25 +57,56 @@ static void on_apply(void *userdata, const struct setting_values *values, const 
         world->refuses = values->refuse_unstable_paths;
 }
 
+static void on_policy(void *userdata, const struct policy *policy)
+{
+        struct world *world = userdata;
+
+        world->policies++;
+        world->rules = policy->rule_count;
+}
+
 static void on_done(void *userdata)
 {
         ((struct world *)userdata)->done++;
 }
 
-static const struct config_option *options(void)
+static const struct config_option *options(const char *policy_dir)
 {
-        static struct config_option list[2];
+        static struct config_option list[3];
 
         list[0] = (struct config_option){setting_find("UnstablePaths"), "refuse"};
         list[1] = (struct config_option){setting_find("Readers"), "everyone"};
+        list[2] = (struct config_option){setting_find("PolicyDirectory"), policy_dir};
         return list;
+}
+
+static const char first_policy[] = "{\"rules\":[{\"name\":\"a\",\"who\":{\"users\":[1000]}}]}";
+static const char broken_policy[] = "{\"rules\":[{\"name\":\"a\"}]}";
+
+static void write_policy(const struct world *world, const char *text)
+{
+        char path[128];
+        FILE *file;
+
+        snprintf(path, sizeof(path), "%s/50.json", world->policy_dir);
+        file = fopen(path, "we");
+        if (!CHECK(file))
+                return;
+        CHECK(fputs(text, file) >= 0);
+        CHECK_INT(fchmod(fileno(file), 0644), 0);
+        CHECK_INT(fclose(file), 0);
 }
 
 static void open_world(struct world *world)
 {
         *world = (struct world){
-                .request = {.root = "/nonexistent", .options = options(), .option_count = 2}
+                .request = {.root = "/nonexistent", .option_count = 3},
+                .policy_dir = "/tmp/config-reload-XXXXXX",
         };
+        CHECK(mkdtemp(world->policy_dir));
+        write_policy(world, first_policy);
+        world->request.options = options(world->policy_dir);
+        tenant_policy_load(world->policy_dir, &world->policy);
         CHECK_INT(__real_config_load(&world->request, &world->started), 0);
         CHECK(sd_event_new(&world->event) >= 0);
         CHECK_INT(config_reload_new(
@@ -78,8 +114,10 @@ static void open_world(struct world *world)
                                   .event = world->event,
                                   .request = &world->request,
                                   .started = world->started,
+                                  .policy = &world->policy,
                                   .host = &world->host,
                                   .apply = on_apply,
+                                  .apply_policy = on_policy,
                                   .done = on_done,
                                   .userdata = world,
                           },
@@ -92,6 +130,8 @@ static void close_world(struct world *world)
 {
         config_reload_free(world->reload);
         config_free(world->started);
+        tenant_policy_clear(&world->policy);
+        CHECK_INT(remove_tree(world->policy_dir), 0);
         host_clear(&world->host);
         sd_event_unref(world->event);
 }
@@ -168,6 +208,66 @@ static void test_out_of_memory(void)
         close_world(&world);
 }
 
+/* Its memory is gone with the next one, so the callback has to come first. */
+static void test_a_policy_is_read_again(void)
+{
+        struct world world;
+
+        open_world(&world);
+        CHECK(world.policy.policy);
+        config_reload_begin(world.reload);
+        wait_until_done(&world, 1);
+        CHECK_INT(world.policies, 1);
+        CHECK_INT(world.rules, 1);
+        write_policy(&world, "{}");
+        config_reload_begin(world.reload);
+        wait_until_done(&world, 2);
+        CHECK_INT(world.policies, 2);
+        CHECK_INT(world.rules, 0);
+        CHECK_INT(world.host.settings.count, 0);
+        close_world(&world);
+}
+
+static void test_a_policy_with_faults_changes_nothing(void)
+{
+        struct world world;
+
+        open_world(&world);
+        write_policy(&world, broken_policy);
+        config_reload_begin(world.reload);
+        wait_until_done(&world, 1);
+        CHECK_INT(world.policies, 0);
+        CHECK_INT(world.applied, 1); /* the configuration is another matter */
+        CHECK_INT(errors, 1);
+        if (CHECK_INT(world.host.settings.count, 2)) {
+                CHECK_STR(world.host.settings.items[0].reason, "PolicyNotReloaded");
+                CHECK_STR(world.host.settings.items[1].reason, "PolicyInvalid");
+        }
+        write_policy(&world, first_policy);
+        config_reload_begin(world.reload);
+        wait_until_done(&world, 2);
+        CHECK_INT(world.policies, 1);
+        CHECK_INT(world.host.settings.count, 0);
+        close_world(&world);
+}
+
+/* What is wrong with the policy stays visible when the configuration cannot be read. */
+static void test_problems_of_the_policy_stay(void)
+{
+        struct world world;
+
+        open_world(&world);
+        write_policy(&world, broken_policy);
+        config_reload_begin(world.reload);
+        wait_until_done(&world, 1);
+        load_error = -ENOMEM;
+        config_reload_begin(world.reload);
+        wait_until_done(&world, 2);
+        load_error = 0;
+        CHECK_INT(world.host.settings.count, 2);
+        close_world(&world);
+}
+
 int main(void)
 {
         CHECK_INT(sem_init(&entered, 0, 0), 0);
@@ -176,5 +276,8 @@ int main(void)
         test_while_a_file_hangs();
         test_free_while_a_file_hangs();
         test_out_of_memory();
+        test_a_policy_is_read_again();
+        test_a_policy_with_faults_changes_nothing();
+        test_problems_of_the_policy_stay();
         return check_report();
 }
