@@ -50,30 +50,39 @@ static bool is_same_group(const struct api_group *one, const struct api_group *o
         return one->exists == other->exists && one->gid == other->gid;
 }
 
-static bool has_rules(const struct policy *policy)
-{
-        return policy && policy->rule_count > 0;
-}
-
-/* Return whether clients may have other rights than before. Whether the policy says the same is not looked at. */
+/* Return whether clients may have other rights than before. */
 static bool rights_differ(const struct api_rights *before, const struct api_rights *now)
 {
         return before->everyone_reads != now->everyone_reads
                || !is_same_group(&before->readers, &now->readers)
-               || !is_same_group(&before->administrators, &now->administrators)
-               || (before->policy != now->policy && (has_rules(before->policy) || has_rules(now->policy)));
+               || !is_same_group(&before->administrators, &now->administrators);
 }
 
-void api_set_policy(struct api *api, const struct api_rights *rights, bool refuse_unstable_paths)
+void api_set_rights(struct api *api, const struct api_rights *rights, bool refuse_unstable_paths)
 {
         const struct api_rights before = api->config.rights;
 
         api->config.refuse_unstable_paths = refuse_unstable_paths;
         api->config.rights = *rights;
+        api->config.rights.policy = before.policy;
         if (rights_differ(&before, rights))
                 connection_close_others(api);
         if (!rights->asks_polkit)
                 authority_check_end_all(api);
+}
+
+static bool has_rules(const struct policy *policy)
+{
+        return policy && policy->rule_count > 0;
+}
+
+void api_set_policy(struct api *api, const struct policy *policy)
+{
+        const struct policy *before = api->config.rights.policy;
+
+        api->config.rights.policy = policy;
+        if (has_rules(before) || has_rules(policy)) /* they may say the same: that is not looked at */
+                connection_close_others(api);
 }
 
 bool api_is_of_socket_group(const struct api *api)

@@ -16,10 +16,15 @@ int api_new(
 /* Return whether of all users only root and the group of SocketGroup= can connect to each Unix socket. */
 bool api_is_of_socket_group(const struct api *api);
 
-/* Replace the policies of the configuration. If other groups have rights from now on, the connections of all clients but
- * root are closed: who they are was decided when they connected. The names in `rights` outlive the api. Call from the
+/* Replace the rights of the configuration, but not the policy. If other groups have rights from now on, the connections of
+ * all clients but root are closed: who they are was decided when they connected. The names in `rights` outlive the api. Call
+ * from the loop. */
+void api_set_rights(struct api *api, const struct api_rights *rights, bool refuse_unstable_paths);
+
+/* Replace the policy (NULL: there are no tenants). The connections of all clients but root are closed, as above, if one of
+ * the two has rules. Both are valid during the call, and the new one outlives the api or the next call. Call from the
  * loop. */
-void api_set_policy(struct api *api, const struct api_rights *rights, bool refuse_unstable_paths);
+void api_set_policy(struct api *api, const struct policy *policy);
 
 /* Answer the requests that wait for a fresh view of the host: config->host is fresh now. Call from the
  * loop. */

@@ -140,6 +140,7 @@ static int start(const struct config_request *request, const struct config *conf
                 return EXIT_FAILURE;
         tenant_policy_load(values->policy_directory, &policy);
         options.rights = access_groups_find(values);
+        options.rights.policy = policy.policy;
         if (access_groups_of_socket(config, &options.socket_group, &problems) < 0) {
                 log_problems(&problems, ENOENT);
                 return EXIT_FAILURE;

@@ -184,7 +184,7 @@ static void on_config_applied(
         struct manager *manager = userdata;
 
         log_set_level(values->log_level);
-        api_set_policy(manager->api, rights, values->refuse_unstable_paths);
+        api_set_rights(manager->api, rights, values->refuse_unstable_paths);
         declared_devices_set_policy(manager->declared, values->refuse_unstable_paths);
         manager->replace_workers = values->replace_workers;
         if (manager->boot_pass_done)
@@ -193,7 +193,10 @@ static void on_config_applied(
 
 static void on_policy_applied(void *userdata, const struct policy *policy)
 {
-        ((struct manager *)userdata)->policy = policy;
+        struct manager *manager = userdata;
+
+        manager->policy = policy;
+        api_set_policy(manager->api, policy);
 }
 
 static void on_config_done(void *userdata)

@@ -251,8 +251,7 @@ void handle_device_create(struct request *request)
         record = device_store_get(store_of(request), spec->options.name);
         if (may_put(request, record, spec, &condition) && precondition_read(request, record, &condition) >= 0
                 && (record || check_room(request)) && pool_path_settle(request, record, &spec)
-                && check_owner(request, record, spec)
-                && path_is_allowed(request, record, spec))
+                && check_owner(request, record, spec) && path_is_allowed(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
@@ -274,9 +273,8 @@ void handle_device_put(struct request *request)
                 return;
         record = device_store_get(store_of(request), request->name);
         if (!may_put(request, record, spec, &condition) || precondition_read(request, record, &condition) < 0
-                || !pool_path_settle(request, record, &spec)
-                || !check_owner(request, record, spec) || !path_is_allowed(request, record, spec)
-                || (record && !check_current(request, record)))
+                || !pool_path_settle(request, record, &spec) || !check_owner(request, record, spec)
+                || !path_is_allowed(request, record, spec) || (record && !check_current(request, record)))
                 return;
         if (record ? check_replaceable(request, record, spec) : check_room(request))
                 put_spec(request, TAKE_PTR(spec), &condition);
@@ -297,9 +295,8 @@ void handle_device_patch(struct request *request)
                 return;
         }
         if (parse_patch(request, record, &spec) >= 0 && may_put(request, record, spec, &condition)
-                && pool_path_settle(request, record, &spec)
-                && check_owner(request, record, spec) && path_is_allowed(request, record, spec)
-                && check_replaceable(request, record, spec))
+                && pool_path_settle(request, record, &spec) && check_owner(request, record, spec)
+                && path_is_allowed(request, record, spec) && check_replaceable(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 

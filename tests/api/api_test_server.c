@@ -367,7 +367,7 @@ static int command_policy(struct server *server, char *arguments _unused_)
 
         if (r < 0)
                 return r;
-        api_set_policy(server->api, &server->rights, false);
+        api_set_policy(server->api, server->rights.policy);
         policy_free((struct policy *)before); /* ours */
         return 0;
 }
