@@ -63,16 +63,24 @@ static void print(uint64_t number, bool bytes, char ret[static SIZE_TEXT_MAX])
                 snprintf(ret, SIZE_TEXT_MAX, "%llu", (unsigned long long)number);
 }
 
+/* As users write it: "limits.read.iops". */
+static void print_path(const char *pointer, char ret[static 64])
+{
+        snprintf(ret, 64, "%s", pointer + 1);
+        for (char *slash = ret; (slash = strchr(slash, '/'));)
+                *slash = '.';
+}
+
 static void check(struct policy_verdict *verdict, const struct ceiling *ceiling)
 {
         uint64_t most = read_number(&verdict->rule->options, ceiling->most);
         uint64_t value = read_number(&verdict->spec->options, ceiling->value);
-        const char *name = strrchr(ceiling->pointer, '/') + 1;
-        char text[SIZE_TEXT_MAX];
+        char text[SIZE_TEXT_MAX], name[64];
 
         if (ceiling->optional && most == 0)
                 return;
         print(most, ceiling->bytes, text);
+        print_path(ceiling->pointer, name);
         if (ceiling->optional && value == 0)
                 policy_require(verdict, ceiling->pointer, "give %s, %s at most", name, text);
         else if (value > most)
@@ -108,13 +116,14 @@ static void check_burst(struct policy_verdict *verdict, const char *direction, c
         uint64_t most_rate, uint64_t most_burst, uint64_t rate, uint64_t burst)
 {
         uint64_t most = burst_of(most_rate, most_burst);
-        char pointer[64], text[SIZE_TEXT_MAX];
+        char pointer[64], path[64], text[SIZE_TEXT_MAX];
 
         if (most_rate == 0 || rate == 0 || burst_of(rate, burst) <= most || (burst == 0 && rate > most_rate))
                 return;
         snprintf(pointer, sizeof(pointer), "/limits/%s/%s", direction, name);
         print(most, bytes, text);
-        policy_exceed(verdict, pointer, "allows %s of %s; give %s at most", name, text, text);
+        print_path(pointer, path);
+        policy_exceed(verdict, pointer, "allows %s of %s; give %s at most", path, text, text);
 }
 
 static void check_bursts(struct policy_verdict *verdict, const char *direction, const struct io_limits *most,

@@ -11,8 +11,10 @@
 #include "ublkd/policy/policy_verdict.h"
 #include "ublkd/values/quantity.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+enum { NAMES_SIZE = 256 };
 
 /* Return whether the list, which may be NULL, has the name. */
 static bool has_name(const cJSON *list, const char *name)
@@ -36,14 +38,30 @@ static const char *text_of(const cJSON *object, const char *name)
         return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
+/* Print the names for a sentence, as many as there is room for. */
+static void print_names(const cJSON *list, char ret[static NAMES_SIZE])
+{
+        const cJSON *item;
+        int length = snprintf(ret, NAMES_SIZE, "%s", cJSON_GetArraySize(list) > 0 ? "" : "none");
+
+        cJSON_ArrayForEach (item, list) {
+                if (length + (int)strlen(item->valuestring) + 8 < NAMES_SIZE)
+                        length += snprintf(ret + length, NAMES_SIZE - (size_t)length, "%s%s",
+                                item == list->child ? "" : ", ", item->valuestring);
+        }
+}
+
 /* ---- what it is made of ---- */
 
 static void check_target(struct policy_verdict *verdict)
 {
         const char *name = verdict->spec->target->name;
+        char names[NAMES_SIZE];
 
-        if (!has_name(verdict->rule->options.targets, name))
-                policy_forbid(verdict, "/target/type", "has not the target %s", name);
+        if (has_name(verdict->rule->options.targets, name))
+                return;
+        print_names(verdict->rule->options.targets, names);
+        policy_forbid(verdict, "/target/type", "does not allow the target %s; its targets: %s", name, names);
 }
 
 /* Return whether a field of the target has another value than its default, 0. */
@@ -64,10 +82,13 @@ static void check_store(struct policy_verdict *verdict)
 {
         const struct device_spec *spec = verdict->spec;
         const char *pool = text_of(spec->options.target, "pool");
+        char names[NAMES_SIZE];
 
+        print_names(verdict->rule->options.pools, names);
         if (pool) {
                 if (!has_name(verdict->rule->options.pools, pool))
-                        policy_forbid(verdict, "/target/pool", "has not the pool %s", pool);
+                        policy_forbid(verdict, "/target/pool", "does not allow the pool %s; its pools: %s",
+                                pool, names);
                 if (is_set(spec, "offset"))
                         policy_forbid(
                                 verdict, "/target/offset", "allows no part of an image; leave out offset");
@@ -77,9 +98,10 @@ static void check_store(struct policy_verdict *verdict)
                 return;
         if (has_field(spec->options.target, "path"))
                 policy_forbid(verdict, "/target/path",
-                        "allows no path of the host; give target.pool in place of target.path");
+                        "allows no path of the host; give target.pool in place of target.path; its pools: %s",
+                        names);
         else
-                policy_require(verdict, "/target/pool", "give target.pool");
+                policy_require(verdict, "/target/pool", "give target.pool; its pools: %s", names);
 }
 
 /* ---- how much ---- */

@@ -2,6 +2,8 @@
 /* What is wrong with the file of a policy. */
 #include "ublkd/policy/policy_fault.h"
 
+#include "ublkd/base/printable.h"
+#include "ublkd/base/sentence.h"
 #include "ublkd/values/json_locate.h"
 
 #include <errno.h>
@@ -34,7 +36,7 @@ static int print_pointer(const char *pointer, const char *name, int index, char 
 int policy_fault_add(struct policy_faults *faults, const char *pointer, const char *name, int index,
         const char *format, ...)
 {
-        _cleanup_free_ char *whole = NULL, *place = NULL, *words = NULL;
+        _cleanup_free_ char *whole = NULL, *place = NULL, *words = NULL, *line = NULL;
         va_list arguments;
         int r = print_pointer(pointer, name, index, &whole);
 
@@ -50,8 +52,11 @@ int policy_fault_add(struct policy_faults *faults, const char *pointer, const ch
                 words = NULL; /* vasprintf(3) leaves it undefined */
                 return -ENOMEM;
         }
-        return problem_add(faults->problems, EINVAL, whole, "PolicyInvalid", "%s: %s%s%s", place, whole,
-                *whole ? ": " : "", words);
+        line = sentence_print("%s: %s%s%s", place, whole, *whole ? ": " : "", words);
+        if (!line)
+                return -ENOMEM;
+        make_printable(line); /* the pointer has names as the file has them */
+        return problem_add(faults->problems, EINVAL, whole, "PolicyInvalid", "%s", line);
 }
 
 int policy_fault_add_json(struct policy_faults *faults, const struct json_fault *fault)

@@ -95,6 +95,7 @@ static void test_bursts(struct world *world)
         exceeded(world, bytes, WRITE("\"bytesPerSec\":1024,\"bytesPerSecBurst\":\"2MiB\""),
                 "/limits/write/bytesPerSecBurst");
         exceeded(world, burst, READ("\"iops\":1000"), "/limits/read/iopsBurst");
+        exceeded(world, iops, READ("\"iops\":50000"), "/limits/read/iops"); /* one fault, not two */
         good(world, burst, READ("\"iops\":500"));
         good(world, burst, burst);
 }

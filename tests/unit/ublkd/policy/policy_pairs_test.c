@@ -70,6 +70,18 @@ static void test_a_rule_for_many_keeps_its_users_apart(struct world *world)
         }
 }
 
+static void test_one_user_and_a_group_are_many(struct world *world)
+{
+        world_use(world,
+                "{\"rules\":[{\"name\":\"a\",\"who\":{\"users\":[\"alice\"],\"groups\":[50]},\"namePrefix\":"
+                "\"team-\"}]}",
+                -EINVAL);
+        world_check_fault(world, 0, "", "50.json", 1);
+        world_use(world,
+                "{\"rules\":[{\"name\":\"a\",\"who\":{\"users\":[\"alice\", 7]},\"namePrefix\":\"team-\"}]}",
+                -EINVAL);
+}
+
 static void test_names(struct world *world)
 {
         world_write(world, "60.json", "{\"rules\":[{\"name\":\"r\"," MANY "}]}");
@@ -87,6 +99,7 @@ int main(void)
         world_open(&world);
         test_prefixes(&world);
         test_a_rule_for_many_keeps_its_users_apart(&world);
+        test_one_user_and_a_group_are_many(&world);
         test_names(&world);
         world_close(&world);
         return check_report();
