@@ -222,9 +222,9 @@ static int open_config_reload(struct manager *manager, const struct manager_opti
 }
 
 /* The policy names the pools. */
-static const struct pool_set *manager_pools(void *userdata _unused_)
+static const struct policy *manager_policy(void *userdata)
 {
-        return NULL;
+        return ((struct manager *)userdata)->policy;
 }
 
 static bool api_is_ready(void *userdata)
@@ -308,7 +308,6 @@ static int open_api(
                         .adopt = api_adopt,
                         .list_adoptable = api_list_adoptable,
                         .is_ready = api_is_ready,
-                        .pools = manager_pools,
                         .userdata = manager,
                         .listen = listen,
                         .listen_count = count,
@@ -401,8 +400,8 @@ static int open_declared(struct manager *manager, const struct manager_options *
                                      .dirs = options->devices_dirs,
                                      .dir_count = options->devices_dir_count,
                                      .refuse_unstable_paths = options->refuse_unstable_paths,
-                                     .pools = manager_pools,
-                                     .pools_userdata = manager,
+                                     .policy = manager_policy,
+                                     .policy_userdata = manager,
                                      .checks = {.disk_search = manager->disk_search,
                                         .read_reach = api_read_reach,
                                         .try_spec = api_try_spec,

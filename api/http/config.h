@@ -21,7 +21,6 @@ struct api_times {
                 token; /* over TCP, from the connection until the head of a request with the token has come */
 };
 
-struct pool_set;
 struct spec_preflight;
 
 /* All pointers must outlive the api. The API calls the callbacks from the loop; none of them may block. */
@@ -68,8 +67,6 @@ struct api_config {
         /* Fill `ret` (empty) with the records in the runtime directory that a client can adopt. 0 or -errno.
          * Set together with adopt. */
         int (*list_adoptable)(void *userdata, struct adoptables *ret);
-        /* Return the pools in which a client may have an image, valid during the request. NULL: there are none. */
-        const struct pool_set *(*pools)(void *userdata);
         /* Return whether the first pass over all devices is done. NULL: it is. */
         bool (*is_ready)(void *userdata);
         void *userdata;

@@ -9,9 +9,8 @@
 bool pool_path_settle(struct request *request, const struct device_record *record, struct device_spec **spec)
 {
         const struct api_config *config = &request->api->config;
-        const struct pool_set *pools = config->pools ? config->pools(config->userdata) : NULL;
         _cleanup_problems_ struct problem_list problems = {};
-        int r = pool_spec_resolve(pools, record, spec, &problems);
+        int r = pool_spec_resolve(config->rights.policy, record, spec, &problems);
 
         if (r >= 0 || (r == -EEXIST && request->method == METHOD_POST))
                 return true;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Devices whose image ublkd makes in a pool: the path is chosen once, and kept."""
+import json
 import re
 
 import pytest
@@ -10,9 +11,20 @@ POOL = {"type": "loop", "pool": "fast"}
 SPEC = {"name": "data", "target": POOL, "size": "1MiB"}
 
 
+def start(directory, *names):
+    """A server whose policy has pools of these names."""
+    policy = directory / "policy.d"
+    policy.mkdir(mode=0o755, exist_ok=True)
+    pools = {name: {"directory": f"/srv/{name}"} for name in names}
+    (policy / "pools.json").write_text(json.dumps({"pools": pools}), encoding="utf-8")
+    server = Server(directory, "--sqlite", "--policy", str(policy))
+    assert server.started
+    return server
+
+
 @pytest.fixture
 def server(tmp_path):
-    server = Server(tmp_path, "--pool", "fast", "--pool", "slow")
+    server = start(tmp_path, "fast", "slow")
     yield server
     server.stop()
 
@@ -85,11 +97,11 @@ def test_a_file_of_a_client_does_not_become_an_image(server):
 
 
 def test_a_device_outlives_the_name_of_its_pool(tmp_path):
-    server = Server(tmp_path, "--sqlite", "--pool", "fast")
+    server = start(tmp_path, "fast")
     server.ask("POST", "/devices", SPEC)
     path = path_of(server)
     server.stop()
-    server = Server(tmp_path, "--sqlite")
+    server = start(tmp_path)
     assert server.ask("PUT", "/devices/data", {**SPEC, "labels": {"a": "b"}}).status == 200
     assert path_of(server) == path
     check_problem(server.ask("POST", "/devices", {**SPEC, "name": "other"}), 422, "invalid-spec")

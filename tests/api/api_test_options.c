@@ -3,7 +3,6 @@
 #include "tests/api/api_test_options.h"
 
 #include "ublkd/policy/policy_load.h"
-#include "ublkd/pools/pool_set.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,21 +26,6 @@ static struct api_group group_of(const char *text, const char *name)
 
         group.exists = group.gid != 0;
         return group;
-}
-
-static struct pool_set pools; /* until the process ends */
-
-void api_test_add_pool(const char *name)
-{
-        char directory[128];
-
-        snprintf(directory, sizeof(directory), "/srv/%s", name);
-        (void)pool_set_add(&pools, name, directory);
-}
-
-const struct pool_set *api_test_pools(void *userdata _unused_)
-{
-        return &pools;
 }
 
 static void parse_readers(const char *text, struct api_rights *ret)
@@ -85,8 +69,6 @@ bool api_test_parse(int argc, char *argv[], struct api_config *config, struct ap
                         ret->patience = strtoull(value, NULL, 10) * 1000;
                 else if (value && strcmp(argv[i], "--unstable-paths") == 0)
                         config->refuse_unstable_paths = strcmp(value, "refuse") == 0;
-                else if (value && strcmp(argv[i], "--pool") == 0)
-                        api_test_add_pool(value);
                 else if (value && strcmp(argv[i], "--readers") == 0)
                         parse_readers(value, &config->rights);
                 else if (value && strcmp(argv[i], "--administrators") == 0)

@@ -18,7 +18,3 @@ struct api_test_options {
 bool api_test_parse(int argc, char *argv[], struct api_config *config, struct api_test_options *ret);
 /* Read the policy in `directory` into the rights, which own it from then on. Return 0 or -errno. */
 int api_test_load_policy(const char *directory, struct api_rights *rights);
-/* Add the pool NAME, with the directory /srv/NAME. */
-void api_test_add_pool(const char *name);
-/* Return these pools: the callback of struct api_config. */
-const struct pool_set *api_test_pools(void *userdata);

@@ -3,7 +3,7 @@
  *
  *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]
  *                   [--times IDLE,HEAD,BODY,REPLY[,TOKEN]]     milliseconds
- *                   [--unstable-paths refuse]          like ublkd; [--pool NAME]... below /srv
+ *                   [--unstable-paths refuse]          like ublkd
  *                   [--readers everyone|GID] [--administrators GID] [--socket-group GID]
  *                   [--policy DIR]
  *                   [--patience TIME]                  of the search for users, milliseconds
@@ -546,7 +546,6 @@ int main(int argc, char *argv[])
                 .adopt = adopt,
                 .list_adoptable = list_adoptable,
                 .is_ready = is_settled,
-                .pools = api_test_pools,
                 .userdata = &server,
                 .listen = options.listen};
         _cleanup_problems_ struct problem_list problems = {};

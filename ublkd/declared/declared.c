@@ -325,7 +325,7 @@ static enum declared_step plan(const struct declared *declared, const struct dec
 static bool take_turn(struct declared *declared, const char *name)
 {
         const struct declared_config *config = &declared->config;
-        const struct pool_set *pools = config->pools ? config->pools(config->pools_userdata) : NULL;
+        const struct policy *policy = config->policy ? config->policy(config->policy_userdata) : NULL;
         const struct device_record *record = device_store_get(config->store, name);
         const struct declaration *found = declared_set_find(&declared->set, name);
         struct declaration declaration = found ? *found : (struct declaration){};
@@ -335,7 +335,7 @@ static bool take_turn(struct declared *declared, const char *name)
         free(declared->no_image);
         declared->no_image = NULL;
         if (declaration.spec
-                && declared_pool_resolve(pools, record, declaration.spec, &spec, &declared->no_image) < 0)
+                && declared_pool_resolve(policy, record, declaration.spec, &spec, &declared->no_image) < 0)
                 return true; /* out of memory: at the next reload */
         declaration.spec = spec;
         step = plan(declared, found ? &declaration : NULL, record);

@@ -8,7 +8,7 @@
 
 #include <systemd/sd-event.h>
 
-struct pool_set;
+struct policy;
 
 /* All pointers outlive it. */
 struct declared_config {
@@ -20,9 +20,10 @@ struct declared_config {
         struct declared_check_config checks; /* all but `answered` */
         /* A disk of a device of this name can be adopted (POST /devices/adopt), so no other may be made. NULL: none. */
         bool (*is_adoptable)(void *userdata, const char *name);
-        /* The pools in which a file may have an image, valid during the turn. NULL: there are none. */
-        const struct pool_set *(*pools)(void *pools_userdata);
-        void *pools_userdata;
+        /* Return the policy, which names the pools in which a file may have an image; valid during the turn. NULL: there are
+         * none. */
+        const struct policy *(*policy)(void *policy_userdata);
+        void *policy_userdata;
         /* Whether there may be a disk of this number, before the first pass over all devices. */
         bool (*disk_exists)(void *userdata, int number);
         /* The files were applied. problems: of the files, and of what could not be applied; each has a reason and a

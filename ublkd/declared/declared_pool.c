@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-int declared_pool_resolve(const struct pool_set *pools, const struct device_record *record,
+int declared_pool_resolve(const struct policy *policy, const struct device_record *record,
         const struct device_spec *spec, struct device_spec **ret, char **ret_why)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -17,7 +17,7 @@ int declared_pool_resolve(const struct pool_set *pools, const struct device_reco
 
         if (r < 0)
                 return -ENOMEM; /* it was valid before */
-        r = pool_spec_resolve(pools, record, &copy, &problems);
+        r = pool_spec_resolve(policy, record, &copy, &problems);
         if (r < 0) {
                 why = sentence_print("%s.", problems.count > 0 ? problems.items[0].detail : strerror(-r));
                 if (!why)

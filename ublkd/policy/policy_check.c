@@ -64,18 +64,6 @@ static void check_target(struct policy_verdict *verdict)
         policy_forbid(verdict, "/target/type", "does not allow the target %s; its targets: %s", name, names);
 }
 
-/* Return whether a field of the target has another value than its default, 0. */
-static bool is_set(const struct device_spec *spec, const char *name)
-{
-        const struct option_field *option = option_find(spec->target->options, name);
-        uint64_t value;
-
-        if (!option || option->kind != OPTION_BYTES || !spec->target_options)
-                return false;
-        memcpy(&value, (const char *)spec->target_options + option->offset, sizeof(value));
-        return value != 0;
-}
-
 /* A target that has a path reaches what root can reach, so its path comes from a pool. An image of a pool is the device's
  * alone and as large as its size, which counts: it has no other part. */
 static void check_store(struct policy_verdict *verdict)
@@ -89,9 +77,10 @@ static void check_store(struct policy_verdict *verdict)
                 if (!has_name(verdict->rule->options.pools, pool))
                         policy_forbid(verdict, "/target/pool", "does not allow the pool %s; its pools: %s",
                                 pool, names);
-                if (is_set(spec, "offset"))
-                        policy_forbid(
-                                verdict, "/target/offset", "allows no part of an image; leave out offset");
+                if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(spec->options.target, "keep")))
+                        policy_forbid(verdict, "/target/keep",
+                                "keeps no image without its device, as it would not count any more; leave "
+                                "out keep");
                 return;
         }
         if (!option_find(spec->target->options, "path"))

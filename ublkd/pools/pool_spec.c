@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-static int new_path(const struct pool *pool, const char *name, char **ret)
+static int new_path(const struct policy_pool *pool, const char *name, char **ret)
 {
         size_t length = strlen(pool->directory);
         uint64_t number;
@@ -49,12 +49,23 @@ static int refuse(
         return r < 0 ? r : -error;
 }
 
+/* The image keeps its size, and a quota that counts the size of the spec would not count all of it. */
+static int refuse_to_shrink(struct problem_list *problems)
+{
+        return refuse(problems, EEXIST, "/size", "ImageShrinks",
+                "the image of the device does not shrink; give its size or a larger one, or remove the "
+                "device and "
+                "create another one");
+}
+
 /* The pool is that of the record. */
 static int keep_path(
         const struct device_record *record, struct device_spec **spec, struct problem_list *problems)
 {
         const char *given = device_spec_path(*spec), *path = device_spec_path(record->spec);
 
+        if ((*spec)->options.size < record->spec->options.size)
+                return refuse_to_shrink(problems);
         if (!given && path)
                 return set_path(spec, path, problems);
         if (given && path && strcmp(given, path) == 0)
@@ -64,10 +75,10 @@ static int keep_path(
 }
 
 /* Names no pool that exists: which there are is not for each client. */
-static int choose_path(const struct pool_set *set, const char *pool_name, struct device_spec **spec,
+static int choose_path(const struct policy *policy, const char *pool_name, struct device_spec **spec,
         struct problem_list *problems)
 {
-        const struct pool *pool = pool_set_find(set, pool_name);
+        const struct policy_pool *pool = policy_pool(policy, pool_name);
         _cleanup_free_ char *path = NULL;
         int r;
 
@@ -94,7 +105,7 @@ static int refuse_change(bool has_image, struct problem_list *problems)
                           "create another one");
 }
 
-int pool_spec_resolve(const struct pool_set *set, const struct device_record *record,
+int pool_spec_resolve(const struct policy *policy, const struct device_record *record,
         struct device_spec **spec, struct problem_list *problems)
 {
         const struct device_spec *stored = record ? record->spec : NULL;
@@ -103,7 +114,7 @@ int pool_spec_resolve(const struct pool_set *set, const struct device_record *re
         if (!pool && !before)
                 return 0;
         if (!stored)
-                return choose_path(set, pool, spec, problems);
+                return choose_path(policy, pool, spec, problems);
         if (pool && before && strcmp(pool, before) == 0)
                 return keep_path(record, spec, problems);
         return refuse_change(before, problems);

@@ -59,16 +59,17 @@ class Disks:
 
 
 class Fio:
-    """Random writes that are read back with crc32c, until stop() ends them."""
+    """Random writes that are read back with crc32c, until stop() ends them. prefix: how a user runs it; the directory must be
+    the user's to write to."""
 
-    def __init__(self, directory, disk, *, size="32M", depth=16, jobs=1, name="fio", more=()):
+    def __init__(self, directory, disk, *, size="32M", depth=16, jobs=1, name="fio", more=(), prefix=()):
         self._disk = disk
         self._json = directory / f"{name}.json"
         self._errors = directory / f"{name}.err"
         self._stderr = open(self._errors, "w", encoding="utf-8")  # pylint: disable=consider-using-with
         self._process = subprocess.Popen(
             [
-                "fio", f"--name={name}", f"--filename={disk.path}", f"--size={size}", f"--numjobs={jobs}",
+                *prefix, "fio", f"--name={name}", f"--filename={disk.path}", f"--size={size}", f"--numjobs={jobs}",
                 "--rw=randwrite", "--bsrange=4k-16k", "--bs_unaligned=0", f"--iodepth={depth}",
                 "--ioengine=libaio", "--direct=1", "--verify=crc32c", "--verify_backlog=64",
                 "--verify_fatal=1", "--serialize_overlap=1", "--randrepeat=0", "--time_based",

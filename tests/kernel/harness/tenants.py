@@ -2,6 +2,7 @@
 """Devices of tenants, and what users can do with a node."""
 
 import errno
+import json
 import os
 import shutil
 import sqlite3
@@ -76,3 +77,42 @@ class Elsewhere:
         self.process.wait()
         self.process.stdout.close()
         shutil.rmtree(self._directory)
+
+
+# Makes a container of the process, as a rootless one: users, mounts and a root directory of its own, in which user 0 is the
+# user of the host that it was before.
+_CONTAINER = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--"]
+
+
+class User:
+    """A user of the machine who asks with curl, on the host or in a container."""
+
+    def __init__(self, daemon, uid, container=False):
+        self.uid, self.daemon = uid, daemon
+        ids = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+        self.prefix = [*ids, *(_CONTAINER if container else [])]
+
+    def run(self, *command, **more):
+        """Run a command as the user; return what it did."""
+        return subprocess.run([*self.prefix, *command], check=False, stdout=subprocess.PIPE, text=True, timeout=120, cwd="/", **more)
+
+    def ask(self, method, path, body=None):
+        """Send a request; return the status and the JSON of the answer, or None."""
+        data = ["--json", json.dumps(body)] if body is not None else []
+        done = self.run("curl", "-sS", "-X", method, *data, "-w", "\n%{http_code}", "--unix-socket", self.daemon.runtime / "ublkd.sock",
+                        f"http://localhost{path}")
+        assert done.returncode == 0, done
+        text, status = done.stdout.rsplit("\n", 1)
+        return int(status), json.loads(text) if text else None
+
+    def create(self, spec):
+        """Create a device that this user may have; return it when it is Live and has its node."""
+        status, device = self.ask("POST", "/devices?wait=ready&timeout=60s", spec)
+        assert status == 201, device
+        return self.daemon.api.wait_for(spec["name"], lambda now: now["status"]["node"], "with a node")
+
+    def names(self):
+        """The names of all devices that the user sees."""
+        status, answer = self.ask("GET", "/devices?limit=500")
+        assert status == 200, answer
+        return [item["name"] for item in answer["items"]]

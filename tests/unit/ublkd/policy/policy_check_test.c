@@ -84,7 +84,8 @@ static void test_stores(struct world *world)
                 LOOP_DISK(",\"pool\":\"fast\",\"path\":\"/srv/fast/a-1.img\"")); /* the API compares it */
         check_bad(world, LOOP_DISK(",\"pool\":\"slow\""), "PolicyForbids", "/target/pool");
         check_bad(world, LOOP_DISK(",\"path\":\"/etc/shadow\""), "PolicyForbids", "/target/path");
-        check_bad(world, LOOP_DISK(",\"pool\":\"fast\",\"offset\":4096"), "PolicyForbids", "/target/offset");
+        check_bad(world, LOOP_DISK(",\"pool\":\"fast\",\"keep\":true"), "PolicyForbids", "/target/keep");
+        check_good(world, LOOP_DISK(",\"pool\":\"fast\",\"keep\":false"));
         use(world, "\"devices\":3,\"size\":\"10GiB\",\"targets\":[\"loop\"]");
         check_bad(world, LOOP_DISK(",\"pool\":\"fast\""), "PolicyForbids", "/target/pool");
 }

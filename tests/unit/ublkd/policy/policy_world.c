@@ -101,26 +101,17 @@ struct policy_client client_of(uid_t uid, gid_t gid)
         return (struct policy_client){.uid = uid, .gid = gid, .home = POLICY_HOME_HOST};
 }
 
-/* The target loop may not know pools: give it a path while it is parsed. */
 struct device_spec *spec_of(const char *text)
 {
         _cleanup_problems_ struct problem_list problems = {};
         struct device_spec *spec = NULL;
-        cJSON *document = cJSON_Parse(text), *target, *pool;
+        cJSON *document = cJSON_Parse(text);
 
         if (!CHECK(document))
                 return NULL;
-        target = cJSON_GetObjectItemCaseSensitive(document, "target");
-        pool = cJSON_DetachItemFromObjectCaseSensitive(target, "pool");
-        if (pool && !cJSON_HasObjectItem(target, "path"))
-                cJSON_AddStringToObject(target, "path", "/nowhere");
         if (!CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0))
                 fprintf(stderr, "    %s: %s\n", text, problems.count ? problems.items[0].detail : "");
         cJSON_Delete(document);
-        if (pool && spec)
-                cJSON_AddItemToObject(spec->options.target, "pool", pool);
-        else
-                cJSON_Delete(pool);
         return spec;
 }
 

@@ -12,7 +12,12 @@
         "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"pool\":\"fast\"" more "},\"size\":\"1MiB\"}"
 #define FILE_OF_CLIENT "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/srv/f\"}}"
 
-static struct pool_set pools;
+static struct policy_pool pools[] = {
+        {(char *)"fast", (char *)"/srv/fast"  },
+        {(char *)"slow", (char *)"/srv/slow//"},
+        {(char *)"root", (char *)"/"          },
+};
+static struct policy policy = {.pools = pools, .pool_count = ARRAY_SIZE(pools)};
 
 static struct device_spec *parse(const char *text)
 {
@@ -33,7 +38,7 @@ static char *resolve(const struct device_spec *stored, const char *text, int res
         _cleanup_device_spec_ struct device_spec *spec = parse(text);
         const struct device_record record = {.spec = (struct device_spec *)stored};
         const char *path;
-        int r = pool_spec_resolve(&pools, stored ? &record : NULL, &spec, &problems);
+        int r = pool_spec_resolve(&policy, stored ? &record : NULL, &spec, &problems);
 
         CHECK_INT(r, result);
         if (pointer && CHECK_INT(problems.count, 1))
@@ -55,7 +60,7 @@ static struct device_spec *store(const char *text)
         _cleanup_problems_ struct problem_list problems = {};
         struct device_spec *spec = parse(text);
 
-        CHECK_INT(pool_spec_resolve(&pools, NULL, &spec, &problems), 0);
+        CHECK_INT(pool_spec_resolve(&policy, NULL, &spec, &problems), 0);
         return spec;
 }
 
@@ -103,14 +108,14 @@ static void a_device_keeps_its_path(void)
 static void devices_outlive_the_name_of_their_pool(void)
 {
         _cleanup_device_spec_ struct device_spec *stored = store(POOL(""));
-        struct pool_set before = pools;
+        struct policy before = policy;
         _cleanup_free_ char *path = NULL;
 
-        pools = (struct pool_set){};
+        policy = (struct policy){};
         path = resolve(stored, POOL(""), 0, NULL);
         CHECK_STR(path, device_spec_path(stored));
         free(resolve(NULL, POOL(""), -EINVAL, "/target/pool"));
-        pools = before;
+        policy = before;
 }
 
 static void no_change_leaves_an_image_behind(void)
@@ -123,6 +128,15 @@ static void no_change_leaves_an_image_behind(void)
         free(resolve(stored,
                 "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"pool\":\"slow\"},\"size\":512}", -EEXIST,
                 "/target/pool"));
+}
+
+static void an_image_does_not_shrink(void)
+{
+        _cleanup_device_spec_ struct device_spec *stored = store(POOL(""));
+
+        free(resolve(stored,
+                "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"pool\":\"fast\"},\"size\":512}", -EEXIST,
+                "/size"));
 }
 
 /* ublkd would delete it with the device. */
@@ -149,16 +163,13 @@ static void a_directory_may_end_in_a_slash(void)
 
 int main(void)
 {
-        CHECK_INT(pool_set_add(&pools, "fast", "/srv/fast"), 0);
-        CHECK_INT(pool_set_add(&pools, "slow", "/srv/slow//"), 0);
-        CHECK_INT(pool_set_add(&pools, "root", "/"), 0);
         a_new_device_gets_a_path_of_its_own();
         a_spec_without_a_pool_stays();
         a_device_keeps_its_path();
         devices_outlive_the_name_of_their_pool();
         no_change_leaves_an_image_behind();
+        an_image_does_not_shrink();
         the_file_of_a_client_does_not_become_an_image();
         a_directory_may_end_in_a_slash();
-        pool_set_clear(&pools);
         return check_report();
 }

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""Users without any right ask for disks and use them, with the real driver: what they have recovers like root's disks, and
+they reach nothing that is not theirs."""
+
+import concurrent.futures
+import json
+import os
+import signal
+
+import pytest
+
+from harness.disk import Disk, block
+from harness.fio import FileOnDisk, Fio
+from harness.tenants import User, write_as
+from harness.wait import wait_until
+
+pytestmark = [pytest.mark.long, pytest.mark.both]
+
+_ALICE, _BOB, _STRANGER = 2001, 2002, 2003
+_SIZE = 64 << 20
+
+
+def _rule(pool, **more):
+    return {"pools": {"fast": {"directory": str(pool)}},
+            "rules": [{"name": "test", "who": {"users": [_ALICE, _BOB]}, "targets": ["loop", "null"], "pools": ["fast"], "devices": 4,
+                       "size": "1GiB", "queues": 4, "queueDepth": 128, "maxIoSize": "1MiB", **more}]}
+
+
+class _Place:
+    """A daemon with a policy and a pool on a file system of its own."""
+
+    def __init__(self, make_daemon, directory, pool):
+        self.pool, self.directory = pool, directory
+        self.policy = directory / "policy.d"
+        self.policy.mkdir(mode=0o755)
+        self.set_policy(_rule(pool))
+        directory.chmod(0o755)
+        self.daemon = make_daemon(more_options=("--policy-dir", str(self.policy)))
+        self.daemon.directory.chmod(0o755)
+        self.daemon.start()
+        self.alice, self.bob, self.stranger = (User(self.daemon, uid) for uid in (_ALICE, _BOB, _STRANGER))
+
+    def set_policy(self, policy):
+        path = self.policy / "10-test.json"
+        path.write_text(json.dumps(policy), encoding="utf-8")
+        path.chmod(0o644)
+
+    def home(self, user):
+        """A directory that the user may write to."""
+        home = self.directory / f"home-{user.uid}"
+        home.mkdir(exist_ok=True)
+        os.chown(home, user.uid, user.uid)
+        return home
+
+
+@pytest.fixture(name="place")
+def place_of_tenants(make_daemon, directory, ext4):
+    pool = ext4 / "pool"
+    pool.mkdir(mode=0o700)
+    return _Place(make_daemon, directory, pool)
+
+
+def _spec(user, name="data", **more):
+    return {"name": f"u{user.uid}-{name}", "target": {"type": "loop", "pool": "fast"}, "size": _SIZE, **more}
+
+
+def test_a_user_has_a_disk_that_recovers(place, kernel_log):  # pylint: disable=unused-argument
+    """fio checks what it reads as that user, while the worker and ublkd are killed, and the image goes with the device."""
+    alice, daemon = place.alice, place.daemon
+    device = alice.create(_spec(alice))
+    name, disk = device["name"], Disk(device["status"]["id"])
+    assert device["tenant"] == f"uid:{_ALICE}"
+    fio = Fio(place.home(alice), FileOnDisk(device["status"]["node"], disk), size="16M", jobs=2, prefix=alice.prefix)
+    try:
+        for kill in (daemon.kill_worker, daemon.kill_worker):
+            fio.wait_running()
+            pid = kill(name)
+            daemon.api.wait_other_worker(name, pid)
+        fio.wait_running()
+        daemon.kill()
+        daemon.start()
+        daemon.api.wait_phase(name, "Live")
+        fio.wait_running()
+        fio.finish().assert_clean()
+    finally:
+        fio.kill()
+    assert alice.ask("GET", f"/devices/{name}")[1]["status"]["recoveries"]["count"] >= 1
+    assert len([*place.pool.iterdir()]) == 1
+    assert alice.ask("DELETE", f"/devices/{name}?wait&timeout=60s")[0] == 204
+    assert [*place.pool.iterdir()] == [] and not os.path.exists(device["status"]["node"])
+
+
+def test_a_neighbour_reaches_nothing(place):
+    alice, bob = place.alice, place.bob
+    device = alice.create(_spec(alice))
+    name, node = device["name"], device["status"]["node"]
+    disk = Disk(device["status"]["id"])
+    disk.write(0, block("a"))
+    for method, path, body in (("GET", "", None), ("DELETE", "?force=true", None), ("PATCH", "", {"enabled": False}), ("GET", "/stats", None),
+                               ("POST", "/restart", None), ("POST", "/stop", None)):
+        assert bob.ask(method, f"/devices/{name}{path}", body)[0] == 404
+    assert bob.ask("POST", "/devices", _spec(alice))[0] == 403 and bob.names() == []
+    for path in (node, disk.path, f"/dev/ublkc{disk.number}", device["spec"]["target"]["path"], f"/dev/ublk/by-name/{name}"):
+        assert write_as(_BOB, path) in ("EACCES", "EPERM", "ENOENT")
+    assert bob.run("ls", "/dev/ublk/private").returncode != 0
+    path_of_alice = {**_spec(bob), "target": {"type": "loop", "path": device["spec"]["target"]["path"]}}
+    assert bob.ask("POST", "/devices", path_of_alice)[0] == 403
+    stolen = {**_spec(bob), "target": {"type": "loop", "pool": "fast", "path": device["spec"]["target"]["path"]}}
+    assert bob.ask("POST", "/devices", stolen)[0] in (403, 422)
+    assert disk.read(0, 4096) == block("a") and place.daemon.api.phase(name) == "Live"
+
+
+def test_a_rootless_container_is_its_user(place):
+    """Root of it is the user on the host: to its own disk it can write, and to no other one."""
+    inside = User(place.daemon, _ALICE, container=True)
+    device = inside.create(_spec(inside))
+    assert device["tenant"] == f"uid:{_ALICE}" and place.alice.names() == [device["name"]]
+    node = device["status"]["node"]
+    assert inside.run("dd", "if=/dev/zero", f"of={node}", "bs=4096", "count=1", "oflag=direct", "status=none").returncode == 0
+    bobs = place.bob.create(_spec(place.bob))
+    assert inside.names() == [device["name"]]
+    assert inside.run("dd", "if=/dev/zero", f"of={bobs['status']['node']}", "bs=4096", "count=1", "status=none").returncode != 0
+    assert inside.ask("DELETE", f"/devices/{bobs['name']}?force=true")[0] == 404
+
+
+def test_the_next_owner_reads_nothing_of_the_last_one(place):
+    """The blocks of an image that was deleted are not those of the next one."""
+    device = place.alice.create(_spec(place.alice))
+    disk = Disk(device["status"]["id"])
+    for offset in range(0, _SIZE, 4 << 20):
+        disk.write(offset, block("s"))
+    assert place.alice.ask("DELETE", f"/devices/{device['name']}?wait&timeout=60s")[0] == 204
+    bobs = place.bob.create(_spec(place.bob))
+    following = Disk(bobs["status"]["id"])
+    for offset in range(0, _SIZE, 4 << 20):
+        assert following.read(offset, 4096) == bytes(4096)
+
+
+def test_quotas_hold_when_everybody_asks_at_once(place):
+    """Beside deaths of ublkd; an image that was made for a device that was refused does not exist."""
+    def create(index):
+        user = (place.alice, place.bob)[index % 2]
+        try:
+            return user.ask("POST", "/devices", _spec(user, f"{index}", queues=1))[0]
+        except (AssertionError, ValueError):
+            return 0  # ublkd was away
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        answers = pool.map(create, range(40))
+        place.daemon.kill()
+        place.daemon.start()
+        counts = list(answers)
+    assert set(counts) <= {0, 201, 403, 503}
+    for index in range(40, 60):
+        create(index)
+    for user in (place.alice, place.bob):
+        assert len(user.names()) == 4
+    for name in place.daemon.api.names():
+        place.daemon.api.wait_phase(name, "Live")
+    wait_until(lambda: len([*place.pool.iterdir()]) == 8, "one image for each device")
+
+
+def test_a_rule_that_went_leaves_the_disks(place):
+    device = place.alice.create(_spec(place.alice))
+    node = device["status"]["node"]
+    place.set_policy({"rules": []})
+    place.daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: place.alice.ask("GET", "/devices")[0] == 403, "the tenant without a rule")
+    assert write_as(_ALICE, node) is None
+    assert place.stranger.ask("GET", f"/devices/{device['name']}")[0] == 403
+    pid = place.daemon.kill_worker(device["name"])
+    place.daemon.api.wait_other_worker(device["name"], pid)
+    place.daemon.api.delete(device["name"])
+    assert [*place.pool.iterdir()] == []
