@@ -99,8 +99,13 @@ int policy_add_no_rule(
                         "namespace of the host, so its uid %u is one that its image chose; give the "
                         "container a user namespace of its own, and name its users with \"subuidsOf\"",
                         client->uid);
+        if (!policy)
+                return problem_add(problems, EPERM, "", "NoPolicyRule",
+                        "No rule is in force: the policy was not loaded; an administrator finds the cause "
+                        "with "
+                        "'ublkctl host'");
         return problem_add(problems, EPERM, "", "NoPolicyRule",
                 "No rule names uid %u; an administrator can add one with \"who\": {\"users\": [%u]} to a "
                 "file such as %s/50-local.json, and run 'systemctl reload ublkd'",
-                client->uid, client->uid, policy ? policy->directory : "/etc/ublkd/policy.d");
+                client->uid, client->uid, policy->directory);
 }

@@ -77,6 +77,6 @@ DEFINE_CLEANUP(struct policy, policy_free);
 const struct policy_pool *policy_pool(const struct policy *policy, const char *name);
 /* Return the first rule that matches the client, or NULL. policy NULL: it has no rules. */
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client);
-/* Add a problem (NoPolicyRule) that says which rule the client lacks. Return 0 or -ENOMEM. */
+/* Add a problem (NoPolicyRule) that says which rule the client lacks. policy NULL: it was not loaded. Return 0 or -ENOMEM. */
 int policy_add_no_rule(
         const struct policy *policy, const struct policy_client *client, struct problem_list *problems);
