@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 
+from api_server import Server
 from ctl import FAILED, NO_DAEMON, REFUSED, TIMED_OUT, USAGE, Ctl, spec
 
 
@@ -19,6 +20,20 @@ def test_created_changed_unchanged(ctl, server, tmp_path):
     write(tmp_path, "a.json", spec("a", queueDepth=64), spec("b", size=1 << 20))
     assert ctl("apply", "-f", "a.json").lines == ["a changed", "b unchanged"]  # another spelling of the same size
     assert server.ask("GET", "/devices/a").json["spec"]["queueDepth"] == 64
+
+
+def test_a_pool_without_the_path_of_its_image(tmp_path):
+    """The path is ublkd's: a file without it describes the device that has it."""
+    server = Server(tmp_path, "--pool", "fast")
+    ctl = Ctl(server.path, tmp_path)
+    image = spec("a", target={"type": "loop", "pool": "fast"})
+    write(tmp_path, "a.json", image)
+    assert ctl("apply", "-f", "a.json").lines == ["a created"]
+    assert ctl("apply", "-f", "a.json").lines == ["a unchanged"]
+    assert ctl("apply", "-f", "a.json", "--dry-run").lines == ["a unchanged"]
+    write(tmp_path, "a.json", spec("a", target={**image["target"], "keep": True}))
+    assert ctl("apply", "-f", "a.json", "--dry-run").lines[1] == "  target.keep: false -> true"
+    server.stop()
 
 
 def test_a_folder_and_several_files(ctl, tmp_path):

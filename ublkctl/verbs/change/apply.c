@@ -7,6 +7,7 @@
 #include "ublkctl/verbs/change/prune.h"
 #include "ublkctl/verbs/show/show.h"
 #include "ublkctl/verbs/change/shrink.h"
+#include "ublkctl/spec/image_path.h"
 #include "ublkctl/spec/spec_diff.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/client/url.h"
@@ -130,17 +131,20 @@ static enum exit_status rehearse(
         struct context *context, const char *name, const cJSON *device, const cJSON *spec)
 {
         enum exit_status status = dry_run_check(name, spec);
+        cJSON *whole = image_path_carry(spec, json_find(device, "spec"));
 
+        if (status == STATUS_OK && !whole)
+                status = STATUS_FAILED;
         if (status == STATUS_OK)
                 status = check_shrink(context, name, device, json_find(spec, "size"));
-        if (status != STATUS_OK)
-                return status;
-        if (!device)
+        if (status == STATUS_OK && !device)
                 print_outcome(context, name, OUTCOME_CREATED);
-        else if (compare(context, name, json_find(device, "spec"), spec) == OUTCOME_CHANGED)
-                return owner_of(device) ? refuse_owned(name, owner_of(device))
-                                        : dry_run_report_disk(context, device, spec);
-        return STATUS_OK;
+        else if (status == STATUS_OK
+                 && compare(context, name, json_find(device, "spec"), whole) == OUTCOME_CHANGED)
+                status = owner_of(device) ? refuse_owned(name, owner_of(device))
+                                          : dry_run_report_disk(context, device, whole);
+        cJSON_Delete(whole);
+        return status;
 }
 
 /* ---- one device ---- */
