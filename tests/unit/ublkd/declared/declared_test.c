@@ -2,6 +2,7 @@
 /* declared: single passes over files that appear, break, move and go. */
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/declared/declared_world.h"
+#include "ublkd/store/device_change.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -95,6 +96,52 @@ static void test_a_disk_that_can_be_adopted(void)
         world.lost = false;
         apply();
         CHECK(get("d3") != NULL);
+        world_free();
+}
+
+static void write_pool(const char *pool, const char *more)
+{
+        char path[160];
+        FILE *file;
+
+        file_path(0, 0, path);
+        file = fopen(path, "we");
+        if (!file)
+                abort();
+        fprintf(file, "{\"name\":\"d0\",\"target\":{\"type\":\"loop\",\"pool\":\"%s\"},\"size\":\"1MiB\"%s}",
+                pool, more);
+        fclose(file);
+        apply();
+}
+
+/* The path of its image is chosen once; the file does not have it. */
+static void test_a_file_that_names_a_pool(void)
+{
+        _cleanup_free_ char *path = NULL;
+
+        world_make();
+        declared_disks_are_known(world.declared);
+        write_pool("fast", "");
+        CHECK(get("d0") == NULL); /* there is no such pool */
+        CHECK_INT(pool_set_add(&world.pools, "fast", "/srv/fast"), 0);
+        CHECK_INT(pool_set_add(&world.pools, "slow", "/srv/slow"), 0);
+        apply();
+        if (!CHECK(get("d0") && device_spec_path(get("d0")->spec)))
+                return;
+        path = strdup(device_spec_path(get("d0")->spec));
+        CHECK(strncmp(path, "/srv/fast/d0-", strlen("/srv/fast/d0-")) == 0);
+        apply();
+        CHECK_INT(get("d0")->generation, 1);
+        write_pool("fast", ",\"readOnly\":true");
+        CHECK(get("d0")->spec->options.read_only);
+        CHECK_STR(device_spec_path(get("d0")->spec), path);
+        write_pool("slow", ",\"readOnly\":true");
+        CHECK_INT(get("d0")->source_state, SOURCE_REFUSED);
+        CHECK_STR(device_spec_pool(get("d0")->spec), "fast");
+        pool_set_clear(&world.pools);
+        write_pool("fast", ",\"readOnly\":true");
+        CHECK_INT(get("d0")->source_state, SOURCE_APPLIED);
+        CHECK_STR(device_spec_path(get("d0")->spec), path);
         world_free();
 }
 
@@ -212,6 +259,7 @@ int main(void)
         test_a_disk_that_is_no_longer_in_use_goes();
         test_before_the_disks_are_known();
         test_a_disk_that_can_be_adopted();
+        test_a_file_that_names_a_pool();
         test_a_file_that_is_renamed_and_broken();
         test_a_start_removes_nothing();
         test_a_copy_of_a_file_changes_nothing();
