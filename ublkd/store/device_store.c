@@ -179,8 +179,8 @@ static void note_expired(struct device_store *store)
                 if (record->expired)
                         (void)device_store_note(store, record->name, EVENT_NORMAL, REASON_BOOT_OVER,
                                 "The device is temporary, and the boot that it belongs to is over; ublkd "
-                                "removes "
-                                "it. Its backing store stays as it is.");
+                                "removes it.%s",
+                                device_spec_pool(record->spec) ? "" : " Its backing store stays as it is.");
 }
 
 int device_store_new(const struct device_backend *backend, void *context, struct device_store **ret)
