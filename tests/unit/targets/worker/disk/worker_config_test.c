@@ -76,7 +76,7 @@ static void test_faults(void)
                 {"{}",                                                          "/target"     },
                 {"{\"target\":{\"type\":\"nothing\"}}",                         "/target/type"},
                 {"{\"target\":{\"path\":\"/a\"}}",                              "/target/type"},
-                {"{\"target\":{\"type\":\"loop\"}}",                            "/target/path"},
+                {"{\"target\":{\"type\":\"loop\",\"path\":7}}",                 "/target/path"},
                 {"{\"target\":{\"type\":\"loop\",\"path\":\"/a\",\"what\":1}}", "/target/what"},
                 {"{\"target\":{\"type\":\"null\"},\"size\":\"many\"}",          "/size"       },
                 {"{\"target\":{\"type\":\"null\"},\"cpus\":\"3-1\"}",           "/cpus"       },
