@@ -448,3 +448,19 @@ def test_the_example_of_a_policy_is_good(tmp_path):
     run = check(tmp_path, "--policy-dir", tmp_path / "policy.d")
     assert run.returncode == 0, run.stderr
     assert all(line.startswith(f"{path}:") for line in run.stderr.splitlines())
+
+
+def test_a_reload_changes_the_pools(daemon):
+    """A device keeps the image that it has."""
+    def put(name, pool):
+        return daemon.ask("PUT", f"/devices/{name}", {"name": name, "target": {"type": "loop", "pool": pool}, "size": "1MiB"})
+
+    assert put("one", "fast").status == 422
+    write_policy(daemon.policy, {"rules": [RULE], "pools": {"fast": {"directory": "/srv/fast"}}})
+    reload(daemon, logged="The policy was loaded")
+    first = put("one", "fast")
+    assert first.status == 201 and first.json["spec"]["target"]["path"].startswith("/srv/fast/one-")
+    write_policy(daemon.policy, {"rules": [RULE], "pools": {"slow": {"directory": "/srv/slow"}}})
+    reload(daemon, logged="The policy was loaded")
+    assert put("one", "fast").json["spec"] == first.json["spec"]
+    assert (put("two", "fast").status, put("two", "slow").status) == (422, 201)

@@ -117,14 +117,17 @@ static void write_pool(const char *pool, const char *more)
 /* The path of its image is chosen once; the file does not have it. */
 static void test_a_file_that_names_a_pool(void)
 {
+        struct policy_pool pools[] = {
+                {(char *)"fast", (char *)"/srv/fast"},
+                {(char *)"slow", (char *)"/srv/slow"},
+        };
         _cleanup_free_ char *path = NULL;
 
         world_make();
         declared_disks_are_known(world.declared);
         write_pool("fast", "");
         CHECK(get("d0") == NULL); /* there is no such pool */
-        CHECK_INT(pool_set_add(&world.pools, "fast", "/srv/fast"), 0);
-        CHECK_INT(pool_set_add(&world.pools, "slow", "/srv/slow"), 0);
+        world.policy = (struct policy){.pools = pools, .pool_count = ARRAY_SIZE(pools)};
         apply();
         if (!CHECK(get("d0") && device_spec_path(get("d0")->spec)))
                 return;
@@ -138,7 +141,7 @@ static void test_a_file_that_names_a_pool(void)
         write_pool("slow", ",\"readOnly\":true");
         CHECK_INT(get("d0")->source_state, SOURCE_REFUSED);
         CHECK_STR(device_spec_pool(get("d0")->spec), "fast");
-        pool_set_clear(&world.pools);
+        world.policy = (struct policy){};
         write_pool("fast", ",\"readOnly\":true");
         CHECK_INT(get("d0")->source_state, SOURCE_APPLIED);
         CHECK_STR(device_spec_path(get("d0")->spec), path);

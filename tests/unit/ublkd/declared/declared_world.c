@@ -32,10 +32,10 @@ static void on_applied(void *userdata, const struct problem_list *problems)
         world.applied = true;
 }
 
-static const struct pool_set *pools(void *userdata)
+static const struct policy *policy_of(void *userdata)
 {
         (void)userdata;
-        return &world.pools;
+        return &world.policy;
 }
 
 static bool is_adoptable(void *userdata, const char *name)
@@ -174,7 +174,7 @@ void world_make(void)
                                   .checks = {.disk_search = world.search},
                                   .applied = on_applied,
                                   .is_adoptable = is_adoptable,
-                                  .pools = pools,
+                                  .policy = policy_of,
                                   .disk_exists = disk_exists,
                                   .retry_usec = 1000,
                           },
@@ -188,6 +188,5 @@ void world_free(void)
         disk_search_free(world.search);
         device_store_free(world.store);
         sd_event_unref(world.event);
-        pool_set_clear(&world.pools);
         CHECK_INT(remove_tree(world.root), 0);
 }

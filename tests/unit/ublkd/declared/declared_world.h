@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/declared/declared.h"
-#include "ublkd/pools/pool_set.h"
+#include "ublkd/policy/policy.h"
 
 #include <systemd/sd-event.h>
 
@@ -18,7 +18,7 @@ struct world {
         struct device_store *store;
         struct disk_search *search;
         struct declared *declared;
-        struct pool_set pools;
+        struct policy policy; /* borrows its pools */
         bool applied;
         bool doubt;       /* a file is bad, so nothing is removed */
         bool lost;        /* the runtime directory has the record of d3, and the database has not */

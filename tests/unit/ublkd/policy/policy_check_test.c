@@ -112,8 +112,6 @@ static void test_how_much(struct world *world)
         check_usage(world, 2, 9 * gib + 1, "/size");
         check_usage(world, 2, 11 * gib, "/size"); /* the rule was another one before */
         check_usage(world, 2, UINT64_MAX, "/size");
-        check_bad(world, "{\"name\":\"u1000-a\",\"target\":{\"type\":\"loop\",\"pool\":\"fast\"}}",
-                "PolicyRequires", "/size");
 }
 
 static void test_names(struct world *world)
