@@ -7,6 +7,8 @@
 #include "ublkd/config/config_print.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/manager.h"
+#include "ublkd/nodes/delivery_process.h"
+#include "ublkd/nodes/delivery_wire.h"
 #include "ublkd/offload/proc_spawn.h"
 #include "ublkd/partitions/partition_reader.h"
 #include "ublkd/partitions/partition_wire.h"
@@ -50,12 +52,13 @@ static int run_group_wait(void)
         return group_wait(&group_sources_of_host, GROUP_WAIT_USEC) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* For ublk_ctl, path_watch, partition_scan and ExecStopPost= of ublkd.service only. */
+/* For ublk_ctl, path_watch, partition_scan, node_delivery and ExecStopPost= of ublkd.service only. */
 static const struct command_role roles[] = {
-        {"control-helper",      run_control_helper  },
-        {"path-watcher",        run_path_watcher    },
-        {PARTITION_READER_NAME, run_partition_reader},
-        {"group-wait",          run_group_wait      },
+        {"control-helper",      run_control_helper   },
+        {"path-watcher",        run_path_watcher     },
+        {PARTITION_READER_NAME, run_partition_reader },
+        {NODE_DELIVERY_NAME,    delivery_process_main},
+        {"group-wait",          run_group_wait       },
 };
 
 static void log_problems(const struct problem_list *problems, int error)

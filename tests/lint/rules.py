@@ -239,6 +239,8 @@ PROC_USERS = [
     "ublkd/driver/ublk_ctl_check.c",  # in the helper
     "ublkd/paths/path_process.c",  # the program that the path watcher is executed from
     "ublkd/paths/path_watcher.c",  # in the path watcher
+    "ublkd/nodes/delivery_process.c",  # in a process of its own
+    "ublkd/nodes/node_delivery.c",  # the program that this process is executed from
     "ublkd/nodes/private_node.c",  # its own descriptors of nodes
     "ublkd/peers/peer_home.c",  # where links of a process lead: no memory map, and no file system is asked
     "ublkd/runtime/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory

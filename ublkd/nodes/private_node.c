@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -272,6 +273,22 @@ int private_node_shut(struct private_nodes *nodes, const char *uid)
 int private_node_remove(struct private_nodes *nodes, const char *uid)
 {
         return remove_name(nodes, uid);
+}
+
+int private_node_clone(struct private_nodes *nodes, const char *uid)
+{
+        struct mount_attr attributes = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC};
+        _cleanup_close_ int tree =
+                open_tree(nodes->dir, uid, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+        struct stat st;
+
+        if (tree < 0 || fstat(tree, &st) < 0)
+                return -errno;
+        if (!S_ISBLK(st.st_mode) || st.st_uid == 0 || !read_seal(nodes, tree).is_ours)
+                return -ENOENT;
+        if (mount_setattr(tree, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
+                return -errno;
+        return TAKE_FD(tree);
 }
 
 void private_node_path(const char *uid, char ret[static PRIVATE_NODE_PATH_SIZE])

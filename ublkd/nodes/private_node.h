@@ -49,5 +49,9 @@ int private_node_shut(struct private_nodes *nodes, const char *uid);
 /* Shut the node, and remove it. Return 0, also if there is none, or -errno. */
 int private_node_remove(struct private_nodes *nodes, const char *uid);
 
+/* Clone the node as a mount that is nowhere yet, without set-uid and execution. Return a descriptor; -ENOENT: there is no
+ * node that is open; other -errno. */
+int private_node_clone(struct private_nodes *nodes, const char *uid);
+
 /* Write the path of the node, as clients see it. */
 void private_node_path(const char *uid, char ret[static PRIVATE_NODE_PATH_SIZE]);

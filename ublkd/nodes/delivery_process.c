@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Delivers a node into the mount namespace of a process.
+ *
+ * It begins as root of the host, and looks up nothing in the container as that: it takes the ids of the process, enters
+ * its namespaces, and keeps one right, CAP_SYS_ADMIN in the user namespace of the process, for one call. The file is
+ * created without any right, as the process could create it. A container without a user namespace of its own has that of
+ * the host, in which CAP_SYS_ADMIN is a right over the host: it is in effect for that one call only, on descriptors that
+ * are open. */
+#include "ublkd/nodes/delivery_process.h"
+#include "ublkd/nodes/delivery_wire.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+enum { PROC_PATH_SIZE = 64, SECONDS_MAX = 60 };
+
+/* What is opened of the process, before anything changes. */
+struct place {
+        int proc; /* our own directory in /proc, which the container need not have */
+        int root, mounts, users;
+        bool has_users; /* a user namespace of its own */
+};
+
+static struct delivery_report failed(enum delivery_outcome outcome, int error)
+{
+        return (struct delivery_report){.outcome = outcome, .error = error};
+}
+
+/* ---- where it is ---- */
+
+static int open_of(pid_t pid, const char *name, int flags)
+{
+        char path[PROC_PATH_SIZE];
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+        fd = open(path, flags | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+static bool lives(int pidfd)
+{
+        struct pollfd end = {.fd = pidfd, .events = POLLIN};
+
+        return poll(&end, 1, 0) == 0;
+}
+
+/* Return 1 if the namespace is our own, 0 if not, -errno. */
+static int is_ours(int namespace, const char *name)
+{
+        struct stat theirs, ours;
+
+        if (fstat(namespace, &theirs) < 0 || stat(name, &ours) < 0)
+                return -errno;
+        return theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
+}
+
+static struct delivery_report open_place(const struct delivery_order *order, struct place *place)
+{
+        int r, home;
+
+        place->proc = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        r = place->proc < 0 ? -errno : open_of(order->pid, "root", O_PATH | O_DIRECTORY);
+        if (r >= 0) {
+                place->root = r;
+                r = open_of(order->pid, "ns/mnt", O_RDONLY);
+        }
+        if (r >= 0) {
+                place->mounts = r;
+                r = open_of(order->pid, "ns/user", O_RDONLY);
+        }
+        if (r >= 0)
+                place->users = r;
+        if (!lives(DELIVERY_PROCESS_FD)) /* then all of that was about another process */
+                return failed(DELIVERY_ENDED, 0);
+        if (r < 0)
+                return failed(r == -ENOENT || r == -ESRCH ? DELIVERY_ENDED : DELIVERY_NOT_ENTERED, r);
+        home = is_ours(place->mounts, "/proc/self/ns/mnt");
+        r = is_ours(place->users, "/proc/self/ns/user");
+        if (home < 0 || r < 0)
+                return failed(DELIVERY_NOT_ENTERED, home < 0 ? home : r);
+        if (home)
+                return failed(DELIVERY_AT_HOME, 0);
+        place->has_users = !r;
+        if (order->uid == 0)
+                return failed(DELIVERY_OF_ROOT, 0);
+        return failed(DELIVERY_DONE, 0);
+}
+
+/* ---- rights ---- */
+
+static int set_rights(uint64_t permitted, uint64_t effective)
+{
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        const struct __user_cap_data_struct data[] = {
+                {.permitted = (uint32_t)permitted,         .effective = (uint32_t)effective        },
+                {.permitted = (uint32_t)(permitted >> 32), .effective = (uint32_t)(effective >> 32)},
+        };
+
+        return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
+static const uint64_t mount_right = UINT64_C(1) << CAP_SYS_ADMIN;
+
+/* A change of ids resets both. */
+static int hide(void)
+{
+        return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0
+                       ? -errno
+                       : 0;
+}
+
+/* The ids are those of the host: they are taken before the user namespace is entered, in which the kernel shows others
+ * for the same users. */
+static int become(const struct delivery_order *order)
+{
+        int r;
+
+        if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(order->group_count, order->groups) < 0
+                || setresgid(order->gid, order->gid, order->gid) < 0
+                || setresuid(order->uid, order->uid, order->uid) < 0)
+                return -errno;
+        r = hide();
+        return r < 0 ? r : set_rights(mount_right, mount_right);
+}
+
+/* Entering a user namespace gives all rights in it. */
+static int enter(const struct delivery_order *order, const struct place *place)
+{
+        int r;
+
+        if (setns(place->mounts, CLONE_NEWNS) < 0)
+                return -errno;
+        r = become(order);
+        if (r < 0)
+                return r;
+        if (place->has_users && setns(place->users, CLONE_NEWUSER) < 0)
+                return -errno;
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return -errno;
+        r = set_rights(mount_right, 0);
+        return r < 0 ? r : hide();
+}
+
+/* ---- the file ---- */
+
+/* Open the directory of the path. No link is followed, also none of /proc. Return a descriptor or -errno. */
+static int open_parent(const struct place *place, char *path, const char **ret_name)
+{
+        const struct open_how how = {
+                .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+        };
+        char *name = strrchr(path, '/');
+        int fd;
+
+        if (*path != '/' || name[1] == '\0' || strcmp(name + 1, ".") == 0 || strcmp(name + 1, "..") == 0)
+                return -EINVAL;
+        *name = '\0';
+        fd = (int)syscall(SYS_openat2, place->root, *path ? path : "/", &how, sizeof(how));
+        if (fd < 0)
+                return -errno;
+        *ret_name = name + 1;
+        return fd;
+}
+
+/* Return whether other mount namespaces get what is mounted below the file's mount; -errno. Unlike a mount namespace of
+ * another user namespace, one of the host may share mounts with that of the host. */
+static int is_shared(const struct place *place, int file)
+{
+        _cleanup_free_ char *line = NULL;
+        _cleanup_fclose_ FILE *list = NULL;
+        _cleanup_close_ int fd = openat(place->proc, "mountinfo", O_RDONLY | O_CLOEXEC);
+        size_t size = 0;
+        struct statx info;
+
+        if (fd < 0 || statx(file, "", AT_EMPTY_PATH, STATX_MNT_ID, &info) < 0)
+                return -errno;
+        list = fdopen(fd, "re");
+        if (!list)
+                return -errno;
+        fd = -1;
+        while (getline(&line, &size, list) > 0) {
+                const char *shared = strstr(line, " shared:"), *end = strstr(line, " - ");
+
+                if (strtoull(line, NULL, 10) == info.stx_mnt_id)
+                        return shared && shared < end;
+        }
+        return -ENOENT;
+}
+
+static struct delivery_report mount_over(const struct place *place, int file)
+{
+        int r = place->has_users ? 0 : is_shared(place, file);
+
+        if (r < 0)
+                return failed(DELIVERY_NOT_MOUNTED, r);
+        if (r > 0)
+                return failed(DELIVERY_SHARED, 0);
+        r = set_rights(mount_right, mount_right);
+        if (r < 0)
+                return failed(DELIVERY_NOT_MOUNTED, r);
+        if (move_mount(DELIVERY_TREE_FD, "", file, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+                r = -errno;
+        if (set_rights(0, 0) < 0) /* the end of the process is near, and takes them */
+                r = r < 0 ? r : -errno;
+        return failed(r < 0 ? DELIVERY_NOT_MOUNTED : DELIVERY_DONE, r);
+}
+
+static struct delivery_report put_node(const struct place *place, char *path)
+{
+        const char *name = NULL;
+        struct delivery_report report;
+        _cleanup_close_ int parent = open_parent(place, path, &name), file = -1;
+
+        if (parent < 0)
+                return failed(DELIVERY_NO_FILE, parent);
+        file = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (file < 0)
+                return failed(DELIVERY_NO_FILE, -errno);
+        report = mount_over(place, file);
+        if (report.outcome != DELIVERY_DONE)
+                (void)unlinkat(parent, name, 0); /* the caller learns of the first failure */
+        return report;
+}
+
+/* ---- the process ---- */
+
+static struct delivery_report deliver(struct delivery_order *order)
+{
+        struct place place = {.proc = -1, .root = -1, .mounts = -1, .users = -1};
+        struct delivery_report report = open_place(order, &place);
+        int r;
+
+        if (report.outcome != DELIVERY_DONE)
+                return report;
+        r = enter(order, &place);
+        return r < 0 ? failed(DELIVERY_NOT_ENTERED, r) : put_node(&place, order->path);
+}
+
+/* A process of the same user may stop this one, or its file system may not answer: the supervisor kills it. If that is
+ * gone as well, this ends it. */
+static void limit_time(void)
+{
+        (void)alarm(SECONDS_MAX);
+}
+
+int delivery_process_main(void)
+{
+        static struct delivery_order order;
+        struct delivery_report report;
+        ssize_t n;
+
+        (void)prctl(PR_SET_NAME, "ublkd-delivery");
+        limit_time();
+        (void)umask(077);
+        if (hide() < 0 || setrlimit(RLIMIT_CORE, &(const struct rlimit){}) < 0)
+                return EXIT_FAILURE;
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+                close_fd(fd);
+        n = recv(DELIVERY_LINK_FD, &order, sizeof(order), 0);
+        if (n != sizeof(order) || order.group_count > DELIVERY_GROUPS_MAX
+                || !memchr(order.path, '\0', sizeof(order.path)))
+                return EXIT_FAILURE;
+        report = deliver(&order);
+        n = send(DELIVERY_LINK_FD, &report, sizeof(report), MSG_NOSIGNAL);
+        return n == sizeof(report) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
