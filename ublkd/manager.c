@@ -264,6 +264,18 @@ static int api_ask_authority(void *userdata, int client, bool interactive,
                 ((struct manager *)userdata)->authority, client, interactive, then, then_userdata, ret);
 }
 
+static int api_deliver(void *userdata, int client, const struct device_record *record, const char *path,
+        void (*then)(void *userdata, const struct delivery_report *report), void *then_userdata,
+        struct node_delivery **ret)
+{
+        struct manager *manager = userdata;
+
+        return manager->private_nodes
+                       ? client_delivery_begin(manager->node_deliveries, manager->private_nodes, client,
+                                 record->uid, path, then, then_userdata, ret)
+                       : -ENOENT;
+}
+
 static void api_read_counters(void *userdata, struct daemon_counters *ret)
 {
         struct manager *manager = userdata;
@@ -303,6 +315,8 @@ static int open_api(
                         .end_preflight = spec_preflight_end,
                         .ask_authority = api_ask_authority,
                         .withdraw_question = authority_withdraw,
+                        .deliver = api_deliver,
+                        .cancel_delivery = node_delivery_cancel,
                         .look_at_host = manager_look_at_host,
                         .look_at_state = manager_look_at_state,
                         .adopt = api_adopt,
@@ -466,6 +480,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = manager_open_state_look(manager);
         if (r >= 0)
+                r = node_deliveries_new(manager->event, NULL, &manager->node_deliveries);
+        if (r >= 0)
                 open_optional_parts(manager);
         if (r >= 0)
                 r = open_runtime_guard(manager);
@@ -498,6 +514,7 @@ struct manager *manager_free(struct manager *manager)
         disk_search_free(manager->disk_search);
         disk_timeout_free(manager->disk_timeout);
         partition_scanner_free(manager->partition_scanner);
+        node_deliveries_free(manager->node_deliveries);
         private_nodes_free(manager->private_nodes);
         job_thread_free(manager->image_thread);
         path_watches_free(manager->path_watches);

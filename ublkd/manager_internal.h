@@ -7,6 +7,7 @@
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/host/host.h"
 #include "ublkd/host/state_look.h"
+#include "ublkd/nodes/client_delivery.h"
 #include "ublkd/nodes/private_node.h"
 #include "ublkd/records/record_keeper.h"
 #include "ublkd/store/event_writer.h"
@@ -32,6 +33,7 @@ struct manager {
         struct disk_timeout *disk_timeout;
         struct partition_scanner *partition_scanner; /* as worker_groups */
         struct private_nodes *private_nodes;         /* as worker_groups */
+        struct node_deliveries *node_deliveries;
         struct path_watches *path_watches;
         struct fd_store *fd_store;
         struct disk_watch *disk_watch; /* as worker_groups */

@@ -11,6 +11,7 @@
 #include "ublkd/store/device_store.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/host/host.h"
+#include "ublkd/nodes/delivery_wire.h"
 
 #include <systemd/sd-event.h>
 
@@ -21,6 +22,7 @@ struct api_times {
                 token; /* over TCP, from the connection until the head of a request with the token has come */
 };
 
+struct node_delivery;
 struct spec_preflight;
 
 /* All pointers must outlive the api. The API calls the callbacks from the loop; none of them may block. */
@@ -56,6 +58,15 @@ struct api_config {
                 struct authority_question **ret);
         /* Withdraw a question that has not called `then` yet. Return NULL. Set together with ask_authority. */
         struct authority_question *(*withdraw_question)(struct authority_question *question);
+        /* Bring the private node of the device to a path in the mount namespace of the process that connected to the Unix
+         * socket `client`. Return 0 and a delivery; it calls `then` once, from the loop, and is gone then. -ENOENT: there is no node;
+         * -ESRCH: the process has ended; -EOPNOTSUPP: no Unix socket; -EINVAL, -ENAMETOOLONG: of the path; -E2BIG: too many
+         * groups; -EBUSY: two of the same user are under way; -EAGAIN: too many are; other -errno. NULL: there are no nodes. */
+        int (*deliver)(void *userdata, int client, const struct device_record *record, const char *path,
+                void (*then)(void *userdata, const struct delivery_report *report), void *then_userdata,
+                struct node_delivery **ret);
+        /* Cancel a delivery that has not called `then` yet. Set together with deliver. */
+        void (*cancel_delivery)(struct node_delivery *delivery);
         /* Refresh what `host` describes. Return true if api_host_seen() follows; false if the view is already
          * fresh, or cannot be refreshed. NULL: it never changes. */
         bool (*look_at_host)(void *userdata);

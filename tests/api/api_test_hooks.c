@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <systemd/sd-event.h>
 
 struct spec_preflight {
@@ -80,6 +81,58 @@ int api_test_try(void *userdata _unused_, const struct device_record *record _un
         preflights++;
         *ret = preflight;
         r = sd_event_add_defer(event, &preflight->end, on_end, preflight);
+        sd_event_unref(event);
+        return r;
+}
+
+struct node_delivery {
+        sd_event_source *end;
+        struct delivery_report report;
+        void (*then)(void *userdata, const struct delivery_report *report);
+        void *userdata;
+};
+
+void api_test_cancel_delivery(struct node_delivery *delivery)
+{
+        sd_event_source_disable_unref(delivery->end);
+        free(delivery);
+}
+
+static int on_delivered(sd_event_source *source _unused_, void *userdata)
+{
+        struct node_delivery delivery = *(struct node_delivery *)userdata;
+
+        api_test_cancel_delivery(userdata);
+        delivery.then(delivery.userdata, &delivery.report);
+        return 0;
+}
+
+int api_test_deliver(void *userdata _unused_, int client, const struct device_record *record,
+        const char *path, void (*then)(void *userdata, const struct delivery_report *report),
+        void *then_userdata, struct node_delivery **ret)
+{
+        struct node_delivery *delivery;
+        unsigned outcome = DELIVERY_DONE;
+        int error = 0, r;
+        sd_event *event;
+
+        if (sscanf(path, "/begin/%d", &error) == 1)
+                return -error;
+        if (client < 0 || !*record->status.node)
+                return -ENOENT;
+        (void)sscanf(path, "/end/%u/%d", &outcome, &error);
+        delivery = calloc(1, sizeof(*delivery));
+        r = delivery ? sd_event_default(&event) : -ENOMEM;
+        if (r < 0)
+                return r;
+        *delivery = (struct node_delivery){
+                .report = {.outcome = outcome, .error = -error},
+                  .then = then, .userdata = then_userdata
+        };
+        *ret = delivery;
+        r = sd_event_add_defer(event, &delivery->end, on_delivered, delivery);
+        if (r >= 0 && strcmp(path, "/never") == 0)
+                r = sd_event_source_set_enabled(delivery->end, SD_EVENT_OFF);
         sd_event_unref(event);
         return r;
 }

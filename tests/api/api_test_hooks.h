@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Fakes of what the API asks the supervisor for: preflights of specs, on the default event loop; the reach of
- * stores; counters. */
+ * stores; counters; the delivery of nodes. */
 #pragma once
 
 #include "ublkd/model/backing_reach.h"
 #include "ublkd/model/daemon_counters.h"
+#include "ublkd/nodes/delivery_wire.h"
 #include "ublkd/store/device_store.h"
 
+struct node_delivery;
 struct spec_preflight;
 
 /* Make preflights fail with this refusal from now on; "": let them succeed. */
@@ -24,3 +26,9 @@ int api_test_try(void *userdata, const struct device_record *record, const struc
         void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
         struct spec_preflight **ret);
 struct spec_preflight *api_test_end_preflight(struct spec_preflight *preflight);
+/* Deliver nothing: the path "/begin/ERRNO" does not begin, "/end/OUTCOME/ERRNO" ends like that, "/never" does not end, and
+ * any other path is done. */
+int api_test_deliver(void *userdata, int client, const struct device_record *record, const char *path,
+        void (*then)(void *userdata, const struct delivery_report *report), void *then_userdata,
+        struct node_delivery **ret);
+void api_test_cancel_delivery(struct node_delivery *delivery);

@@ -542,6 +542,8 @@ int main(int argc, char *argv[])
                 .read_reach = api_test_read_reach,
                 .try_spec = api_test_try,
                 .end_preflight = api_test_end_preflight,
+                .deliver = api_test_deliver,
+                .cancel_delivery = api_test_cancel_delivery,
                 .look_at_host = look_at_host,
                 .adopt = adopt,
                 .list_adoptable = list_adoptable,

@@ -39,6 +39,8 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
         };
         int r;
 
+        if (phase == PHASE_LIVE && tenant_is_set(record->tenant))
+                snprintf(status.node, sizeof(status.node), "/dev/ublk/private/%s", record->uid);
         if (reason == REASON_BACKING_IN_USE)
                 status.disk = true; /* another writer came while it had no worker */
         if (reason == REASON_BACKING_CHANGED) {

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
 """A tenant's disk has a node that only the tenant opens, and that opens no other disk, whatever dies when."""
 
+import errno
+import json
 import os
 import pathlib
+import shutil
 import stat
+import subprocess
+import sys
+import tempfile
 
 from harness import ublk
 from harness.api import loop_spec, null_spec
@@ -148,3 +154,102 @@ def test_a_disk_in_use_that_is_not_removed_keeps_its_node(daemon, tenant_disk):
     daemon.api.delete("theirs", status=409)
     os.close(opener)
     assert write_as(_TENANT, node) is None
+
+
+# A user who makes himself a container, asks from there, and writes to the node that comes. Each line that it reads is a path
+# to write to; it prints the answer of the API, and then the number of each error.
+_CONTAINER = """
+import ctypes, http.client, os, socket, sys
+socket_path, name, uid = sys.argv[1], sys.argv[2], int(sys.argv[3])
+libc = ctypes.CDLL(None, use_errno=True)
+os.setgroups([]); os.setgid(uid); os.setuid(uid)
+libc.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: its files in /proc are its own
+assert libc.unshare(0x10020000) == 0  # CLONE_NEWUSER | CLONE_NEWNS
+for file, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {uid} 1")):
+    with open(f"/proc/self/{file}", "w") as map:
+        map.write(text)
+assert libc.mount(b"none", b"/mnt", b"tmpfs", 0, None) == 0
+connection = http.client.HTTPConnection("localhost")
+connection.sock = socket.socket(socket.AF_UNIX)
+connection.sock.connect(socket_path)
+connection.request("POST", f"/devices/{name}/deliver", '{"path": "/mnt/data"}', {"Content-Type": "application/json"})
+answer = connection.getresponse()
+print(answer.status, answer.read().decode().strip(), flush=True)
+for line in sys.stdin:
+    try:
+        node = os.open("/mnt/data", os.O_RDWR)
+        os.pwrite(node, line[:1].encode() * 4096, 0)
+        os.fsync(node)
+        os.close(node)
+        print(0, flush=True)
+    except OSError as error:
+        print(error.errno, flush=True)
+"""
+
+_RULE = {"name": "all", "who": {"users": [_TENANT, _STRANGER]}, "targets": ["loop", "null"], "devices": 3, "size": "1GiB"}
+
+
+class _Container:
+    def __init__(self, daemon, name, uid):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _CONTAINER, daemon.runtime / "ublkd.sock", name, str(uid)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
+        )
+        status, _, text = self.process.stdout.readline().partition(" ")
+        self.status, self.answer = int(status), json.loads(text)
+
+    def write(self, letter):
+        """The number of the error; 0: it was written."""
+        self.process.stdin.write(letter + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(60)
+        self.process.stdout.close()
+
+
+@pytest.fixture(name="open_place")
+def place_that_every_user_reaches():
+    """Name it before `make_daemon`: it must go after it."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="open-"))
+    place.chmod(0o755)
+    (place / "policy.d").mkdir()
+    (place / "policy.d/10-all.json").write_text(json.dumps({"rules": [_RULE]}))
+    yield place
+    shutil.rmtree(place)
+
+
+@pytest.fixture(name="open_daemon")
+def daemon_with_a_policy(open_place, make_daemon):
+    """Its socket can be reached by every user."""
+    return make_daemon(runtime=open_place / "run", more_options=("--policy-dir", str(open_place / "policy.d"))).start()
+
+
+def test_a_running_container_gets_the_node_and_loses_it_with_the_disk(open_daemon, file_of):
+    daemon = open_daemon
+    disk = Disk(daemon.api.create(loop_spec("theirs", file_of()))["status"]["id"])
+    daemon.stop()
+    hand_over(daemon.state, "theirs", _TENANT)
+    daemon.start()
+    _node(daemon.api)
+    number = _number(disk.path)
+    with _Container(daemon, "theirs", _TENANT) as container:
+        assert (container.status, container.answer) == (200, {"path": "/mnt/data"})
+        assert container.write("c") == 0
+        assert disk.read(0, 4096) == block("c")
+        pid = daemon.kill_worker("theirs")
+        daemon.api.wait_other_worker("theirs", pid)
+        daemon.kill()
+        daemon.start()
+        assert container.write("d") == 0
+        assert not os.path.exists("/mnt/data")
+        with _Container(daemon, "theirs", _STRANGER) as stranger:
+            assert stranger.status == 404
+        daemon.api.delete("theirs")
+        _next_disk_of(daemon.api, number)
+        assert container.write("e") == errno.EACCES

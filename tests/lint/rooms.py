@@ -15,6 +15,7 @@ PROTO = rooms("ublkd", "proto")
 API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/authority/authority_answer.h",
     "ublkd/peers/peer_groups.h",
+    "ublkd/nodes/delivery_wire.h",
     "ublkd/peers/peer_home.h",
     "ublkd/policy/policy.h",
     "ublkd/policy/policy_check.h",
@@ -57,7 +58,7 @@ QUOTED = [
     ("ublkd/plan/*", BASE + PROTO),
     ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "kernel offload")),
     ("ublkd/disks/*", BASE + rooms("ublkd", "offload")),
-    ("ublkd/nodes/*", BASE + rooms("ublkd", "offload")),
+    ("ublkd/nodes/*", BASE + rooms("ublkd", "offload peers")),
     ("ublkd/partitions/*", BASE + rooms("ublkd", "kernel offload")),
     ("ublkd/disk_users/*", VALUES + rooms("ublkd", "kernel disks offload")),
     ("ublkd/paths/path_process.[ch]", BASE + rooms("ublkd", "offload")),

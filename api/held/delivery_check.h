@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Suspend a request until the private node of its device is in the container of the client, or is not. Then its handler
+ * runs again from its beginning. */
+#pragma once
+
+#include "api/http/request.h"
+
+#include "ublkd/nodes/delivery_wire.h"
+#include "ublkd/store/device_store.h"
+
+/* Return the report of the delivery to `path`; the request owns it. NULL: the handler returns without a reply, because it
+ * will run again, or there is a reply: the delivery did not begin. */
+const struct delivery_report *delivery_check(
+        struct request *request, const struct device_record *record, const char *path);

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""POST /devices/NAME/deliver, with deliveries that end as the path says. tests/kernel/test_private_nodes.py has real ones."""
+import errno
+import tempfile
+
+import pytest
+from api_server import check_problem, spec
+from api_tenants_test import ALICE, BOB, Tenants, asks, create
+from other_user import NEEDS_ROOT
+
+pytestmark = NEEDS_ROOT
+
+# enum delivery_outcome
+AT_HOME, OF_ROOT, ENDED, NOT_ENTERED, NO_FILE, SHARED, NOT_MOUNTED, LATE = range(1, 9)
+
+
+@pytest.fixture(name="tenants", scope="module")
+def _tenants():
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        tenants = Tenants(directory, "--sqlite")
+        create(tenants, "data")
+        yield tenants
+        tenants.server.stop()
+
+
+def deliver(tenants, path, body=None):
+    """As root, which may do it for a tenant."""
+    return tenants.server.ask("POST", f"/devices/u{ALICE}-data/deliver", body or {"path": path})
+
+
+def test_the_tenant_has_it_delivered(tenants):
+    ((status, answer),) = tenants.values(asks(("POST", f"/devices/u{ALICE}-data/deliver", {"path": "/dev/data"})))
+    assert status == 200 and answer == {"path": "/dev/data"}
+
+
+def test_the_device_of_another_tenant_is_like_none(tenants):
+    name = f"u{ALICE}-data"
+    answers = tenants.values(asks(
+        ("POST", f"/devices/{name}/deliver", {"path": "/dev/data"}), ("POST", f"/devices/{name}-x/deliver", {"path": "/dev/data"})),
+        uid=BOB)
+    assert [status for status, _ in answers] == [404, 404]
+
+
+@pytest.mark.parametrize("body", [{}, {"path": 1}, {"path": "/a", "more": 1}, []])
+def test_a_body_without_a_path_is_refused(tenants, body):
+    check_problem(tenants.server.ask("POST", f"/devices/u{ALICE}-data/deliver", body), 422, "invalid-request")
+
+
+@pytest.mark.parametrize("error, status, problem", [
+    (errno.EINVAL, 422, "invalid-request"), (errno.ENAMETOOLONG, 422, "invalid-request"),
+    (errno.ENOENT, 409, "not-possible-now"), (errno.EOPNOTSUPP, 409, "not-possible-now"), (errno.EBUSY, 409, "not-possible-now"),
+    (errno.EAGAIN, 409, "not-possible-now"), (errno.ESRCH, 409, "not-possible-now"), (errno.E2BIG, 409, "not-possible-now"),
+    (errno.EMFILE, 500, "internal")])
+def test_a_delivery_that_does_not_begin_is_a_problem(tenants, error, status, problem):
+    check_problem(deliver(tenants, f"/begin/{error}"), status, problem)
+
+
+@pytest.mark.parametrize("outcome, error", [
+    (AT_HOME, 0), (OF_ROOT, 0), (ENDED, 0), (NOT_ENTERED, errno.EPERM), (NO_FILE, errno.EEXIST), (SHARED, 0),
+    (NOT_MOUNTED, errno.EPERM)])
+def test_a_delivery_that_fails_is_a_problem(tenants, outcome, error):
+    check_problem(deliver(tenants, f"/end/{outcome}/{error}"), 409, "not-possible-now")
+
+
+def test_a_delivery_that_is_late_is_a_problem(tenants):
+    check_problem(deliver(tenants, f"/end/{LATE}/{errno.ETIMEDOUT}"), 504, "timeout")
+
+
+def test_a_client_that_leaves_cancels_its_delivery(tenants):
+    connection = tenants.server.connect()
+    connection.request("POST", f"/devices/u{ALICE}-data/deliver", body='{"path": "/never"}',
+                       headers={"Content-Type": "application/json"})
+    connection.close()
+    assert deliver(tenants, "/dev/data").status == 200
+
+
+def test_a_device_of_the_administrators_has_no_node(tenants):
+    assert tenants.server.ask("POST", "/devices?wait=ready", spec("host")).status == 201
+    check_problem(tenants.server.ask("POST", "/devices/host/deliver", {"path": "/dev/data"}), 409, "not-possible-now")
+
+
+def test_a_server_that_stops_ends_a_delivery():
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        tenants = Tenants(directory)
+        name = create(tenants, "data")["name"]
+        connection = tenants.server.connect()
+        connection.request("POST", f"/devices/{name}/deliver", body='{"path": "/never"}', headers={"Content-Type": "application/json"})
+        tenants.server.stop()
+        connection.close()
