@@ -116,6 +116,7 @@ def test_a_ublkd_that_starts_takes_back_the_nodes_of_disks_that_are_gone(daemon,
         daemon.kill()
         ublk.remove(disk.number)
         wait_until(lambda: not pathlib.Path(f"/proc/{worker}/fd").exists(), "the worker gone")
+        wait_until(lambda: not ublk.is_known(disk.number), "the number free")
         stranger = strangers(disk.number)
         wait_until(lambda: os.path.exists(disk.path) and _number(disk.path) == number, "a stranger's disk of that number")
         assert os.path.exists(node), "the node was not left behind, so this shows nothing"
