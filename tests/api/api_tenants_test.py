@@ -99,10 +99,10 @@ def requests_about(name):
 
 
 def test_others_are_like_what_does_not_exist(tenants):
-    """The answers for the device of another tenant, or of root, are those for a name that nobody has, but for the name."""
+    """The answers for the device of another tenant, or of root, are those for a free name, but for the name."""
     theirs = create(tenants, "secret", BOB)["name"]
     assert tenants.server.ask("POST", "/devices?wait", spec("of-root")).status == 201
-    for name, free in ((theirs, f"u{BOB}-nobody"), ("of-root", "ofnobdy")):
+    for name, free in ((theirs, f"u{BOB}-absent"), ("of-root", "absent")):
         there, not_there = (json.loads(json.dumps(tenants.values(asks(*requests_about(which)))).replace(which, "NAME"))
                             for which in (name, free))
         assert there == not_there
@@ -256,7 +256,7 @@ def test_a_number_of_others_is_taken_without_a_name(tenants):
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_a_number_that_an_image_chose_is_no_tenant(tenants, container):
+def test_a_number_that_an_image_chose_is_not_a_tenant(tenants, container):
     """User 4001 of an image is not user 4001 of the host; CONTAINERS has a user namespace that translates nothing."""
     assert tenants.values(asks(("POST", "/devices", mine("x"))), container=CONTAINERS[container])[0][0] == 403
 
