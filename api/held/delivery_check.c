@@ -90,6 +90,13 @@ static void reply_not_begun(struct request *request, const struct device_record 
                 reply_error(request, error, "Cannot deliver the node");
 }
 
+bool delivery_is_over(const struct request *request)
+{
+        const struct delivery_check *check = (const struct delivery_check *)request->hold;
+
+        return check && check->hold.kind == &delivery_check_kind && check->answered;
+}
+
 const struct delivery_report *delivery_check(
         struct request *request, const struct device_record *record, const char *path)
 {
@@ -98,7 +105,7 @@ const struct delivery_report *delivery_check(
 
         if (request->suspended)
                 return NULL;
-        if (check && check->hold.kind == &delivery_check_kind && check->answered)
+        if (delivery_is_over(request))
                 return &check->report;
         r = begin(request, record, path);
         if (r < 0)

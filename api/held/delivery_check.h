@@ -8,6 +8,9 @@
 #include "ublkd/nodes/delivery_wire.h"
 #include "ublkd/store/device_store.h"
 
+/* Return whether the request has a delivery that has ended. */
+bool delivery_is_over(const struct request *request);
+
 /* Return the report of the delivery to `path`; the request owns it. NULL: the handler returns without a reply, because it
  * will run again, or there is a reply: the delivery did not begin. */
 const struct delivery_report *delivery_check(

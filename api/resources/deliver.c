@@ -48,9 +48,9 @@ static void reply_delivered(struct request *request, const char *path)
 static const char *const refusals[_DELIVERY_OUTCOME_MAX] = {
         [DELIVERY_AT_HOME] =
                 "The client is on the host itself; the node is there: open status.node of the device.",
-        [DELIVERY_OF_ROOT] =
-                "The client is root of a container without a user namespace of its own, from which a node "
-                "cannot be taken back; ask as another user, or give the container a user namespace.",
+        [DELIVERY_WITHOUT_USERS] = "The container of the client has no user namespace of its own, so a node "
+                                   "in there could not be "
+                                   "taken back; give it one (rootless, or --userns=auto).",
         [DELIVERY_ENDED] = "The client has ended; keep the process that asks until the answer comes.",
         [DELIVERY_SHARED] =
                 "The mount at the path is shared with other mount namespaces; choose a path on a mount "
@@ -80,17 +80,29 @@ static void reply_failed(struct request *request, const struct delivery_report *
                         refusals[report->outcome]);
 }
 
+static bool may_deliver(struct request *request, const struct device_record *record)
+{
+        if (!record) {
+                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
+                return false;
+        }
+        if (!may_change(request, record) || !precondition_holds(request, record))
+                return false;
+        if (tenant_is_set(record->tenant))
+                return true;
+        reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                "The device belongs to the administrators, and has no private node that could be delivered.");
+        return false;
+}
+
 void handle_device_deliver(struct request *request)
 {
         const struct device_record *record = view_find(request, request->name);
         const struct delivery_report *report;
         _cleanup_free_ char *path = NULL;
 
-        if (!record) {
-                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
-                return;
-        }
-        if (!may_change(request, record) || !precondition_holds(request, record))
+        /* After the delivery only its report counts, whatever has become of the device. */
+        if (!delivery_is_over(request) && !may_deliver(request, record))
                 return;
         path = read_path(request);
         report = path ? delivery_check(request, record, path) : NULL;

@@ -19,14 +19,22 @@ bool may_change(struct request *request, const struct device_record *record)
         return false;
 }
 
-/* Count what the tenant has beside the device with that name. A device counts until it is gone, and with the size that its
+static bool is_in(const char *tenant, const struct uid_range *account)
+{
+        uid_t uid;
+
+        return tenant_user(tenant, &uid) && uid >= account->first && uid <= account->last;
+}
+
+/* Count what the account has beside the device with that name. A device counts until it is gone, and with the size that its
  * spec asks for, whatever its image takes now. */
-static struct policy_usage usage_of(const struct device_store *store, const char *tenant, const char *name)
+static struct policy_usage usage_of(
+        const struct device_store *store, const struct uid_range *account, const char *name)
 {
         struct policy_usage usage = {};
 
         DEVICE_STORE_FOREACH (record, store)
-                if (tenant_is(record->tenant, tenant) && strcmp(record->name, name) != 0) {
+                if (is_in(record->tenant, account) && strcmp(record->name, name) != 0) {
                         usage.devices++;
                         usage.bytes += record->spec ? record->spec->options.size : record->status.size;
                 }
@@ -48,6 +56,7 @@ static bool policy_allows(struct request *request, const struct device_spec *spe
         _cleanup_problems_ struct problem_list problems = {};
         _cleanup_tenancy_ struct tenancy tenancy = {};
         struct policy_usage usage;
+        struct uid_range account;
         int r = tenancy_find(
                 request->client->fd, config->rights.policy, peer->uid, peer->gid, peer->home, &tenancy);
 
@@ -55,8 +64,9 @@ static bool policy_allows(struct request *request, const struct device_spec *spe
                 r = policy_add_no_rule(config->rights.policy, &tenancy.client, &problems);
                 r = r < 0 ? r : -EPERM;
         } else if (r >= 0) {
+                account = policy_account(tenancy.rule, peer->uid);
                 request_note_rule(request, tenancy.rule->place);
-                usage = usage_of(config->store, peer->tenant, spec->options.name);
+                usage = usage_of(config->store, &account, spec->options.name);
                 r = policy_check(tenancy.rule, &tenancy.client, spec, &usage, &problems);
         }
         if (r < 0)

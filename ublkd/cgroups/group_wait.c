@@ -17,15 +17,18 @@
 
 /* Where groups cannot be had for workers, they are in this one, and serve on. */
 #define WORKER "ublkd-worker"
+#define DELIVERY "ublkd-delivery"
 
 enum { NAME_SIZE = 64 };
 
-static bool is_worker(pid_t pid)
+/* Return whether the process may outlive ublkd: a worker, or a delivery that hangs in a file system of a client. */
+static bool may_stay(pid_t pid)
 {
         char path[NAME_SIZE], name[NAME_SIZE];
 
         snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-        return read_line_at(AT_FDCWD, path, name, sizeof(name)) >= 0 && strcmp(name, WORKER) == 0;
+        return read_line_at(AT_FDCWD, path, name, sizeof(name)) >= 0
+               && (strcmp(name, WORKER) == 0 || strcmp(name, DELIVERY) == 0);
 }
 
 /* Return a pidfd, or -1: it has ended. One that is not reaped yet may be shown for a while. */
@@ -47,7 +50,7 @@ static int find_process(const char *group, int *ret)
         if (r < 0)
                 return r;
         while (pidfd < 0 && group_procs_next(stream, &pid) > 0)
-                if (pid > 0 && pid != getpid() && !is_worker((pid_t)pid))
+                if (pid > 0 && pid != getpid() && !may_stay((pid_t)pid))
                         pidfd = open_living((pid_t)pid);
         *ret = pidfd;
         return 0;

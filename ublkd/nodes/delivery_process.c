@@ -33,7 +33,6 @@ enum { PROC_PATH_SIZE = 64, SECONDS_MAX = 60 };
 struct place {
         int proc; /* our own directory in /proc, which the container need not have */
         int root, mounts, users;
-        bool has_users; /* a user namespace of its own */
 };
 
 static struct delivery_report failed(enum delivery_outcome outcome, int error)
@@ -96,9 +95,8 @@ static struct delivery_report open_place(const struct delivery_order *order, str
                 return failed(DELIVERY_NOT_ENTERED, home < 0 ? home : r);
         if (home)
                 return failed(DELIVERY_AT_HOME, 0);
-        place->has_users = !r;
-        if (order->uid == 0)
-                return failed(DELIVERY_OF_ROOT, 0);
+        if (r || order->uid == 0)
+                return failed(DELIVERY_WITHOUT_USERS, 0);
         return failed(DELIVERY_DONE, 0);
 }
 
@@ -149,7 +147,7 @@ static int enter(const struct delivery_order *order, const struct place *place)
         r = become(order);
         if (r < 0)
                 return r;
-        if (place->has_users && setns(place->users, CLONE_NEWUSER) < 0)
+        if (setns(place->users, CLONE_NEWUSER) < 0)
                 return -errno;
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
@@ -206,7 +204,7 @@ static int is_shared(const struct place *place, int file)
 
 static struct delivery_report mount_over(const struct place *place, int file)
 {
-        int r = place->has_users ? 0 : is_shared(place, file);
+        int r = is_shared(place, file);
 
         if (r < 0)
                 return failed(DELIVERY_NOT_MOUNTED, r);

@@ -27,14 +27,14 @@ struct delivery_order {
 
 enum delivery_outcome {
         DELIVERY_DONE,
-        DELIVERY_AT_HOME, /* the process is in the mount namespace of ublkd, where the node is */
-        DELIVERY_OF_ROOT, /* the process is root of the host, or of a container without a user namespace */
-        DELIVERY_ENDED,   /* the process has ended */
-        DELIVERY_NOT_ENTERED, /* error: entering its namespaces, or becoming its user */
-        DELIVERY_NO_FILE,     /* error: creating the file; EEXIST: there is one */
-        DELIVERY_SHARED,      /* other mount namespaces would get the mount as well */
-        DELIVERY_NOT_MOUNTED, /* error: attaching the mount; the file was removed again */
-        DELIVERY_LATE,        /* it took too long; the node may be there nevertheless */
+        DELIVERY_AT_HOME,       /* the process is in the mount namespace of ublkd, where the node is */
+        DELIVERY_WITHOUT_USERS, /* the process has the user namespace of ublkd, or is root of the host */
+        DELIVERY_ENDED,         /* the process has ended */
+        DELIVERY_NOT_ENTERED,   /* error: entering its namespaces, or becoming its user */
+        DELIVERY_NO_FILE,       /* error: creating the file; EEXIST: there is one */
+        DELIVERY_SHARED,        /* other mount namespaces would get the mount as well */
+        DELIVERY_NOT_MOUNTED,   /* error: attaching the mount; the file was removed again */
+        DELIVERY_LATE,          /* it took too long; the node may be there nevertheless */
         _DELIVERY_OUTCOME_MAX
 };
 

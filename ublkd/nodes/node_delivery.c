@@ -222,8 +222,8 @@ int node_delivery_begin(struct node_deliveries *deliveries, const struct deliver
                 r = watch(delivery);
         }
         if (r < 0) {
-                if (delivery->process >= 0)
-                        (void)pidfd_send_signal(delivery->process, SIGKILL, NULL, 0);
+                if (delivery->process >= 0 && pidfd_send_signal(delivery->process, SIGKILL, NULL, 0) >= 0)
+                        (void)waitid(P_PIDFD, (id_t)delivery->process, NULL, WEXITED);
                 delivery_free(delivery);
                 return r;
         }

@@ -113,17 +113,23 @@ static int is_in_pids_of_root(const char *process)
         return r;
 }
 
-/* Return 1 if the mount namespace of the process is another one, made without a user namespace, 0 if not; -errno. */
+/* Return 1 if the process may be in a container that was made without a user namespace, by its mounts; 0 if not; -errno. With
+ * the PIDs of the host only the root directory of the host shows that it is not: a mount namespace does not show which one it
+ * was copied from. */
 static int is_in_mounts_of_root(const char *process)
 {
         _cleanup_close_ int fd = open_namespace(process, "ns/mnt");
         int r = fd < 0 ? fd : is_ours(fd, "ns/mnt");
 
-        if (r > 0)
-                return 0;
+        if (r != 0)
+                return r > 0 ? 0 : r;
+        r = belongs_to_host(fd);
         if (r == 0)
-                r = belongs_to_host(fd);
-        return r > 0 ? !has_root_of_host(process) : r;
+                r = is_shared(process, "ns/pid");
+        if (r <= 0)
+                return r;
+        r = has_root_of_host(process);
+        return r < 0 ? r : !r;
 }
 
 /* Return 1 if a user of the namespace of the process is user 0 of the host, 0 if not; -errno. Such a namespace translates
@@ -147,11 +153,27 @@ static int maps_root_of_host(const char *process)
         return r;
 }
 
+/* Return 1 if the user namespace of the process was not made in that of this process, 0 if it was; -errno. A namespace in
+ * between may map any user of the host, whom its root can be: this process cannot see that, if no process is in there. */
+static int is_nested(const char *process)
+{
+        _cleanup_close_ int fd = open_namespace(process, "ns/user"),
+                            parent = fd < 0 ? fd : ioctl(fd, NS_GET_PARENT);
+        int r;
+
+        if (fd < 0 || parent < 0)
+                return fd < 0 ? fd : -errno;
+        r = is_ours(parent, "ns/user");
+        return r < 0 ? r : !r;
+}
+
 /* Of a process in another user namespace. Return an enum peer_home, or -errno. */
 static int home_of_mapped(const char *process)
 {
         int r = maps_root_of_host(process);
 
+        if (r == 0)
+                r = is_nested(process);
         if (r == 0)
                 r = is_in_pids_of_root(process);
         if (r == 0)

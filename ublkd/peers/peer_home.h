@@ -10,8 +10,9 @@
  * A user namespace translates the numbers, and the user that makes it maps its own number, or those that root gave it
  * (/etc/subuid). So the number that the kernel shows of a process in there is one of the host, unless the namespace has
  * root of the host in it, who can take any number there; or a container without a user namespace is around it, whose root can
- * take any number, and make a user namespace for it. ublkd does not recognise such a container if it has the PIDs of the
- * host and root can mount in it (--privileged --pid=host): that one is root of the host by other ways as well. */
+ * take any number, and make a user namespace for it. So only a user namespace that was made in that of this process counts,
+ * and with the PIDs of the host only with its root directory. ublkd does not recognise a container without a user namespace
+ * that has the PIDs of the host (--pid=host) and may make user, mount and PID namespaces: do not give it the socket. */
 #pragma once
 
 enum peer_home {

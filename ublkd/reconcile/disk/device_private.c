@@ -22,6 +22,7 @@ void device_private_give(struct managed_device *device, const struct device_reco
 
         if (!has_node(device, record, &owner) || device->private.state == PRIVATE_GIVEN)
                 return;
+        device->private.state = PRIVATE_UNKNOWN; /* a failure may leave it */
         r = private_node_give(device->env->config.private_nodes,
                 &(const struct private_node){.uid = record->uid, .number = record->number, .owner = owner});
         if (r < 0 && r != device->private.error)
@@ -80,6 +81,9 @@ void device_private_follow(struct managed_device *device, const struct device_re
 {
         int r;
 
+        if (device->view.facts.kernel == KERNEL_ADDED && device->private.state != PRIVATE_SHUT)
+                (void)device_private_shut(
+                        device, record); /* another program may have stopped the disk, or the kernel */
         if (device->view.facts.kernel != KERNEL_ABSENT)
                 return;
         r = remove_node(device, record);

@@ -60,14 +60,19 @@ static int make_there(unsigned long propagation, const char *options)
         return write_to(path, "precious");
 }
 
-static int enter_rootless(void)
+static int enter_users(void)
 {
         if (become_tenant() < 0 || prctl(PR_SET_DUMPABLE, 1) < 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0
                 || write_to("/proc/self/setgroups", "deny") < 0
                 || write_to("/proc/self/uid_map", "0 1000 1") < 0
                 || write_to("/proc/self/gid_map", "0 1000 1") < 0)
                 return -1;
-        return make_there(MS_PRIVATE, "mode=0755");
+        return 0;
+}
+
+static int enter_rootless(void)
+{
+        return enter_users() < 0 ? -1 : make_there(MS_PRIVATE, "mode=0755");
 }
 
 /* As a rootless container that has made itself another root directory, without its mount namespace. */
@@ -83,18 +88,13 @@ static int enter_mounts(void)
 
 static int enter_shared_mounts(void)
 {
-        return unshare(CLONE_NEWNS) < 0 || make_there(MS_SHARED, "mode=0777") < 0 ? -1 : become_tenant();
+        return enter_users() < 0 ? -1 : make_there(MS_SHARED, "mode=0755");
 }
 
 /* As a sandbox in a container without a user namespace: its user namespace has no right over the mounts. */
 static int enter_users_of_others_mounts(void)
 {
         return enter_mounts() < 0 ? -1 : unshare(CLONE_NEWUSER);
-}
-
-static int enter_mounts_as_root(void)
-{
-        return unshare(CLONE_NEWNS) < 0 ? -1 : make_there(MS_PRIVATE, "mode=0777");
 }
 
 static int stay(void)
@@ -267,9 +267,9 @@ static void path_there(const char *name, char ret[static 128])
 
 /* ---- what is delivered ---- */
 
-static void test_the_node_comes_into_a_container(int (*enter)(void))
+static void test_the_node_comes_into_a_container(void)
 {
-        struct container container = container_start(enter);
+        struct container container = container_start(enter_rootless);
         char path[128];
 
         path_there("data", path);
@@ -312,9 +312,9 @@ static void test_no_file_is_covered_and_no_link_followed(void)
 }
 
 /* It would be root of the container that creates the file, not the client. */
-static void test_the_file_is_created_with_the_rights_of_the_client(int (*enter)(void))
+static void test_the_file_is_created_with_the_rights_of_the_client(void)
 {
-        struct container container = container_start(enter);
+        struct container container = container_start(enter_rootless);
 
         check_report_is(deliver(&container, "closed/data"), DELIVERY_NO_FILE, -EACCES);
         check_report_is(deliver_as(&container, TENANT, "/etc/ublkd-data"), DELIVERY_NO_FILE, -EACCES);
@@ -344,14 +344,17 @@ static void test_a_shared_mount_is_refused(void)
         container_end(&container);
 }
 
-static void test_a_process_at_home_or_of_root_is_refused(void)
+static void test_a_process_without_users_of_its_own_is_refused(void)
 {
         struct container container = container_start(stay);
 
         check_report_is(deliver(&container, "data"), DELIVERY_AT_HOME, 0);
         container_end(&container);
-        container = container_start(enter_mounts_as_root);
-        check_report_is(deliver_as(&container, 0, "/tmp/data"), DELIVERY_OF_ROOT, 0);
+        container = container_start(enter_mounts);
+        check_report_is(deliver(&container, "data"), DELIVERY_WITHOUT_USERS, 0);
+        container_end(&container);
+        container = container_start(enter_rootless);
+        check_report_is(deliver_as(&container, 0, "/tmp/data"), DELIVERY_WITHOUT_USERS, 0);
         container_end(&container);
 }
 
@@ -477,15 +480,13 @@ int main(int argc, char *argv[])
         if (can)
                 make_node();
         if (can && nodes && give()) {
-                test_the_node_comes_into_a_container(enter_rootless);
-                test_the_node_comes_into_a_container(enter_mounts);
+                test_the_node_comes_into_a_container();
                 test_the_root_directory_is_that_of_the_process();
                 test_no_file_is_covered_and_no_link_followed();
-                test_the_file_is_created_with_the_rights_of_the_client(enter_rootless);
-                test_the_file_is_created_with_the_rights_of_the_client(enter_mounts);
+                test_the_file_is_created_with_the_rights_of_the_client();
                 test_mounts_of_another_user_namespace_stay_as_they_are();
                 test_a_shared_mount_is_refused();
-                test_a_process_at_home_or_of_root_is_refused();
+                test_a_process_without_users_of_its_own_is_refused();
                 test_a_process_that_has_ended_gets_nothing();
                 test_paths_that_name_no_file();
                 if (access("/dev/fuse", R_OK | W_OK) == 0)
