@@ -161,7 +161,7 @@ def test_an_image_that_was_cut_off_is_not_filled_with_zeroes(pool, daemon):
     daemon.stop()
     daemon.start()
     daemon.api.put(_spec(), status=422)
-    assert _reason(daemon.api) == "BackingTooSmall"
+    daemon.api.wait_for("data", lambda device: condition_of(device)["reason"] == "BackingTooSmall", "too small")
     assert image.stat().st_size == _MIB
 
 

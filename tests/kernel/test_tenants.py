@@ -54,7 +54,7 @@ class _Place:
 
 
 @pytest.fixture(name="place")
-def place_of_tenants(make_daemon, directory, ext4):
+def place_of_tenants(ext4, make_daemon, directory):  # in this order: devices go before their pool
     pool = ext4 / "pool"
     pool.mkdir(mode=0o700)
     return _Place(make_daemon, directory, pool)

@@ -44,10 +44,18 @@ struct policy *policy_free(struct policy *policy)
 
 const struct policy_pool *policy_pool(const struct policy *policy, const char *name)
 {
-        for (size_t i = 0; i < policy->pool_count; i++)
+        for (size_t i = 0; policy && i < policy->pool_count; i++)
                 if (strcmp(policy->pools[i].name, name) == 0)
                         return &policy->pools[i];
         return NULL;
+}
+
+struct uid_range policy_account(const struct policy_rule *rule, uid_t uid)
+{
+        for (size_t i = 0; i < rule->uid_count; i++)
+                if (uid >= rule->uids[i].first && uid <= rule->uids[i].last)
+                        return rule->uids[i];
+        return (struct uid_range){.first = uid, .last = uid};
 }
 
 static bool has_gid(const struct policy_rule *rule, gid_t gid)

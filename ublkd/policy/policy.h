@@ -73,8 +73,11 @@ struct policy *policy_free(struct policy *policy);
 DEFINE_CLEANUP(struct policy, policy_free);
 #define _cleanup_policy_ _cleanup_(policy_free_pointer)
 
-/* Return the pool with that name, or NULL. */
+/* Return the pool with that name, or NULL. policy NULL: it has none. */
 const struct policy_pool *policy_pool(const struct policy *policy, const char *name);
+/* Return the uids whose devices count together with those of `uid`, for which the rule matches: all subordinate uids of a
+ * range in /etc/subuid, as one user can have them all; else that uid alone. */
+struct uid_range policy_account(const struct policy_rule *rule, uid_t uid);
 /* Return the first rule that matches the client, or NULL. policy NULL: it has no rules. */
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client);
 /* Add a problem (NoPolicyRule) that says which rule the client lacks. policy NULL: it was not loaded. Return 0 or -ENOMEM. */

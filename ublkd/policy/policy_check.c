@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a rule allows a device.
  *
- * What is not here is free: fields that take nothing from other users of the host, such as labels, readOnly, dataPath,
- * blockSize, onFull, partitions, temporary, enabled and recovery. A field that is added to the spec has to be looked
+ * What is not here is free: fields that take nothing from other users of the host, such as readOnly, dataPath,
+ * blockSize, onFull, partitions, temporary, enabled and the rest of recovery. A field that is added to the spec has to be looked
  * at. */
 #include "ublkd/policy/policy_check.h"
 
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_SIZE = 256 };
+enum { NAMES_SIZE = 256, LABEL_BYTES_MAX = 1024 };
 
 /* Return whether the list, which may be NULL, has the name. */
 static bool has_name(const cJSON *list, const char *name)
@@ -172,6 +172,30 @@ static void check_cpus(struct policy_verdict *verdict)
                 policy_forbid(verdict, "/cpus", "allows the CPUs %s; give some of these", rule->options.cpus);
 }
 
+/* Every event has a copy of them, and all tenants share the room for events. */
+static void check_labels(struct policy_verdict *verdict)
+{
+        const cJSON *label;
+        size_t bytes = 0;
+
+        cJSON_ArrayForEach (label, verdict->spec->options.labels) {
+                bytes += strlen(label->string) + strlen(label->valuestring);
+        }
+        if (bytes > LABEL_BYTES_MAX)
+                policy_exceed(verdict, "/labels",
+                        "allows %d bytes of labels, and these have %zu; shorten them", LABEL_BYTES_MAX,
+                        bytes);
+}
+
+/* Without a recovery the kernel removes the disk when the worker dies. Another disk may get its number before ublkd has
+ * taken the node from the tenant. */
+static void check_recovery(struct policy_verdict *verdict)
+{
+        if (device_spec_on_crash(verdict->spec) == ON_CRASH_NONE)
+                policy_forbid(verdict, "/recovery/onCrash",
+                        "does not allow none; give reissue, queue or fail, or leave it out");
+}
+
 int policy_check(const struct policy_rule *rule, const struct policy_client *client,
         const struct device_spec *spec, const struct policy_usage *usage, struct problem_list *problems)
 {
@@ -185,6 +209,8 @@ int policy_check(const struct policy_rule *rule, const struct policy_client *cli
         check_id(&verdict);
         check_owner(&verdict);
         check_cpus(&verdict);
+        check_labels(&verdict);
+        check_recovery(&verdict);
         policy_ceilings_check(&verdict);
         return verdict.error;
 }

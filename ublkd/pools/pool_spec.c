@@ -58,13 +58,21 @@ static int refuse_to_shrink(struct problem_list *problems)
                 "create another one");
 }
 
+/* Return the size that the image has, or will have. A growth that the file system of the pool refuses can be taken back. */
+static uint64_t least_size(const struct device_record *record)
+{
+        uint64_t wanted = record->spec->options.size, shown = record->status.size;
+
+        return record->status.disk && shown > 0 && shown < wanted ? shown : wanted;
+}
+
 /* The pool is that of the record. */
 static int keep_path(
         const struct device_record *record, struct device_spec **spec, struct problem_list *problems)
 {
         const char *given = device_spec_path(*spec), *path = device_spec_path(record->spec);
 
-        if ((*spec)->options.size < record->spec->options.size)
+        if ((*spec)->options.size < least_size(record))
                 return refuse_to_shrink(problems);
         if (!given && path)
                 return set_path(spec, path, problems);

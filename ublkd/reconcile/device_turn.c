@@ -101,18 +101,18 @@ static void report(struct managed_device *device, const struct device_record *re
  * false if the record could not be erased.
  *
  * Release first what the next ublkd finds only by the record: files, and a descriptor that the service manager
- * would keep for ever, with its lock on the store. An image goes before the record, too: a death between the two
- * repeats it. */
+ * would keep for ever, with its lock on the store. An image goes before that, so that no other device can begin to use
+ * it: a death between the two repeats it. */
 static bool device_drop(struct managed_device *device, const struct device_record *record)
 {
         int r;
 
+        if (!device_image_remove(device, record))
+                return false;
         device_claim_release(device);
         device_backing_release(device);
         device_shared_drop(device);
         (void)runtime_dir_remove_worker(device->env->config.runtime_dir, device->id.uid);
-        if (!device_image_remove(device, record))
-                return false;
         r = device_store_remove(device->env->config.store, device->id.name);
         if (r < 0)
                 log_errno(LOG_ERR, device->id.name, r, "The record cannot be erased: %s; retrying in %d s",

@@ -15,7 +15,7 @@ from .wait import wait_until
 
 _STOP_LIMIT = 120
 # Not about errors; the second: each job has a range of its own (--offset_increment).
-_CHATTER = ("terminating on signal", "multiple writers may overwrite blocks")
+_CHATTER = ("terminating on signal", "multiple writers may overwrite blocks", "only root may flush block devices")
 
 
 @dataclass

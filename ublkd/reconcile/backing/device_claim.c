@@ -137,8 +137,16 @@ static void note_holders(
         struct managed_device *device, const struct managed_device *holder, const char *others)
 {
         const struct device_record *record = device_store_get(holder->env->config.store, holder->id.name);
+        const struct device_record *own = device_store_get(device->env->config.store, device->id.name);
         char node[32] = "";
 
+        if (own && tenant_is_set(own->tenant) && !(record && tenant_is(own->tenant, record->tenant))) {
+                device_note(device, REASON_BACKING_IN_USE,
+                        "The backing store is in use by a device of another owner; two disks that write to "
+                        "one store "
+                        "would destroy its data. Ask an administrator.");
+                return;
+        }
         if (record && record->number >= 0) /* without a disk it may have no number yet */
                 snprintf(node, sizeof(node), " (/dev/ublkb%d)", record->number);
         device_note(device, REASON_BACKING_IN_USE,

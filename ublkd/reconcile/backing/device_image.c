@@ -65,6 +65,12 @@ static void take_removal(struct managed_device *device, const struct image_job *
                 if (job->result > 0)
                         device_emit(device, EVENT_NORMAL, REASON_IMAGE_DELETED,
                                 "The image %s was deleted, because its device was removed.", job->path);
+                else if (device->image.existed)
+                        device_emit(device, EVENT_WARNING, REASON_IMAGE_NOT_DELETED,
+                                "The image %s was not there when its device was removed; if the file system "
+                                "of the "
+                                "pool was not mounted, delete the image by hand when it is.",
+                                job->path);
                 return;
         }
         device->image.failures++;
@@ -211,6 +217,15 @@ bool device_image_remove(struct managed_device *device, const struct device_reco
 
         if (!device_spec_pool(record->spec) || !path || image->removed || image->kept)
                 return true;
+        if (record->age != RECORD_CURRENT) { /* the spec may be an older one, from before keep was set */
+                image->kept = true;
+                device_emit(device, EVENT_WARNING, REASON_IMAGE_KEPT,
+                        "The image %s stays, because the record of its device is an older copy; delete it "
+                        "by hand "
+                        "if it is not needed any more.",
+                        path);
+                return true;
+        }
         if (image->job || monotonic_now() < image->remove_at)
                 return false;
         if (device_spec_keeps_image(record->spec)) {
@@ -222,6 +237,7 @@ bool device_image_remove(struct managed_device *device, const struct device_reco
                                 path);
                 return true;
         }
+        image->existed = may_exist(device, record);
         if (begin(device, record, IMAGE_REMOVE, 0, 0) < 0) {
                 image->failures++;
                 image->remove_at = monotonic_now() + backoff_delay(image->failures + 1);

@@ -19,6 +19,7 @@ struct device_image {
         char *sentence;        /* of that error, owned; NULL on ENOMEM */
         bool left;             /* the next worker shows what is wrong with the image, once */
         bool removed, kept;    /* the record may go */
+        bool existed;          /* when its removal began */
         unsigned failures;     /* of removals, in a row */
         uint64_t remove_at;    /* no removal before; CLOCK_MONOTONIC */
 };

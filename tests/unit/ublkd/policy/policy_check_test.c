@@ -114,6 +114,21 @@ static void test_how_much(struct world *world)
         check_usage(world, 2, UINT64_MAX, "/size");
 }
 
+static void test_what_is_free_has_bounds(struct world *world)
+{
+        char spec[2048];
+
+        use(world, ROOM);
+        check_bad(world, NULL_DISK(",\"recovery\":{\"onCrash\":\"none\"}"), "PolicyForbids",
+                "/recovery/onCrash");
+        check_good(world, NULL_DISK(",\"recovery\":{\"onCrash\":\"fail\"},\"labels\":{\"a\":\"b\"}"));
+        snprintf(spec, sizeof(spec),
+                NULL_DISK(",\"labels\":{\"a\":\"%0250d\",\"b\":\"%0250d\",\"c\":\"%0250d\",\"d\":\"%0250d\","
+                          "\"e\":\"%0250d\"}"),
+                1, 2, 3, 4, 5);
+        check_bad(world, spec, "PolicyExceeded", "/labels");
+}
+
 static void test_names(struct world *world)
 {
         use(world, ROOM);
@@ -184,6 +199,7 @@ int main(void)
         test_targets(&world);
         test_stores(&world);
         test_how_much(&world);
+        test_what_is_free_has_bounds(&world);
         test_names(&world);
         test_numbers(&world);
         test_what_only_administrators_have(&world);

@@ -63,6 +63,26 @@ static void test_subordinate_uids(struct world *world)
         CHECK_STR(rule_of(world, 165536, 1, POLICY_HOME_CONTAINER), NULL);
 }
 
+/* One user can have processes as each of its subordinate uids. */
+static void test_accounts(struct world *world)
+{
+        struct policy_client client = client_of(100005, 1);
+        struct uid_range account;
+
+        client.home = POLICY_HOME_CONTAINER;
+        account = policy_account(policy_rule_for(world->policy, &client), 100005);
+        CHECK_INT(account.first, 100000);
+        CHECK_INT(account.last, 165535);
+        client = client_of(1000, 1000);
+        account = policy_account(policy_rule_for(world->policy, &client), 1000);
+        CHECK_INT(account.first, 1000);
+        CHECK_INT(account.last, 1000);
+        client = client_of(4000, 2000); /* by its group */
+        account = policy_account(policy_rule_for(world->policy, &client), 4000);
+        CHECK_INT(account.first, 4000);
+        CHECK_INT(account.last, 4000);
+}
+
 static void test_who_never_matches(struct world *world)
 {
         CHECK_STR(rule_of(world, 0, 2000, POLICY_HOME_HOST), NULL);
@@ -101,6 +121,7 @@ int main(void)
                 test_users(&world);
                 test_groups(&world);
                 test_subordinate_uids(&world);
+                test_accounts(&world);
                 test_who_never_matches(&world);
                 test_no_rule_is_explained(&world);
         }

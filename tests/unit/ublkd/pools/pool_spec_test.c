@@ -118,6 +118,17 @@ static void devices_outlive_the_name_of_their_pool(void)
         policy = before;
 }
 
+/* Its files have a fault, so none is in force. */
+static void without_a_policy_there_is_no_pool(void)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        _cleanup_device_spec_ struct device_spec *spec = parse(POOL(""));
+
+        CHECK_INT(pool_spec_resolve(NULL, NULL, &spec, &problems), -EINVAL);
+        if (CHECK_INT(problems.count, 1))
+                CHECK_STR(problems.items[0].reason, "UnknownPool");
+}
+
 static void no_change_leaves_an_image_behind(void)
 {
         _cleanup_device_spec_ struct device_spec *stored = store(POOL(""));
@@ -167,6 +178,7 @@ int main(void)
         a_spec_without_a_pool_stays();
         a_device_keeps_its_path();
         devices_outlive_the_name_of_their_pool();
+        without_a_policy_there_is_no_pool();
         no_change_leaves_an_image_behind();
         an_image_does_not_shrink();
         the_file_of_a_client_does_not_become_an_image();
