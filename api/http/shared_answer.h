@@ -2,16 +2,13 @@
 /* The text of an answer that several replies have. Private to api/. */
 #pragma once
 
-#include "ublkd/model/tenant.h"
-
 #include <stdint.h>
 
 /* Its references own it. */
 struct shared_answer {
         unsigned references;
-        uint64_t made;          /* CLOCK_MONOTONIC, microseconds */
-        char *target;           /* path and query, as the client sent them */
-        char view[TENANT_SIZE]; /* view_of() its clients */
+        uint64_t made; /* CLOCK_MONOTONIC, microseconds */
+        char *target;  /* path and query, as the client sent them */
         const char *content_type;
         char *body;
         char etag[64];

@@ -6,7 +6,6 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "api/http/shared_answer.h"
-#include "api/http/view.h"
 
 #include "ublkd/base/clock.h"
 
@@ -83,7 +82,8 @@ static int plan_to_drop(struct api *api)
 
 static bool may_share(const struct request *request)
 {
-        return !connection_is_privileged(request->client) && request->client->target;
+        return !connection_is_privileged(request->client) && !tenant_is_set(request->peer.tenant)
+               && request->client->target;
 }
 
 bool sharing_reply(struct request *request)
@@ -94,8 +94,7 @@ bool sharing_reply(struct request *request)
                 return false;
         drop_old(api);
         for (struct shared_answer *answer = api->shared; answer; answer = answer->next)
-                if (strcmp(answer->target, request->client->target) == 0
-                        && strcmp(answer->view, view_of(request)) == 0) {
+                if (strcmp(answer->target, request->client->target) == 0) {
                         reply_shared(request, answer);
                         return true;
                 }
@@ -114,7 +113,6 @@ void sharing_keep(struct request *request)
         if (!answer)
                 return;
         answer->target = strdup(request->client->target);
-        strcpy(answer->view, view_of(request));
         if (!answer->target || plan_to_drop(api) < 0) {
                 free(answer->target);
                 free(answer);

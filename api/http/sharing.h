@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers that clients that may not change devices share: whatever takes long is computed for all of them once in a
- * second for each target and view (view.h), and kept in memory once. A client that may change devices gets an answer of its own, so that
- * it sees its own changes. Private to api/. */
+ * second for each target, and kept in memory once. A client that may change devices, a tenant among them, gets an
+ * answer of its own, so that it sees its own changes, and no tenant gets the answer of another one. Private to api/. */
 #pragma once
 
 #include <stdbool.h>

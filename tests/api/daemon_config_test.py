@@ -420,6 +420,8 @@ def test_ublkd_starts_without_a_rule_if_the_policy_has_a_fault(tmp_path):
         (first, _), (second, detail) = policy_problems_of(daemon)
         assert (first, second) == ("PolicyNotLoaded", "PolicyInvalid") and detail.startswith(f"{path}:1: /rules/1/who: ")
         assert daemon.count_logged(detail) == 1 and daemon.count_logged("Loading the policy failed") == 1
+        pooled = {"name": "one", "target": {"type": "loop", "pool": "fast"}, "size": "1MiB"}
+        assert daemon.ask("POST", "/devices", pooled).status == 422 and daemon.ask("GET", "/healthz").status == 200
         write_policy(tmp_path / "policy.d", {"rules": [RULE]})
         reload(daemon)
         assert policy_problems_of(daemon) == []

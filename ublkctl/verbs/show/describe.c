@@ -28,6 +28,13 @@ static void print_field(const char *name, const char *value)
         putchar('\n');
 }
 
+/* Print a field only if there is a value. */
+static void print_given(const char *name, const char *value)
+{
+        if (value)
+                print_field(name, value);
+}
+
 static void print_phase(const struct context *context, const cJSON *device)
 {
         const char *phase = json_text(device, "status.phase");
@@ -413,6 +420,7 @@ static enum exit_status describe(struct context *context, const cJSON *device)
         print_phase(context, device);
         print_next(context, device);
         print_disk(device);
+        print_given("Node", json_text(device, "status.node"));
         if (name && context->settings->users)
                 status = print_users(context, name);
         print_size(device);
@@ -426,8 +434,8 @@ static enum exit_status describe(struct context *context, const cJSON *device)
         print_generation(device);
         print_created(context, device);
         print_field("Uid", json_text(device, "uid"));
-        if (json_text(device, "source"))
-                print_field("Source", json_text(device, "source"));
+        print_given("Tenant", json_text(device, "tenant"));
+        print_given("Source", json_text(device, "source"));
         puts("Spec:");
         print_spec(json_find(device, "spec"), "", 0);
         status = exit_status_merge(status, print_conditions(context, device));

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""ublkctl of a tenant: its own devices, and nothing of others."""
+import json
+import os
+import shutil
+import tempfile
+
+import pytest
+from ctl import NOT_ALLOWED, NOT_FOUND, PROGRAM, Ctl, field
+from other_user import NEEDS_ROOT
+from server_fixture import running
+
+pytestmark = NEEDS_ROOT
+ALICE, BOB = 4001, 4002
+NULL = ["target.type=null", "size=1MiB"]
+
+
+class UserCtl(Ctl):
+    """ublkctl as a user without rights. Where it was built, that user may not be able to read it."""
+
+    def __init__(self, server, uid):
+        program = os.path.join(server.directory, "ublkctl")
+        if not os.path.exists(program):
+            shutil.copy(PROGRAM, program)
+        super().__init__(server.path, server.directory, program)
+        self.ids = {"user": uid, "group": uid, "extra_groups": []}
+
+    def run(self, *arguments, **more):
+        return super().run(*arguments, **more, **self.ids)
+
+
+@pytest.fixture(name="server")
+def server_with_a_policy():
+    rule = {"name": "test", "who": {"users": [ALICE, BOB]}, "targets": ["null"], "devices": 2, "size": "1GiB"}
+    with tempfile.TemporaryDirectory(prefix="ublkd-ctl-") as directory:
+        os.chmod(directory, 0o755)
+        os.mkdir(f"{directory}/policy.d", 0o755)
+        with open(f"{directory}/policy.d/test.json", "w", encoding="utf-8") as file:
+            json.dump({"rules": [rule]}, file)
+        yield from running(directory, "--policy", f"{directory}/policy.d")
+
+
+def test_a_tenant_creates_shows_and_removes_its_devices(server):
+    alice, bob, root = UserCtl(server, ALICE), UserCtl(server, BOB), Ctl(server.path, server.directory)
+    alice("create", f"u{ALICE}-a", *NULL)
+    bob("create", f"u{BOB}-b", *NULL)
+    assert [row[0] for row in alice("list").rows] == [f"u{ALICE}-a"]
+    assert [row[0] for row in root("list").rows] == [f"u{ALICE}-a", f"u{BOB}-b"]
+    for ctl in (alice, root):
+        assert field(ctl("describe", f"u{ALICE}-a"), "Tenant") == f"uid:{ALICE}"
+    alice("describe", f"u{BOB}-b", status=NOT_FOUND)
+    alice("delete", f"u{BOB}-b", status=NOT_FOUND)
+    alice("delete", f"u{ALICE}-a")
+    assert alice("list").rows == [] and len(root("list").rows) == 1
+
+
+def test_a_refusal_names_the_field(server):
+    run = UserCtl(server, ALICE)("create", f"u{ALICE}-a", "target.type=null", "size=2GiB", status=NOT_ALLOWED)
+    assert "size" in run.err and "2GiB" not in run.out
+
+
+def test_devices_of_root_have_no_tenant(server):
+    root = Ctl(server.path, server.directory)
+    root("create", "ours", *NULL)
+    assert "Tenant:" not in root("describe", "ours").out
