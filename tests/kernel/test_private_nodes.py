@@ -19,7 +19,7 @@ from harness.wait import wait_until
 
 import pytest
 
-pytestmark = [pytest.mark.long, pytest.mark.both]
+pytestmark = pytest.mark.long
 
 _TENANT, _STRANGER = 1000, 1001
 _NODES = pathlib.Path("/dev/ublk/private")

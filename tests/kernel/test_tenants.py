@@ -14,7 +14,7 @@ from harness.fio import FileOnDisk, Fio
 from harness.tenants import User, write_as
 from harness.wait import wait_until
 
-pytestmark = [pytest.mark.long, pytest.mark.both]
+pytestmark = pytest.mark.long
 
 _ALICE, _BOB, _STRANGER = 2001, 2002, 2003
 _SIZE = 64 << 20
