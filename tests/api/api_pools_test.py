@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Devices whose image ublkd makes in a pool: the path is chosen once, and kept."""
-import json
 import re
 
 import pytest
 from api_server import Server, check_problem
+from server_fixture import write_policy
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 POOL = {"type": "loop", "pool": "fast"}
@@ -13,11 +13,8 @@ SPEC = {"name": "data", "target": POOL, "size": "1MiB"}
 
 def start(directory, *names):
     """A server whose policy has pools of these names."""
-    policy = directory / "policy.d"
-    policy.mkdir(mode=0o755, exist_ok=True)
     pools = {name: {"directory": f"/srv/{name}"} for name in names}
-    (policy / "pools.json").write_text(json.dumps({"pools": pools}), encoding="utf-8")
-    server = Server(directory, "--sqlite", "--policy", str(policy))
+    server = Server(directory, "--sqlite", *write_policy(directory, pools=pools))
     assert server.started
     return server
 

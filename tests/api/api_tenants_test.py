@@ -8,6 +8,7 @@ import tempfile
 import pytest
 from api_server import Server, spec
 from other_user import CONTAINERS, NEEDS_ROOT, run_as_user, user
+from server_fixture import write_policy
 
 pytestmark = NEEDS_ROOT
 ALICE, BOB, STRANGER, GROUP, READERS, ADMINISTRATORS = 4001, 4002, 4003, 4242, 4243, 4244
@@ -21,10 +22,8 @@ class Tenants:
 
     def __init__(self, directory, *arguments):
         os.chmod(directory, 0o755)
-        self.directory, self.policy_dir = directory, os.path.join(directory, "policy.d")
-        os.mkdir(self.policy_dir, 0o755)
-        self.set_rules(RULE)
-        self.arguments = ["--policy", self.policy_dir, "--readers", str(READERS), "--administrators", str(ADMINISTRATORS), *arguments]
+        self.directory = directory
+        self.arguments = [*self.set_rules(RULE), "--readers", str(READERS), "--administrators", str(ADMINISTRATORS), *arguments]
         self.start()
 
     def start(self):
@@ -32,8 +31,7 @@ class Tenants:
         assert self.server.started, self.server.process.stderr.read()
 
     def set_rules(self, *rules):
-        with open(os.path.join(self.policy_dir, "10-test.json"), "w", encoding="utf-8") as file:
-            json.dump({"rules": rules}, file)
+        return write_policy(self.directory, rules=rules)
 
     def run(self, code, uid=ALICE, groups=(), container=""):
         return run_as_user(self.server, code, uid, groups, container)

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: MIT
 """The fixtures that start api_test_server, for the tests of the API and of ublkctl."""
+import json
 import os
 import tempfile
 
 import pytest
+
+
+def write_policy(directory, **policy):
+    """Write a policy with these rules or pools; return what makes a server read it."""
+    path = os.path.join(directory, "policy.d")
+    os.makedirs(path, 0o755, exist_ok=True)
+    with open(os.path.join(path, "test.json"), "w", encoding="utf-8") as file:
+        json.dump(policy, file)
+    return ["--policy", path]
 
 
 def running(directory, *arguments):

@@ -6,6 +6,7 @@ import threading
 
 from api_server import Server
 from ctl import FAILED, NO_DAEMON, REFUSED, TIMED_OUT, USAGE, Ctl, spec
+from server_fixture import write_policy
 
 
 def write(tmp_path, name, *specs):
@@ -24,7 +25,7 @@ def test_created_changed_unchanged(ctl, server, tmp_path):
 
 def test_a_pool_without_the_path_of_its_image(tmp_path):
     """The path is ublkd's: a file without it describes the device that has it."""
-    server = Server(tmp_path, "--pool", "fast")
+    server = Server(tmp_path, *write_policy(tmp_path, pools={"fast": {"directory": "/srv/fast"}}))
     ctl = Ctl(server.path, tmp_path)
     image = spec("a", target={"type": "loop", "pool": "fast"})
     write(tmp_path, "a.json", image)

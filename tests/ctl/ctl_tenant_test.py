@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """ublkctl of a tenant: its own devices, and nothing of others."""
-import json
 import os
 import shutil
 import tempfile
@@ -8,7 +7,7 @@ import tempfile
 import pytest
 from ctl import NOT_ALLOWED, NOT_FOUND, PROGRAM, Ctl, field
 from other_user import NEEDS_ROOT
-from server_fixture import running
+from server_fixture import running, write_policy
 
 pytestmark = NEEDS_ROOT
 ALICE, BOB = 4001, 4002
@@ -34,10 +33,7 @@ def server_with_a_policy():
     rule = {"name": "test", "who": {"users": [ALICE, BOB]}, "targets": ["null"], "devices": 2, "size": "1GiB"}
     with tempfile.TemporaryDirectory(prefix="ublkd-ctl-") as directory:
         os.chmod(directory, 0o755)
-        os.mkdir(f"{directory}/policy.d", 0o755)
-        with open(f"{directory}/policy.d/test.json", "w", encoding="utf-8") as file:
-            json.dump({"rules": [rule]}, file)
-        yield from running(directory, "--policy", f"{directory}/policy.d")
+        yield from running(directory, *write_policy(directory, rules=[rule]))
 
 
 def test_a_tenant_creates_shows_and_removes_its_devices(server):

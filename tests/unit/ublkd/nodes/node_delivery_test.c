@@ -282,6 +282,38 @@ static void test_the_node_comes_into_a_container(void)
         (void)give();
 }
 
+/* Return whether the mount at the path gives what is mounted on it to other mounts, or gets it from them. */
+static bool has_peers(pid_t pid, const char *path)
+{
+        char name[64], line[1024];
+        bool found = false, peers = false;
+        FILE *list;
+
+        snprintf(name, sizeof(name), "/proc/%d/mountinfo", (int)pid);
+        list = fopen(name, "re");
+        while (list && fgets(line, sizeof(line), list))
+                if (strstr(line, path)) {
+                        found = true;
+                        peers = strstr(line, " shared:") || strstr(line, " master:");
+                }
+        CHECK(found);
+        if (list)
+                (void)fclose(list);
+        return peers;
+}
+
+/* Else the container could cover the node of the host, and ublkd would take back something else. */
+static void test_what_is_mounted_on_the_node_stays_in_the_container(void)
+{
+        struct container container = container_start(enter_rootless);
+        char path[128];
+
+        path_there("data", path);
+        check_report_is(deliver(&container, "data"), DELIVERY_DONE, 0);
+        CHECK(!has_peers(container.pid, path));
+        container_end(&container);
+}
+
 static void test_the_root_directory_is_that_of_the_process(void)
 {
         struct container container = container_start(enter_rootless_chroot);
@@ -447,6 +479,10 @@ static bool can_make_nodes(void)
         if (!mkdtemp(dev) || !CHECK(mkdtemp(sys)) || !CHECK(mkdtemp(there)))
                 return false;
         CHECK_INT(chmod(there, 0755), 0);
+        /* Shared, as systemd makes /dev. */
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+                || mount("tmpfs", dev, "tmpfs", 0, NULL) < 0 || mount(NULL, dev, NULL, MS_SHARED, NULL) < 0)
+                return false;
         snprintf(path, sizeof(path), "%s/probe", dev);
         return mknod(path, S_IFBLK | 0600, makedev(LOOP_MAJOR, 0)) == 0
                && close_fd(open(path, O_RDONLY | O_CLOEXEC)) == -1 && unlink(path) == 0;
@@ -481,6 +517,7 @@ int main(int argc, char *argv[])
                 make_node();
         if (can && nodes && give()) {
                 test_the_node_comes_into_a_container();
+                test_what_is_mounted_on_the_node_stays_in_the_container();
                 test_the_root_directory_is_that_of_the_process();
                 test_no_file_is_covered_and_no_link_followed();
                 test_the_file_is_created_with_the_rights_of_the_client();
@@ -495,6 +532,7 @@ int main(int argc, char *argv[])
         }
         private_nodes_free(nodes);
         sd_event_unref(event);
+        (void)umount2(dev, MNT_DETACH);
         if (*dev)
                 CHECK_INT(remove_tree(dev), 0);
         if (*sys)
