@@ -183,12 +183,23 @@ bool permission_check_reader(struct request *request)
         return false;
 }
 
+static void reply_not_its_own(struct request *request)
+{
+        reply_problem(request, PROBLEM_FORBIDDEN,
+                "User %u may change its own devices only, and this is not one of them.",
+                (unsigned)request->peer.uid);
+}
+
 static void reply_may_not_change(struct request *request)
 {
         const struct api_group *administrators = &request->api->config.rights.administrators;
         char others[OTHER_WAYS_MAX];
         unsigned uid = request->peer.uid;
 
+        if (tenant_is_set(request->peer.tenant)) {
+                reply_not_its_own(request);
+                return;
+        }
         if (refuse_by_home(request, "change devices"))
                 return;
         describe_other_ways(request, others);

@@ -4,7 +4,7 @@
  *
  * polkit is asked for requests that change devices and nothing else, on Unix sockets only, and never for a client that
  * may change devices: so those of root need no bus. Its answer counts for one request, not for the connection. It is not
- * asked for a tenant either, whom the policy allows what it may have. */
+ * asked either for what tenants may send: the policy allows a tenant what it may have. */
 #pragma once
 
 #include "api/http/request.h"

@@ -4,35 +4,30 @@
 
 #include "api/http/server.h"
 
-#include <string.h>
-
 bool view_manages_all(const struct request *request)
 {
         return peer_may_change(&request->peer) || request->permission == PERMISSION_USED;
 }
 
-const char *view_of(const struct request *request)
+bool view_sees_all(const struct request *request)
 {
-        const struct peer *peer = &request->peer;
-
-        if (view_manages_all(request) || peer_may_read(peer, &request->api->config.rights))
-                return "";
-        return tenant_is_set(peer->tenant) ? peer->tenant : "nothing"; /* no device has that tenant */
+        return view_manages_all(request) || peer_may_read(&request->peer, &request->api->config.rights);
 }
 
-static bool is_in(const char *view, const char *tenant)
+/* A client that sees nothing at all is not a tenant. */
+static bool is_in_view(const struct request *request, const char *tenant)
 {
-        return *view == '\0' || strcmp(tenant, view) == 0;
+        return view_sees_all(request) || tenant_is(tenant, request->peer.tenant);
 }
 
 bool view_has(const struct request *request, const struct device_record *record)
 {
-        return is_in(view_of(request), record->tenant);
+        return is_in_view(request, record->tenant);
 }
 
 bool view_has_event(const struct request *request, const struct device_event *event)
 {
-        return is_in(view_of(request), event->tenant);
+        return is_in_view(request, event->tenant);
 }
 
 const struct device_record *view_find(const struct request *request, const char *name)

@@ -7,13 +7,12 @@
 
 #include "ublkd/model/device_event.h"
 
-/* Return the key of what the client of the request sees: "" for all, or that of its tenant. Two requests with the same key
- * get the same answer. Valid as long as the request. */
-const char *view_of(const struct request *request);
+bool view_sees_all(const struct request *request);
 
 /* Return whether the client, or polkit for it, has the right to change all devices. */
 bool view_manages_all(const struct request *request);
 
+/* Return whether the client sees the device, or the event. */
 bool view_has(const struct request *request, const struct device_record *record);
 bool view_has_event(const struct request *request, const struct device_event *event);
 

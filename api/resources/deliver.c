@@ -50,7 +50,7 @@ static const char *const refusals[_DELIVERY_OUTCOME_MAX] = {
                 "The client is on the host itself; the node is there: open status.node of the device.",
         [DELIVERY_WITHOUT_USERS] = "The container of the client has no user namespace of its own, so a node "
                                    "in there could not be "
-                                   "taken back; give it one (rootless, or --userns=auto).",
+                                   "taken back; give it one, as rootless Podman does.",
         [DELIVERY_ENDED] = "The client has ended; keep the process that asks until the answer comes.",
         [DELIVERY_SHARED] =
                 "The mount at the path is shared with other mount namespaces; choose a path on a mount "

@@ -189,7 +189,7 @@ static void reply_put_failure(struct request *request, int error, const struct p
                 {ENOLINK,    PROBLEM_DATABASE_GONE      },
         };
 
-        if (error == -EADDRINUSE && *view_of(request) != '\0') { /* the problem names the device of others */
+        if (error == -EADDRINUSE && !view_sees_all(request)) { /* the problem names the device of others */
                 reply_problem(request, PROBLEM_NUMBER_TAKEN,
                         "The kernel number is not free; choose another, or leave out the id.");
                 return;

@@ -27,16 +27,16 @@ static bool is_in(const char *tenant, const struct uid_range *account)
 }
 
 /* Count what the account has beside the device with that name. A device counts until it is gone, and with the size that its
- * spec asks for, whatever its image takes now. */
+ * spec asks for, whatever its image takes now. unknown: bytes of a device whose spec cannot be read. */
 static struct policy_usage usage_of(
-        const struct device_store *store, const struct uid_range *account, const char *name)
+        const struct device_store *store, const struct uid_range *account, const char *name, uint64_t unknown)
 {
         struct policy_usage usage = {};
 
         DEVICE_STORE_FOREACH (record, store)
                 if (is_in(record->tenant, account) && strcmp(record->name, name) != 0) {
                         usage.devices++;
-                        usage.bytes += record->spec ? record->spec->options.size : record->status.size;
+                        usage.bytes += record->spec ? record->spec->options.size : unknown;
                 }
         return usage;
 }
@@ -66,7 +66,7 @@ static bool policy_allows(struct request *request, const struct device_spec *spe
         } else if (r >= 0) {
                 account = policy_account(tenancy.rule, peer->uid);
                 request_note_rule(request, tenancy.rule->place);
-                usage = usage_of(config->store, &account, spec->options.name);
+                usage = usage_of(config->store, &account, spec->options.name, tenancy.rule->options.size);
                 r = policy_check(tenancy.rule, &tenancy.client, spec, &usage, &problems);
         }
         if (r < 0)

@@ -3,9 +3,8 @@
  *
  * It begins as root of the host, and looks up nothing in the container as that: it takes the ids of the process, enters
  * its namespaces, and keeps one right, CAP_SYS_ADMIN in the user namespace of the process, for one call. The file is
- * created without any right, as the process could create it. A container without a user namespace of its own has that of
- * the host, in which CAP_SYS_ADMIN is a right over the host: it is in effect for that one call only, on descriptors that
- * are open. */
+ * created without any right, as the process could create it. A process with the user namespace of ublkd is refused: there
+ * CAP_SYS_ADMIN is a right over the host. */
 #include "ublkd/nodes/delivery_process.h"
 #include "ublkd/nodes/delivery_wire.h"
 

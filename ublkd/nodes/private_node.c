@@ -277,7 +277,9 @@ int private_node_remove(struct private_nodes *nodes, const char *uid)
 
 int private_node_clone(struct private_nodes *nodes, const char *uid)
 {
-        struct mount_attr attributes = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC};
+        /* Not a peer of the mount that it is a clone of: what a container mounts on it stays in the container. */
+        struct mount_attr attributes = {
+                .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, .propagation = MS_PRIVATE};
         _cleanup_close_ int tree =
                 open_tree(nodes->dir, uid, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
         struct stat st;

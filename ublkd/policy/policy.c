@@ -103,9 +103,11 @@ int policy_add_no_rule(
                         "Uid 0 is never a tenant: no rule of a policy can name it; use another user");
         if (!may_match(client))
                 return problem_add(problems, EPERM, "", "NoPolicyRule",
-                        "No rule can name this process: it runs in a container that shares the user "
-                        "namespace of the host, so its uid %u is one that its image chose; give the "
-                        "container a user namespace of its own, and name its users with \"subuidsOf\"",
+                        "No rule can name this process: its container has no user namespace of its own, or "
+                        "one "
+                        "whose uids are not known to be users of the host (inside another one, or with root "
+                        "of the host), so its uid %u may be one that its image chose; give the container a "
+                        "user namespace of its own, as rootless Podman does",
                         client->uid);
         if (!policy)
                 return problem_add(problems, EPERM, "", "NoPolicyRule",

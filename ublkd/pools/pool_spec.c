@@ -121,6 +121,11 @@ int pool_spec_resolve(const struct policy *policy, const struct device_record *r
 
         if (!pool && !before)
                 return 0;
+        if (record && !stored)
+                return refuse(problems, EEXIST, "/target/pool", "ImageUnknown",
+                        "the stored spec of the device cannot be read, so its image is not known; remove the "
+                        "device, "
+                        "and create it again under another name");
         if (!stored)
                 return choose_path(policy, pool, spec, problems);
         if (pool && before && strcmp(pool, before) == 0)

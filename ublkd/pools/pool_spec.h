@@ -11,7 +11,7 @@
  * that has its image in a pool which has left the configuration keeps its path.
  *
  * Return 0, and replace *spec if needed. Else *spec is unchanged, with one problem: -EINVAL: the client may not give
- * this path, or no such pool; -EEXIST: the record has another pool, none, or a larger size, and a device keeps that; or -errno without a
- * problem. */
+ * this path, or no such pool; -EEXIST: the record has another pool, none, or a larger size, and a device keeps that, or its
+ * spec cannot be read; or -errno without a problem. */
 int pool_spec_resolve(const struct policy *policy, const struct device_record *record,
         struct device_spec **spec, struct problem_list *problems);

@@ -214,6 +214,7 @@ bool device_image_remove(struct managed_device *device, const struct device_reco
 {
         struct device_image *image = &device->image;
         const char *path = device_spec_path(record->spec);
+        int r;
 
         if (!device_spec_pool(record->spec) || !path || image->removed || image->kept)
                 return true;
@@ -238,11 +239,12 @@ bool device_image_remove(struct managed_device *device, const struct device_reco
                 return true;
         }
         image->existed = may_exist(device, record);
-        if (begin(device, record, IMAGE_REMOVE, 0, 0) < 0) {
+        r = begin(device, record, IMAGE_REMOVE, 0, 0);
+        if (r < 0) {
                 image->failures++;
                 image->remove_at = monotonic_now() + backoff_delay(image->failures + 1);
                 device_note(device, REASON_IMAGE_NOT_DELETED,
-                        "The image %s cannot be deleted: out of memory. ublkd tries again.", path);
+                        "The image %s cannot be deleted: %s. ublkd tries again.", path, strerror(-r));
         }
         return false;
 }
