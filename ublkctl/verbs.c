@@ -118,9 +118,9 @@ static const struct verb verbs[] = {
          .settings = BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_start},
         {.name = "delete", .arguments = "NAME...", .summary = "remove devices",
-         .description = "Removes devices and waits until they are gone; backing files stay. Refuses a disk "
-                        "in use, and names its users. 'ublkctl list -o name | xargs -r ublkctl delete' removes "
-                        "all devices.",
+         .description = "Removes devices and waits until they are gone. Backing files stay, but ublkd deletes an "
+                        "image that it has made in a pool, unless target.keep is true. Refuses a disk in use, and "
+                        "names its users. 'ublkctl list -o name | xargs -r ublkctl delete' removes all devices.",
          .settings = BIT(FORCE) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT) | BIT(IGNORE_MISSING),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_delete},
         {.name = "wait", .arguments = "NAME...", .summary = "wait until devices are Live, or gone",

@@ -92,7 +92,7 @@ static void print_lifetime(const struct attach *attach, const cJSON *device)
 static enum exit_status print_node(const struct attach *attach, const cJSON *device)
 {
         bool ends_unexpectedly = json_true(device, "spec.temporary") && !attach->context->settings->temporary;
-        const char *node = json_text(device, "status.device");
+        const char *node = device_node(device);
 
         if (!node) {
                 complain(attach->name, "The device exists, but has no disk. %s", device_message(device));

@@ -117,7 +117,7 @@ static enum exit_status read_spec(struct context *context, int argc, char *argv[
 static enum exit_status print_created(struct context *context, const struct answer *answer)
 {
         const char *name = json_text(answer->json, "name"), *phase = json_text(answer->json, "status.phase"),
-                   *node = json_text(answer->json, "status.device");
+                   *node = device_node(answer->json);
 
         if (context->settings->output != OUTPUT_DEFAULT)
                 return show_device(context, answer->json, context->settings->output);

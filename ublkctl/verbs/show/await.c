@@ -19,6 +19,13 @@ enum {
 
 #define DAEMON_TIMEOUT_MAX (UINT64_C(600) * 1000 * 1000) /* GET /host: limits.waitSeconds */
 
+const char *device_node(const cJSON *device)
+{
+        const char *private_node = json_text(device, "status.node");
+
+        return private_node ? private_node : json_text(device, "status.device");
+}
+
 const char *device_message(const cJSON *device)
 {
         const char *message = json_text(json_condition(device, "Ready"), "message");

@@ -49,6 +49,10 @@ bool device_has_reason(const cJSON *device, const char *reason);
  * none. */
 const char *device_message(const cJSON *device);
 
+/* Return the node of the disk that the owner of the device opens: the private one of a tenant, else /dev/ublkbN. NULL:
+ * without a disk. */
+const char *device_node(const cJSON *device);
+
 /* Print ublkd's warning if the path of the device may lead to another disk after a reboot. */
 void warn_of_path(const char *about, const cJSON *device);
 
