@@ -83,7 +83,8 @@ static int open_of(uid_t user, const char *path)
         if (child == 0) {
                 if (setresgid(user, user, user) < 0 || setresuid(user, user, user) < 0)
                         _exit(255);
-                _exit(open(path, O_RDWR | O_CLOEXEC) < 0 ? errno : 0);
+                /* ENXIO: it may be opened, and this machine has no such disk */
+                _exit(open(path, O_RDWR | O_CLOEXEC) < 0 && errno != ENXIO ? errno : 0);
         }
         CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
         return WEXITSTATUS(status);
@@ -336,15 +337,14 @@ static bool can_make_nodes(void)
 
         if (geteuid() != 0)
                 return false;
-        snprintf(dev, sizeof(dev), "/dev/ublkd-test-XXXXXX");
+        snprintf(dev, sizeof(dev), "/tmp/ublkd-test-dev-XXXXXX");
         snprintf(sys, sizeof(sys), "/tmp/ublkd-test-sys-XXXXXX");
         if (!mkdtemp(dev) || !CHECK(mkdtemp(sys)))
                 return false;
-        CHECK_INT(chmod(dev, 0755), 0);
         snprintf(path, sizeof(path), "%s/probe", dev);
         return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0
-               && mknod(path, S_IFBLK | 0600, makedev(LOOP_MAJOR, 0)) == 0
-               && close_fd(open(path, O_RDONLY | O_CLOEXEC)) == -1 && unlink(path) == 0;
+               && mount("tmpfs", dev, "tmpfs", 0, "mode=0755") == 0
+               && mknod(path, S_IFBLK | 0600, makedev(LOOP_MAJOR, 0)) == 0 && unlink(path) == 0;
 }
 
 int main(void)
@@ -373,6 +373,7 @@ int main(void)
                 private_nodes_free(nodes);
                 test_a_directory_of_another_user_is_refused();
         }
+        (void)umount2(dev, MNT_DETACH);
         if (*dev)
                 CHECK_INT(remove_tree(dev), 0);
         if (*sys)
