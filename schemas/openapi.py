@@ -26,7 +26,7 @@ import re
 import sys
 
 import generate
-from generate import SchemaError, c_string, load
+from keywords import SchemaError, c_string, load
 
 PROBLEMS_OF_ALL = ["bad-request", "unauthorized", "forbidden", "not-acceptable", "body-too-slow", "body-too-large", "path-too-long",
                    "expectation-failed", "headers-too-large", "internal", "too-many-connections", "no-memory"]

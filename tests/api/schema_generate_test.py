@@ -14,6 +14,7 @@ import pytest
 
 SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "schemas"
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(SCHEMAS))  # of its imports
 specification = importlib.util.spec_from_file_location("generate", SCHEMAS / "generate.py")
 generate = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(generate)
