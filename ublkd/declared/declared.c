@@ -44,7 +44,6 @@ struct declared {
         const char *doubt;            /* the fault of a bad file, of `set`; NULL: there is none */
         bool any_gone;                /* a device stays whose file is gone */
         struct problem_list problems; /* of this pass */
-        char *no_image; /* of this turn: why the spec cannot get the path of an image; or NULL */
 };
 
 DEFINE_CLEANUP(struct declared, declared_free);
@@ -95,15 +94,15 @@ static bool path_may(
                         ? device_spec_path_is_unstable(record, declaration->spec)
                         : 0;
 
-        if (declared->no_image)
-                refuse(declared, declaration, record, declared->no_image);
+        if (declaration->no_image)
+                refuse(declared, declaration, record, declaration->no_image);
         else if (r > 0)
                 refuse(declared, declaration, record,
                         "its path may be another disk after a reboot, and this ublkd refuses such paths "
                         "(--unstable-paths); give a link in /dev/disk/by-id.");
         else if (r < 0)
                 refuse(declared, declaration, record, "out of memory.");
-        return r == 0 && !declared->no_image;
+        return r == 0 && !declaration->no_image;
 }
 
 static void put(
@@ -330,14 +329,13 @@ static bool take_turn(struct declared *declared, const char *name)
         const struct declaration *found = declared_set_find(&declared->set, name);
         struct declaration declaration = found ? *found : (struct declaration){};
         _cleanup_device_spec_ struct device_spec *spec = NULL;
+        _cleanup_free_ char *no_image = NULL;
         enum declared_step step;
 
-        free(declared->no_image);
-        declared->no_image = NULL;
-        if (declaration.spec
-                && declared_pool_resolve(policy, record, declaration.spec, &spec, &declared->no_image) < 0)
+        if (declaration.spec && declared_pool_resolve(policy, record, declaration.spec, &spec, &no_image) < 0)
                 return true; /* out of memory: at the next reload */
         declaration.spec = spec;
+        declaration.no_image = no_image;
         step = plan(declared, found ? &declaration : NULL, record);
         if (declared->pass == PASS_RETRY && step != DECLARED_REMOVE && step != DECLARED_KEEP)
                 return true;
@@ -595,7 +593,6 @@ struct declared *declared_free(struct declared *declared)
         names_clear(&declared->queue);
         names_clear(&declared->deferred);
         problem_list_clear(&declared->problems);
-        free(declared->no_image);
         free(declared);
         return NULL;
 }

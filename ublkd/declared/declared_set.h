@@ -15,9 +15,11 @@ struct declaration {
         char *name;
         struct device_spec *spec; /* NULL: it is invalid */
         const struct device_file *file;
-        char *fault;  /* why it is invalid, or why another file counts: one sentence; else NULL */
-        size_t line;  /* of its beginning */
-        size_t order; /* of the specs of all files, from 1 on; 0: the device is from this file */
+        char *fault; /* why it is invalid, or why another file counts: one sentence; else NULL */
+        const char
+                *no_image; /* in a turn: why its pool gives it no image, one sentence; else NULL. Borrowed */
+        size_t line;       /* of its beginning */
+        size_t order;      /* of the specs of all files, from 1 on; 0: the device is from this file */
 };
 
 /* Borrows its files. Zero-initialise. */
