@@ -89,19 +89,18 @@ static bool refuse_by_home(struct request *request, const char *what)
         unsigned uid = request->peer.uid;
         char rule[RULE_SENTENCE_MAX];
 
-        describe_rule(request, rule);
-        if (request->peer.home == PEER_IN_CONTAINER || request->peer.home == PEER_IN_USER_NAMESPACE)
+        if (request->peer.home == PEER_IN_CONTAINER || request->peer.home == PEER_IN_USER_NAMESPACE) {
+                describe_rule(request, rule);
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u of a container may not %s: in a container, users and groups do not have the "
                         "rights of the host's users and groups of the same number; send the request from the "
                         "host.%s",
                         uid, what, rule);
-        else if (request->peer.home == PEER_HOME_UNKNOWN)
+        } else if (request->peer.home == PEER_HOME_UNKNOWN)
                 reply_problem(request, PROBLEM_FORBIDDEN,
                         "User %u may not %s: ublkd cannot see whether the client runs on this host or in a "
                         "container; let the process that connects live until the answer has come, and let "
-                        "ublkd have "
-                        "CAP_SYS_PTRACE.",
+                        "ublkd have CAP_SYS_PTRACE.",
                         uid, what);
         return request->reply.status != 0;
 }

@@ -32,7 +32,8 @@ int peer_process_open(int socket, struct peer_process *ret)
                 return -ESRCH;
         if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
                 return errno == EINVAL || errno == ENODATA ? -ESRCH : -errno; /* it has been reaped */
-        peer = (struct peer_process){.pid = credentials.pid, .uid = credentials.uid, .pidfd = pidfd};
+        peer = (struct peer_process){
+                .pid = credentials.pid, .uid = credentials.uid, .gid = credentials.gid, .pidfd = pidfd};
         if (!peer_process_lives(&peer))
                 return -ESRCH;
         pidfd = -1;

@@ -12,7 +12,8 @@
 
 struct peer_process {
         pid_t pid;
-        uid_t uid; /* in effect when it connected */
+        uid_t uid; /* in effect when it connected, as is the group */
+        gid_t gid;
         int pidfd; /* owned */
 };
 

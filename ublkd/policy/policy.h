@@ -9,9 +9,8 @@
  *  - its groups, on the host only. The kernel checks the numbers that SO_PEERGROUPS has, but in a container it is the image
  *    that chooses among all groups that were mapped to it. These were mapped so that files can have owners, not to make the
  *    container a member. Membership in /etc/group is about users who log in to the host;
- *  - nothing in a container that shares the user namespace of the host, or where it is not known: uid 1000 is the one that
- *    its image chose, and may be another person than user 1000 of the host. The same is true of a user namespace that maps
- *    each number to itself: the caller has to pass POLICY_HOME_UNTRUSTED for it.
+ *  - nothing in a container whose root can choose its numbers (ublkd/peers/peer_home.h has which), or where it is not known:
+ *    uid 1000 there may be another person than user 1000 of the host. The caller has to pass POLICY_HOME_UNTRUSTED for it.
  * Uid 0 never matches: root of the host is an administrator, and no tenant. */
 #pragma once
 
