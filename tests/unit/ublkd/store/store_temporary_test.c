@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Temporary devices: ublkd removes them after their boot, as any removal goes, and nothing else. */
-#include "ublkd/store/device_store.h"
+#include "tests/unit/ublkd/store/store_directory.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
@@ -8,28 +8,6 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-static struct device_store *open_store(const char *directory)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        struct device_store *store = NULL;
-
-        if (!CHECK_INT(device_store_open(directory, &store, &problems), 0))
-                abort();
-        return store;
-}
-
-static void execute(const char *directory, const char *text)
-{
-        char database[64];
-        sqlite3 *db = NULL;
-
-        snprintf(database, sizeof(database), "%s/ublkd.db", directory);
-        CHECK_INT(sqlite3_open(database, &db), SQLITE_OK);
-        CHECK_INT(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
-        sqlite3_close(db);
-}
 
 /* What the database looks like after a boot. */
 static void boot(const char *directory)
@@ -145,21 +123,6 @@ static void test_an_older_ublkd_can_go_on(const char *directory)
         store = open_store(directory);
         CHECK(is_being_removed(store, "gone") && !is_being_removed(store, "plain"));
         device_store_free(store);
-}
-
-static void in_a_new_directory(void (*test)(const char *directory))
-{
-        char directory[] = "/tmp/store_temporary_test.XXXXXX", file[64];
-        static const char *const names[] = {"ublkd.db", "ublkd.db-wal"};
-
-        if (!mkdtemp(directory))
-                abort();
-        test(directory);
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-                snprintf(file, sizeof(file), "%s/%s", directory, names[i]);
-                (void)unlink(file);
-        }
-        CHECK_INT(rmdir(directory), 0);
 }
 
 int main(void)

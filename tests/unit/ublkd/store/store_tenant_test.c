@@ -1,37 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Tenants: who owns a device stays with it and with its events, over restarts of ublkd and beside an older one. */
-#include "ublkd/store/device_store.h"
+#include "tests/unit/ublkd/store/store_directory.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
 
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TENANT "uid:1000"
-
-static struct device_store *open_store(const char *directory)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        struct device_store *store = NULL;
-
-        if (!CHECK_INT(device_store_open(directory, &store, &problems), 0))
-                abort();
-        return store;
-}
-
-static void execute(const char *directory, const char *text)
-{
-        char database[64];
-        sqlite3 *db = NULL;
-
-        snprintf(database, sizeof(database), "%s/ublkd.db", directory);
-        CHECK_INT(sqlite3_open(database, &db), SQLITE_OK);
-        CHECK_INT(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
-        sqlite3_close(db);
-}
 
 /* Put a null disk as `tenant` (NULL: the administrators). */
 static void put_of(struct device_store *store, const char *name, const char *tenant, const char *size)
@@ -148,21 +125,6 @@ static void test_keys(void)
         CHECK(tenant_is(key, "uid:4294967294") && !tenant_is(key, "uid:429496729"));
         CHECK(!tenant_is("", "")); /* no tenant is an administrator */
         CHECK(!tenant_user("", &uid) && !tenant_user("uid:", &uid) && !tenant_user("uid:1x", &uid));
-}
-
-static void in_a_new_directory(void (*test)(const char *directory))
-{
-        char directory[] = "/tmp/store_tenant_test.XXXXXX", file[64];
-        static const char *const names[] = {"ublkd.db", "ublkd.db-wal"};
-
-        if (!mkdtemp(directory))
-                abort();
-        test(directory);
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-                snprintf(file, sizeof(file), "%s/%s", directory, names[i]);
-                (void)unlink(file);
-        }
-        CHECK_INT(rmdir(directory), 0);
 }
 
 int main(void)
