@@ -9,10 +9,9 @@ import pytest
 
 from harness.api import condition_of, loop_spec
 from harness.disk import Disk, block
-from harness.kernel_disks import detach_loop, dm_linear, loop_disk, null_blk, partition_without_table
+from harness.kernel_disks import detach_loop, dm_linear, held_partition, loop_disk, null_blk, partition_without_table
 from harness.shell import output, run
 from harness.silent_fs import silent_fs
-from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
 
@@ -377,10 +376,9 @@ def test_an_ordinary_file_is_known(api, file_of, ext4):
 
 
 def test_a_disk_and_its_partition_that_is_mounted(api, file_of, directory):
-    with loop_disk(file_of(), "--partscan") as loop:
-        run("sfdisk", "-q", loop, input="start=2048\n")
-        partition = f"{loop}p1"
-        wait_until(lambda: os.path.exists(partition), partition)
+    path = file_of()
+    run("sfdisk", "-q", path, input="start=2048\n")
+    with loop_disk(path, "--partscan") as loop, held_partition(loop, 1) as partition:
         run("mkfs.ext4", "-q", partition)
         with _mounted(partition, directory / "mnt"):
             assert _refused(api, loop_spec("disk", loop), "BackingFileBusy")

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from harness.api import loop_spec
-from harness.kernel_disks import loop_disk, scsi_debug
+from harness.kernel_disks import held_partition, loop_disk, scsi_debug
 from harness.shell import run
 from harness.wait import wait_until
 
@@ -48,8 +48,8 @@ def test_a_wwid(daemon):
     with scsi_debug(vpd_use_hostno=0) as path:
         assert _look(daemon, path)[0]["identity"] == first["identity"]
         run("sfdisk", "-q", path, input="label: dos\nstart=2048\n")
-        wait_until(pathlib.Path(f"{path}1").exists, "the partition")
-        part, _ = _look(daemon, f"{path}1")
+        with held_partition(path, 1) as partition:
+            part, _ = _look(daemon, partition)
     assert part["basis"] == "wwid" and part["identity"] == f"{first['identity']}+{2048 * 512}"
 
 
@@ -59,14 +59,11 @@ def test_a_partition_has_a_uuid_and_its_disk_has_no_name(daemon, file_of):
     for _ in range(2):
         image = file_of(size=16 << 20)
         run("sfdisk", "-q", image, input=_TABLE)
-        with loop_disk(image, "--partscan") as disk:
+        with loop_disk(image, "--partscan") as disk, held_partition(disk, 1) as partition:
             image.unlink()
-            partition = f"{disk}p1"
-            wait_until(pathlib.Path(partition).exists, partition)
-            run("udevadm", "settle")
             wait_until(lambda path=partition: _udev_has(path, "ID_PART_ENTRY_UUID"), "what udev knows of it")
             parts.append(_look(daemon, partition))
-            wholes.append(_look(daemon, disk))  # last: once it was open for writing, udev reads its table again
+            wholes.append(_look(daemon, disk))
     for backing, line in parts:
         assert (backing["basis"], backing["lasting"]) == ("partition-uuid", True)
         assert backing["identity"] == f"partition-uuid:{_UUID}" and "until the next boot" not in line

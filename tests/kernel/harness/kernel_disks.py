@@ -45,6 +45,22 @@ def loop_disk(file, *options):
         detach_loop(path)
 
 
+@contextlib.contextmanager
+def held_partition(disk, number):
+    """The path of a partition, once it is there. It stays meanwhile: udev reads the table of a disk again after somebody
+    had it open for writing, and without an opener its partitions would be away for that time."""
+    path = f"{disk}p{number}" if disk[-1].isdigit() else f"{disk}{number}"
+
+    def opened():
+        try:
+            return open(path, "rb")
+        except OSError:
+            return None
+
+    with wait_until(opened, path):
+        yield path
+
+
 def _blkpg(disk, operation, number, start=0, length=0):
     partition = ctypes.create_string_buffer(struct.pack("qqi128x4x", start, length, number))
     with open(disk, "rb") as opened:
