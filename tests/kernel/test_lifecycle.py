@@ -6,6 +6,8 @@ import pathlib
 import subprocess
 import threading
 
+import pytest
+
 from harness import programs, ublk
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
@@ -32,6 +34,7 @@ def test_create_use_delete(api):
     api.ask("GET", "/devices/data", 404)
 
 
+@pytest.mark.long
 def test_create_again_with_the_same_spec_and_with_another(api):
     first = api.create(null_spec("data"))
     again = api.create(null_spec("data"), status=200)
@@ -40,6 +43,7 @@ def test_create_again_with_the_same_spec_and_with_another(api):
     assert api.get("data")["spec"]["size"] == first["spec"]["size"]
 
 
+@pytest.mark.long
 def test_two_creates_of_one_name_at_once(api, daemon):
     answers = []
     barrier = threading.Barrier(6)
@@ -92,6 +96,7 @@ def test_delete_a_mounted_disk_names_the_mount(api, directory, file_of):
     api.delete("data")
 
 
+@pytest.mark.long
 def test_a_disk_behind_a_loop_device_is_in_use(api, directory, file_of):
     """The kernel lists no holder, and no process has the disk open."""
     spec = loop_spec("data", file_of())
@@ -113,6 +118,7 @@ def test_a_disk_behind_a_loop_device_is_in_use(api, directory, file_of):
     api.delete("data")
 
 
+@pytest.mark.long
 def test_a_loop_device_on_a_partition_counts(api, file_of):
     disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
     run("sfdisk", "--quiet", "--no-reread", "--wipe=never", disk.path, input="size=8MiB\n")
@@ -126,18 +132,21 @@ def test_a_loop_device_on_a_partition_counts(api, file_of):
     api.delete("data")
 
 
+@pytest.mark.long
 def test_delete_without_wait_is_accepted_and_done_later(api):
     disk = Disk(api.create(null_spec("data"))["status"]["id"])
     api.ask("DELETE", "/devices/data", 202)
     wait_until(lambda: not disk.exists() and api.names() == [], "the device gone")
 
 
+@pytest.mark.long
 def test_create_without_wait_is_answered_at_once(api):
     device = api.create(null_spec("data"), wait=None)
     assert device["status"]["phase"] in ("Pending", "Starting", "Live")
     api.wait_phase("data", "Live")
 
 
+@pytest.mark.long
 def test_wait_that_times_out_reports_why_and_the_request_stays(make_daemon, directory):
     gate, wrapper = directory / "gate", directory / "worker"
     wrapper.write_text(f'#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.1; done\nexec {programs.worker()} "$@"\n')
@@ -158,6 +167,7 @@ def test_a_fixed_number_is_kept(api):
     assert "7" in problem["detail"]
 
 
+@pytest.mark.long
 def test_disabled_keeps_record_and_number(api):
     first = api.create(null_spec("first"))
     second = api.create(null_spec("second"))
@@ -171,6 +181,7 @@ def test_disabled_keeps_record_and_number(api):
     assert enabled["status"]["id"] == number and enabled["uid"] == first["uid"] and Disk(number).exists()
 
 
+@pytest.mark.long
 def test_put_of_another_spec_recreates_the_disk(api, file_of):
     path = file_of(size=32 << 20)
     first = api.create(null_spec("data"))
@@ -184,6 +195,7 @@ def test_put_of_another_spec_recreates_the_disk(api, file_of):
     assert path.read_bytes()[4096:8192] == block("x")
 
 
+@pytest.mark.long
 def test_put_that_needs_a_new_disk_is_refused_while_it_is_in_use(api):
     device = api.create(null_spec("data"))
     disk = Disk(device["status"]["id"])
@@ -193,6 +205,7 @@ def test_put_that_needs_a_new_disk_is_refused_while_it_is_in_use(api):
     assert disk.size() == 64 << 20 and api.get("data")["generation"] == 1
 
 
+@pytest.mark.long
 def test_a_change_of_labels_leaves_the_worker_alone(api):
     before = api.create(null_spec("data"))
     after = api.put(null_spec("data", labels={"a": "b"}))

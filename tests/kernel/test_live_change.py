@@ -15,9 +15,9 @@ from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.halt import halt
-from harness.kernel_disks import detach_loop
+from harness.kernel_disks import held_partition, loop_disk
 from harness.processes import spares
-from harness.shell import output, run
+from harness.shell import run
 from harness.wait import wait_until
 
 _RESTARTS = 4
@@ -192,6 +192,7 @@ def test_restart_that_would_be_noticed_is_refused_while_in_use(api, on_crash):
     assert after["status"]["worker"]["pid"] != pid and after["status"]["id"] == disk.number
 
 
+@pytest.mark.long
 def test_restart_of_what_is_not_live(api, daemon, file_of):
     api.ask("POST", "/devices/absent/restart", 404)
     api.create(null_spec("off", enabled=False))
@@ -269,6 +270,7 @@ def test_grow_a_mounted_file_system(api, directory, file_of):
     assert disk.size() == 32 << 20, "it has no openers: it is recreated"
 
 
+@pytest.mark.long
 def test_grow_beyond_the_backing_store(api, file_of):
     """The disk keeps its size, the status says why, and it grows as soon as the store has grown."""
     if not _grows():
@@ -295,6 +297,7 @@ def _times(api, reason):
     return sum(item["count"] for item in items if item["reason"] == reason)
 
 
+@pytest.mark.long
 def test_a_growth_is_judged_by_its_own_try(api, file_of):
     """A growth fails as the file is too small, and is undone; after the file has grown, a second one works."""
     if not _grows():
@@ -312,6 +315,7 @@ def test_a_growth_is_judged_by_its_own_try(api, file_of):
         assert _times(api, "CannotGrow") == refused, "a growth that succeeds makes no other event"
 
 
+@pytest.mark.long
 def test_the_same_spec_again_is_judged_by_the_next_try(api, file_of, directory):
     """A request after the repair of the fault gets the result of its own try, not of the last one."""
     path = directory / "late.img"
@@ -337,6 +341,7 @@ def _held_worker(directory):
     return hold, program
 
 
+@pytest.mark.long
 def test_a_spec_is_not_judged_by_the_worker_of_the_one_before(make_daemon, directory, file_of):
     """The store of the first spec hangs, and that spec is wrong; the next one is right, and its client learns so."""
     hold, program = _held_worker(directory)
@@ -357,6 +362,7 @@ def test_a_spec_is_not_judged_by_the_worker_of_the_one_before(make_daemon, direc
     assert _times(api, "BackingTooSmall") == 0
 
 
+@pytest.mark.long
 def test_a_worker_that_did_not_exit_is_reported_as_killed(make_daemon, file_of):
     """The worker is stopped, with a request in hand, when ublkd replaces it."""
     daemon = make_daemon(more_options=["--ignore-feature=BATCH_IO"]).start()
@@ -393,6 +399,7 @@ def test_growth_survives_every_death(daemon, file_of):
         disk.write((mib << 20) - 4096, block("z"))
 
 
+@pytest.mark.long
 def test_a_file_that_grew_is_noticed_at_a_restart(api, file_of):
     path = file_of(size=32 << 20)
     disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
@@ -406,6 +413,7 @@ def test_a_file_that_grew_is_noticed_at_a_restart(api, file_of):
         _close(user)
 
 
+@pytest.mark.long
 def test_two_disks_in_one_file_do_not_grow_into_each_other(api, file_of):
     if not _grows():
         return
@@ -422,22 +430,17 @@ def test_two_disks_in_one_file_do_not_grow_into_each_other(api, file_of):
 def test_a_disk_and_its_partition_are_one_store(api, file_of):
     path = file_of(size=64 << 20)
     run("sfdisk", "-q", path, input="label: gpt\nstart=2048, size=32768\nstart=65536, size=32768\n")
-    loop = output("losetup", "--find", "--show", "--partscan", path)
-    try:
-        run("udevadm", "settle")  # it may read the table of a disk once more, and its partitions are away meanwhile
-        wait_until(lambda: os.path.exists(f"{loop}p1") and os.path.exists(f"{loop}p2"), "the partitions")
-        api.create(loop_spec("first", f"{loop}p1"))
+    with loop_disk(path, "--partscan") as loop, held_partition(loop, 1) as one, held_partition(loop, 2) as two:
+        api.create(loop_spec("first", one))
         # Not even for a range between the partitions: another device may use another one, and only a claim shows it.
         for more in ({}, {"size": "8MiB", "target": {"offset": "20MiB"}}):
             assert api.create(loop_spec("whole", loop, **more), status=422)["reason"] == "BackingFileBusy"
             api.delete("whole")
-        api.create(loop_spec("second", f"{loop}p2"))
+        api.create(loop_spec("second", two))
         for name in ("first", "second"):
             api.delete(name)
         api.create(loop_spec("part", loop, size="8MiB", target={"offset": "20MiB"}))
         api.delete("part")
-    finally:
-        detach_loop(loop)
 
 
 @pytest.mark.long
@@ -467,6 +470,7 @@ def test_what_changes_under_a_mounted_disk_and_what_does_not(api, directory, fil
     assert api.put(spec)["status"]["id"] == first["id"]
 
 
+@pytest.mark.long
 def test_a_new_trigger_holds_for_the_disk_that_is_there(api, daemon):
     spec = null_spec("data")
     api.create(spec)

@@ -16,6 +16,8 @@ from harness.fio import Fio
 from harness.shell import run
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # little depends on the kernel: each test is run by one
+
 _MIB = 1 << 20
 
 
