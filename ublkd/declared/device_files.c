@@ -4,6 +4,7 @@
 
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/reading.h"
+#include "ublkd/base/trusted_file.h"
 #include "ublkd/declared/declared_names.h"
 
 #include <dirent.h>
@@ -38,16 +39,6 @@ const char *device_file_name(const char *path)
 }
 
 /* ---- one file ---- */
-
-/* Why another user could change what is read; NULL: none could. */
-static const char *distrust(const struct stat *info)
-{
-        if (info->st_uid != 0 && info->st_uid != geteuid())
-                return "it belongs to another user than root; 'chown root' it";
-        if (info->st_mode & (S_IWGRP | S_IWOTH))
-                return "its group or others may write to it; 'chmod go-w' it";
-        return NULL;
-}
 
 static int fault_file(struct device_file *file, const char *cause)
 {
@@ -87,29 +78,21 @@ static int read_text(int fd, size_t room, struct device_file *file)
         return 0;
 }
 
-/* The file is looked at before it is opened, because opening a device can do something, and again after that. */
 static int read_file(int dir, const char *name, size_t room, struct device_file *file)
 {
         _cleanup_close_ int fd = -1;
-        struct stat info = {};
-        const char *cause;
+        const char *cause = NULL;
 
-        if (fstatat(dir, name, &info, 0) < 0)
-                return fault_file(file, errno == ENOENT
-                                                ? "the link leads to nothing; correct it, or link it to "
-                                                  "/dev/null to mask the file"
-                                                : strerror(errno));
         if (is_mask(dir, name)) {
                 file->state = FILE_MASKED;
                 return 0;
         }
-        if (!S_ISREG(info.st_mode))
-                return fault_file(file, "it is not a regular file");
-        fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd < 0 || fstat(fd, &info) < 0)
-                return fault_file(file, strerror(errno));
-        cause = S_ISREG(info.st_mode) ? distrust(&info) : "it is not a regular file";
-        return cause ? fault_file(file, cause) : read_text(fd, room, file);
+        fd = open_trusted(dir, name, &cause);
+        if (fd >= 0)
+                return read_text(fd, room, file);
+        if (fd == -ENOENT)
+                cause = "the link leads to nothing; correct it, or link it to /dev/null to mask the file";
+        return fault_file(file, cause ? cause : strerror(-fd));
 }
 
 /* ---- all of them ---- */
@@ -231,7 +214,7 @@ static int read_dir(struct device_files *files, struct device_dir *dir, bool uns
         if (fd < 0 || fstat(fd, &info) < 0)
                 return fault_dir(dir, strerror(errno));
         dir->device = info.st_dev;
-        cause = distrust(&info);
+        cause = file_distrust(&info);
         return cause ? fault_dir(dir, cause) : read_open_dir(files, dir, fd, unsure, room);
 }
 

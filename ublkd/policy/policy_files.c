@@ -4,6 +4,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/reading.h"
+#include "ublkd/base/trusted_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,16 +42,6 @@ static int fail(struct problem_list *problems, int error, const char *path, cons
         int r = problem_add(problems, error, "", "PolicyInvalid", "%s: %s", path, why);
 
         return r < 0 ? r : -EINVAL;
-}
-
-/* Why another user could change what is read; NULL: none could. */
-static const char *distrust(const struct stat *info)
-{
-        if (info->st_uid != 0 && info->st_uid != geteuid())
-                return "it belongs to another user than root; 'chown root' it";
-        if (info->st_mode & (S_IWGRP | S_IWOTH))
-                return "its group or others may write to it; 'chmod go-w' it";
-        return NULL;
 }
 
 static bool is_policy_file(const char *name)
@@ -110,22 +101,13 @@ static int read_text(int fd, struct policy_file *file, struct problem_list *prob
                 problems, -r, file->path, r == -EFBIG ? "it is larger than 1 MiB; divide it" : strerror(-r));
 }
 
-/* The file is looked at before it is opened, because opening a device can do something, and again after that. */
 static int read_file(int dir, const char *name, struct policy_file *file, struct problem_list *problems)
 {
-        _cleanup_close_ int fd = -1;
-        struct stat info = {};
-        const char *why;
+        const char *why = NULL;
+        _cleanup_close_ int fd = open_trusted(dir, name, &why);
 
-        if (fstatat(dir, name, &info, 0) < 0)
-                return fail(problems, errno, file->path, strerror(errno));
-        if (S_ISREG(info.st_mode)) {
-                fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-                if (fd < 0 || fstat(fd, &info) < 0)
-                        return fail(problems, errno, file->path, strerror(errno));
-        }
-        why = S_ISREG(info.st_mode) ? distrust(&info) : "it is not a regular file; remove it";
-        return why ? fail(problems, EPERM, file->path, why) : read_text(fd, file, problems);
+        return fd < 0 ? fail(problems, -fd, file->path, why ? why : strerror(-fd))
+                      : read_text(fd, file, problems);
 }
 
 /* All files are read, so that all faults are reported. */
@@ -164,7 +146,7 @@ static int read_open(
 
         if (fstat(dir, &info) < 0)
                 return fail(problems, errno, directory, strerror(errno));
-        why = distrust(&info);
+        why = file_distrust(&info);
         if (why)
                 return fail(problems, EPERM, directory, why);
         r = list_names(dir, &names);
