@@ -54,7 +54,7 @@ static int this_boot(char ret[static SD_ID128_STRING_MAX])
 int worker_mark_write(struct runtime_dir *dir, const char *uid, pid_t pid, int pidfd)
 {
         char text[TEXT_SIZE], boot[SD_ID128_STRING_MAX];
-        uint64_t identity;
+        uint64_t identity = 0;
         int r = identity_of(pidfd, &identity);
 
         if (r >= 0)
