@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+import links
 import pytest
 import rules
 
@@ -16,6 +17,15 @@ def test_rule(rule):
 
 def test_rooms_are_layered():
     assert rules.check_rooms(ROOT) == []
+
+
+def test_libraries_link_what_their_rooms_may_see():
+    texts, paths = links.texts_of(ROOT), rules.tracked_c_files(ROOT)
+    assert list(links.links_beyond_the_rows(texts, paths)) == []
+    assert {"ublkd_plan", "ublkd_api_http", "worker_disk", "worker_queue", "ublkd_reconcile"} < set(links.libraries(texts))
+    beyond = "target_link_libraries(worker_disk PUBLIC worker_queue)  # target_link_libraries(worker_disk PUBLIC worker_io)"
+    faults = list(links.links_beyond_the_rows({**texts, "targets/worker/more/CMakeLists.txt": beyond}, paths))
+    assert [fault.split(",")[0] for fault in faults] == ["worker_disk links worker_queue"]
 
 
 def test_unit_tests_mirror_the_rooms():

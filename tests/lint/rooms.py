@@ -82,6 +82,10 @@ QUOTED = [
     # the manager and main put the parts together; what else is here is one task of the manager, and sees the rooms of it
     ("ublkd/event_loop.[ch]", ["!", "ublkd/event_loop.h"] + BASE),
     ("ublkd/service_state.[ch]", ["!", "ublkd/service_state.h"] + BASE),
+    (
+        "ublkd/worker_upgrade.[ch]",
+        ["!", "ublkd/worker_upgrade.h", "ublkd/service_line.h"] + BASE + rooms("ublkd", "host store"),
+    ),
     ("ublkd/worker_choice.[ch]", ["!", "ublkd/worker_choice.h"] + BASE),
     ("ublkd/service_line.[ch]", ["!", "ublkd/service_line.h"] + BASE + rooms("ublkd", "host store")),
     ("ublkd/disk_marks.[ch]", ["!", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "runtime store")),
