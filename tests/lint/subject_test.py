@@ -68,3 +68,14 @@ def test_git_runs_it(tmp_path):
     bad = git("commit", "-q", "--allow-empty", "-m", "keep the newest record")
     assert bad.returncode != 0 and "names no area" in bad.stderr
     assert git("commit", "-q", "--allow-empty", "-m", "store: keep the newest record").returncode == 0
+
+
+def test_subjects_of_commits(tmp_path):
+    """Those since the hook was not asked for the last time."""
+    log = subprocess.run(
+        ["git", "log", "--no-merges", "--since=2026-11-26T11:40:00Z", "--format=%s"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )
+    for subject in log.stdout.splitlines():
+        result = check(tmp_path, "scripts/check-subject", subject)
+        assert result.returncode == 0, result.stderr

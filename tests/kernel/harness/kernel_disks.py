@@ -47,7 +47,7 @@ def loop_disk(file, *options):
 
 @contextlib.contextmanager
 def held_partition(disk, number):
-    """The path of a partition, once it is there. It stays meanwhile: udev reads the table of a disk again after somebody
+    """The path of a partition, once it is there. It stays meanwhile: udev reads the table of a disk again after a program
     had it open for writing, and without an opener its partitions would be away for that time."""
     path = f"{disk}p{number}" if disk[-1].isdigit() else f"{disk}{number}"
 
