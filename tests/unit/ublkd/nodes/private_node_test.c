@@ -77,7 +77,7 @@ static int give(struct private_nodes *nodes)
 /* Return 0 if this user can open the path, or the errno. */
 static int open_of(uid_t user, const char *path)
 {
-        int status;
+        int status = 0;
         pid_t child = fork();
 
         if (child == 0) {
