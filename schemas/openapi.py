@@ -30,7 +30,7 @@ from keywords import SchemaError, c_string, load
 
 PROBLEMS_OF_ALL = ["bad-request", "unauthorized", "forbidden", "not-acceptable", "body-too-slow", "body-too-large", "path-too-long",
                    "expectation-failed", "headers-too-large", "internal", "too-many-connections", "no-memory"]
-PROBLEMS_OF_CHANGES = ["store-full", "database-gone", "precondition-failed", "authorization-busy"]
+PROBLEMS_OF_CHANGES = ["too-many-changes", "store-full", "database-gone", "precondition-failed", "authorization-busy"]
 PROBLEMS_OF_BODIES = ["malformed-json", "not-json"]
 METHODS = ["get", "post", "put", "patch", "delete"]
 BODY_FLAGS = {"application/json": ["ROUTE_BODY"], "application/merge-patch+json": ["ROUTE_BODY", "ROUTE_MERGE_PATCH"]}

@@ -63,9 +63,12 @@ static int find_tenant(int fd, const struct api_rights *rights, struct peer *pee
         _cleanup_tenancy_ struct tenancy tenancy = {};
         int r = tenancy_find(fd, rights->policy, peer->uid, peer->gid, peer->home, &tenancy);
 
-        if (r >= 0 && tenancy.rule)
-                tenant_of_user(peer->uid, peer->tenant);
-        return r;
+        if (r < 0 || !tenancy.rule)
+                return r;
+        tenant_of_user(peer->uid, peer->tenant);
+        peer->account = policy_account(tenancy.rule, peer->uid).first;
+        peer->changes_per_minute = (unsigned)tenancy.rule->options.changes_per_minute;
+        return 0;
 }
 
 int peer_of_socket(int fd, const struct api_rights *rights, struct peer *ret)

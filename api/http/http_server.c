@@ -102,6 +102,7 @@ static enum MHD_Result send_reply(struct request *request)
                 && add_header(response, MHD_HTTP_HEADER_ETAG, reply->etag)
                 && add_header(response, MHD_HTTP_HEADER_LOCATION, reply->location)
                 && add_header(response, MHD_HTTP_HEADER_ALLOW, reply->allow)
+                && add_header(response, MHD_HTTP_HEADER_RETRY_AFTER, reply->retry_after)
                 && add_header(response, "Accept-Patch", accepted_patch(request))
                 && add_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, reply->authenticate)
                 && add_header(

@@ -6,6 +6,7 @@
 #include "api/http/routes.h"
 #include "api/http/server.h"
 #include "api/http/tenancy.h"
+#include "ublkd/base/clock.h"
 
 #include <stdio.h>
 
@@ -214,11 +215,30 @@ static void reply_may_not_change(struct request *request)
                         uid, others);
 }
 
+/* A change of a tenant costs ublkd a turn of the device and writes to the database, also one that is refused later. */
+static bool take_change(struct request *request)
+{
+        const struct peer *peer = &request->peer;
+        uint64_t wait = change_rate_take(
+                &request->api->changes, peer->account, peer->changes_per_minute, monotonic_now());
+        unsigned seconds = (unsigned)((wait + USEC_PER_SEC - 1) / USEC_PER_SEC);
+
+        if (wait == 0)
+                return true;
+        reply_problem(request, PROBLEM_TOO_MANY_CHANGES,
+                "User %u may send %u changes in a minute, and has sent them. Nothing was changed; try again "
+                "in %u s.",
+                (unsigned)peer->uid, peer->changes_per_minute, seconds);
+        snprintf(request->reply.retry_after, sizeof(request->reply.retry_after), "%u", seconds);
+        return false;
+}
+
 bool permission_check_change(struct request *request)
 {
-        if (!(request->route->flags & ROUTE_CHANGES) || peer_may_change(&request->peer)
-                || is_for_tenant(request))
+        if (!(request->route->flags & ROUTE_CHANGES) || peer_may_change(&request->peer))
                 return true;
+        if (is_for_tenant(request))
+                return take_change(request);
         if (!can_ask(request)) {
                 reply_may_not_change(request);
                 return false;

@@ -61,6 +61,7 @@ struct reply {
         void *userdata;                 /* for `read` */
         const char *authenticate;       /* WWW-Authenticate, or NULL */
         char allow[64], etag[64], location[PATH_NAME_MAX + 16]; /* "": none */
+        char retry_after[12];                                   /* seconds; "": none */
         bool close;                                             /* the connection cannot be reused */
 };
 

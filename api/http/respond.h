@@ -43,6 +43,7 @@ enum problem_type {
         PROBLEM_RECORD_OUTDATED,
         PROBLEM_OWNED_BY_FILE,
         PROBLEM_AUTHORIZATION_BUSY,
+        PROBLEM_TOO_MANY_CHANGES,
         _PROBLEM_TYPE_MAX
 };
 

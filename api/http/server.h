@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/http/audit.h"
+#include "api/http/change_rate.h"
 #include "api/http/connection.h"
 #include "api/http/listen.h"
 #include "api/http/reply_counts.h"
@@ -21,7 +22,8 @@ struct api {
         const struct route *routes;          /* ends with a NULL path */
         uint64_t (*replies)[STATUS_CLASSES]; /* reply_counts.h */
         struct hold *holds;
-        struct audit audit[2]; /* of Unix sockets, of TCP */
+        struct audit audit[2];      /* of Unix sockets, of TCP */
+        struct change_rate changes; /* of tenants */
         /* Return true if a request can run now; else suspend it or set a reply. Called once for each request,
          * before its handler. */
         bool (*admit)(struct request *request);

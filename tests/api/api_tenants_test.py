@@ -14,7 +14,7 @@ pytestmark = NEEDS_ROOT
 ALICE, BOB, STRANGER, GROUP, READERS, ADMINISTRATORS = 4001, 4002, 4003, 4242, 4243, 4244
 
 RULE = {"name": "developers", "who": {"users": [ALICE, BOB], "groups": [GROUP]}, "targets": ["null"], "devices": 3,
-        "size": "10GiB", "queues": 4, "queueDepth": 128, "maxIoSize": "1MiB"}
+        "size": "10GiB", "queues": 4, "queueDepth": 128, "maxIoSize": "1MiB", "changesPerMinute": 1000}
 
 
 class Tenants:
@@ -219,6 +219,24 @@ with concurrent.futures.ThreadPoolExecutor(3) as pool:
     answers = tenants.values(asks(("PATCH", f"/devices/{first}", {"size": "8GiB"}), ("PATCH", f"/devices/{first}", {"size": "9GiB"}),
                                   ("DELETE", f"/devices/{first}?wait", None), ("POST", "/devices?wait", mine("fourth"))))
     assert [status for status, _ in answers] == [200, 403, 204, 201]
+
+
+def test_changes_in_a_minute(tenants):
+    """Those that are refused count as well; reads do not, and another user has as many."""
+    tenants.set_rules({**RULE, "changesPerMinute": 5})
+    assert tenants.server.tell("policy") == 0
+    code = """
+def change(index):
+    answer = ask(UnixConnection(path), "POST", "/devices", spec(f"u{uid}-{index}", size="20GiB"))
+    return answer.status, answer.headers.get("Retry-After"), answer.json["type"]
+print(json.dumps([change(index) for index in range(7)]))
+print(json.dumps(ask(UnixConnection(path), "GET", "/devices").status))
+"""
+    for who in (ALICE, BOB):
+        answers, read = tenants.values(code, uid=who)
+        assert [status for status, _, _ in answers] == [403] * 5 + [429] * 2 and read == 200
+        assert all(int(after) in range(1, 14) and kind.endswith("too-many-changes") for _, after, kind in answers[5:])
+    assert tenants.server.ask("POST", "/devices", spec("ours")).status == 201
 
 
 def test_who_may_read_everything_changes_what_is_theirs(tenants):

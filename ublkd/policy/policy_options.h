@@ -30,6 +30,7 @@ struct policy_rule_options {
         uint64_t max_io_size; /* bytes */
         int64_t busy_poll_us;
         char *cpus; /* "0-3,8"; NULL: none */
+        int64_t changes_per_minute;
         struct {
                 struct io_limits read, write; /* 0: no ceiling */
         } limits;
