@@ -117,7 +117,7 @@ static int format_keep_alive(const struct watch *watch, char **ret)
 
 static bool has_fallen_behind(const struct watch *watch)
 {
-        return watch->seen < event_log_compacted(log_of(watch));
+        return watch->seen < view_compacted(watch->hold.request);
 }
 
 /* Put the next text to write into watch->text. 1; 0: none; -errno: end the stream. */

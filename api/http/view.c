@@ -30,6 +30,12 @@ bool view_has_event(const struct request *request, const struct device_event *ev
         return is_in_view(request, event->tenant);
 }
 
+uint64_t view_compacted(const struct request *request)
+{
+        return event_log_compacted_of(device_store_events(request->api->config.store),
+                view_sees_all(request) ? NULL : request->peer.tenant);
+}
+
 const struct device_record *view_find(const struct request *request, const char *name)
 {
         const struct device_record *record = device_store_get(request->api->config.store, name);

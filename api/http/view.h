@@ -16,6 +16,9 @@ bool view_manages_all(const struct request *request);
 bool view_has(const struct request *request, const struct device_record *record);
 bool view_has_event(const struct request *request, const struct device_event *event);
 
+/* Return the highest revision that was compacted away of the events that the client sees. */
+uint64_t view_compacted(const struct request *request);
+
 /* Return the device with that name if the client sees it, else NULL. The store owns it. */
 const struct device_record *view_find(const struct request *request, const char *name);
 

@@ -23,7 +23,7 @@ static const struct event_log *log_of(const struct request *request)
  * it out. */
 static bool check_position(struct request *request, uint64_t revision)
 {
-        uint64_t compacted = event_log_compacted(log_of(request)),
+        uint64_t compacted = view_compacted(request),
                  newest = device_store_revision(request->api->config.store);
 
         if (revision >= compacted && revision <= newest)
@@ -126,7 +126,7 @@ static bool find_position(struct request *request, uint64_t otherwise, uint64_t 
                         "Last-Event-ID is not a number; send the id of an event of this stream.");
                 return false;
         }
-        return check_position(request, *ret);
+        return (!last && !(query->given & QUERY_AFTER)) || check_position(request, *ret);
 }
 
 static void stream_events(struct request *request)

@@ -239,6 +239,25 @@ print(json.dumps(ask(UnixConnection(path), "GET", "/devices").status))
     assert tenants.server.ask("POST", "/devices", spec("ours")).status == 201
 
 
+def test_a_tenant_pushes_out_no_event_of_others(tenants):
+    """Who asks for events since then that he has lost, or root, has to list again; another tenant has missed nothing."""
+    tenants.set_rules({**RULE, "changesPerMinute": 100000})
+    assert tenants.server.tell("policy") == 0
+    name, theirs = create(tenants, "a")["name"], create(tenants, "b", BOB)["name"]
+    code = f"""
+connection = UnixConnection(path)
+print(json.dumps([ask(connection, "PATCH", "/devices/{name}", {{"size": f"{{n % 2 + 1}}GiB"}}).status for n in range(600)]))
+"""
+    assert set(tenants.values(code)[0]) == {200}
+    since = 'print(ask(UnixConnection(path), "GET", "/events?after=1", None, {"Accept": "application/json"}).status)'
+    for who, status in ((ALICE, 410), (BOB, 200)):
+        assert tenants.values(since, uid=who) == [status]
+    everything = tenants.server.ask("GET", "/events?limit=1000", headers={"Accept": "application/json"}).json["items"]
+    devices = [event["device"]["name"] for event in everything]
+    assert devices.count(name) <= 512 and theirs in devices
+    assert tenants.server.ask("GET", "/events?after=1", headers={"Accept": "application/json"}).status == 410
+
+
 def test_who_may_read_everything_changes_what_is_theirs(tenants):
     theirs = create(tenants, "b", BOB)["name"]
     answers = tenants.values(asks(("GET", f"/devices/{theirs}", None), ("PATCH", f"/devices/{theirs}", {"labels": {}}),

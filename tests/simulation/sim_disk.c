@@ -98,7 +98,8 @@ static int database_load_events(void *context __attribute__((unused)),
 
 static int database_save_events(void *context __attribute__((unused)),
         const struct device_event *const *events __attribute__((unused)),
-        size_t count __attribute__((unused)), uint64_t compacted __attribute__((unused)))
+        size_t count __attribute__((unused)), uint64_t compacted __attribute__((unused)),
+        const struct event_floors *floors __attribute__((unused)))
 {
         return 0;
 }

@@ -541,8 +541,9 @@ int device_store_save_events(struct device_store *store)
         int r = 0;
 
         if (count > 0 || event_log_has_dropped(store->events))
-                r = note_write(store, store->backend->save_events(store->context, unsaved, count,
-                                              event_log_compacted(store->events)));
+                r = note_write(
+                        store, store->backend->save_events(store->context, unsaved, count,
+                                       event_log_compacted(store->events), event_log_floors(store->events)));
         if (r >= 0)
                 event_log_saved(store->events);
         return r;

@@ -34,9 +34,9 @@ struct device_backend {
         int (*load_events)(void *context, int (*each)(void *userdata, const struct device_event *event),
                 void *userdata, uint64_t *ret_compacted);
         /* Write the events (insert, or replace by first_revision) and delete those with a revision up to
-         * `compacted`, in one transaction. */
-        int (*save_events)(
-                void *context, const struct device_event *const *events, size_t count, uint64_t compacted);
+         * `compacted`, and those of tenants up to their floors, in one transaction. */
+        int (*save_events)(void *context, const struct device_event *const *events, size_t count,
+                uint64_t compacted, const struct event_floors *floors);
         /* 0; -ENOLINK: what is written is not kept, as the database was deleted or moved away; other -errno: it is
          * not known. May block for ever. NULL: 0. */
         int (*check)(void *context);

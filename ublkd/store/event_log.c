@@ -28,6 +28,8 @@ struct event_log {
         size_t count;
         struct tree index;                   /* by device and content, the newest first */
         uint64_t compacted, compacted_saved; /* here, and in the backend */
+        struct event_floors floors;
+        bool floors_unsaved;
 };
 
 /* ---- the index ---- */
@@ -139,6 +141,18 @@ static uint64_t usec_before(uint64_t now, uint64_t seconds)
         return now > usec ? now - usec : 0;
 }
 
+static void drop_oldest(struct event_log *log, size_t dropped)
+{
+        if (dropped == 0)
+                return;
+        log->compacted = log->events[dropped - 1]->event->revision;
+        for (size_t i = 0; i < dropped; i++)
+                drop(log, log->events[i]);
+        log->count -= dropped;
+        log->events += dropped;
+        event_floors_pass(&log->floors, log->compacted);
+}
+
 /* Drop the oldest events: those above EVENTS_MAX, and those that are too old. */
 static void compact(struct event_log *log, uint64_t now)
 {
@@ -147,13 +161,80 @@ static void compact(struct event_log *log, uint64_t now)
 
         while (dropped < log->count && log->events[dropped]->event->last_at < oldest)
                 dropped++;
-        if (dropped == 0)
-                return;
-        log->compacted = log->events[dropped - 1]->event->revision;
-        for (size_t i = 0; i < dropped; i++)
-                drop(log, log->events[i]);
-        log->count -= dropped;
-        log->events += dropped;
+        drop_oldest(log, dropped);
+}
+
+/* ---- the events of a tenant ---- */
+
+static bool is_of(const struct event_log *log, size_t index, const char *tenant)
+{
+        return strcmp(log->events[index]->event->tenant, tenant) == 0;
+}
+
+static size_t count_of(const struct event_log *log, const char *tenant)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < log->count; i++)
+                count += is_of(log, i, tenant);
+        return count;
+}
+
+/* Drop the `dropped` oldest events of the tenant. Return the revision of the last one. */
+static uint64_t drop_oldest_of(struct event_log *log, const char *tenant, size_t dropped)
+{
+        uint64_t last = 0;
+        size_t kept = 0;
+
+        for (size_t i = 0; i < log->count; i++) {
+                struct kept_event *event = log->events[i];
+
+                if (dropped > 0 && is_of(log, i, tenant)) {
+                        last = event->event->revision;
+                        drop(log, event);
+                        dropped--;
+                } else {
+                        log->events[kept++] = event;
+                }
+        }
+        log->count = kept;
+        return last;
+}
+
+static void raise_floor(struct event_log *log, const char *tenant, uint64_t revision)
+{
+        uint64_t given_up = event_floors_raise(&log->floors, tenant, revision);
+
+        log->floors_unsaved = true;
+        if (given_up > 0)
+                drop_oldest(log, event_log_after(log, given_up));
+}
+
+/* Half of the events go at once, so that the scan is rare. tenant: not of an event that goes. */
+static void compact_tenant(struct event_log *log, const char *tenant)
+{
+        size_t count = tenant_is_set(tenant) ? count_of(log, tenant) : 0;
+
+        if (count > EVENTS_OF_TENANT_MAX)
+                raise_floor(log, tenant, drop_oldest_of(log, tenant, count - EVENTS_OF_TENANT_KEPT));
+}
+
+/* A tenant that has lost events of its own has had EVENTS_OF_TENANT_KEPT since then, until the compaction of all events has
+ * passed its floor. So one with fewer has no floor, and for the others it is not higher than before their oldest event. */
+static void restore_floors(struct event_log *log)
+{
+        for (size_t i = 0, count = log->count; i < count; i++) {
+                const struct device_event *event = log->events[i]->event;
+
+                if (!tenant_is_set(event->tenant) || event_floors_get(&log->floors, event->tenant) > 0
+                        || count_of(log, event->tenant) < EVENTS_OF_TENANT_KEPT)
+                        continue;
+                if (log->floors.count == EVENT_FLOORS_MAX) { /* none is missing then */
+                        drop_oldest(log, i);
+                        return;
+                }
+                raise_floor(log, event->tenant, event->revision - 1);
+        }
 }
 
 size_t event_log_after(const struct event_log *log, uint64_t revision)
@@ -207,6 +288,8 @@ void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now)
         log->compacted = log->compacted > compacted ? log->compacted : compacted;
         log->compacted_saved = compacted;
         compact(log, now);
+        restore_floors(log);
+        log->floors_unsaved = false;
 }
 
 /* The first sentence of StoreFull depends on onFull, which can change while the disk is served; the rest is about one
@@ -284,6 +367,7 @@ void event_log_take(struct event_log *log, struct device_event *event, bool save
         remove_continued(log, event);
         make_room(log);
         log->events[log->count++] = keep(log, event);
+        compact_tenant(log, event->tenant);
         compact(log, event->last_at);
 }
 
@@ -322,6 +406,18 @@ uint64_t event_log_compacted(const struct event_log *log)
         return log->compacted;
 }
 
+uint64_t event_log_compacted_of(const struct event_log *log, const char *tenant)
+{
+        uint64_t floor = event_floors_get(&log->floors, tenant);
+
+        return floor > log->compacted ? floor : log->compacted;
+}
+
+const struct event_floors *event_log_floors(const struct event_log *log)
+{
+        return &log->floors;
+}
+
 size_t event_log_unsaved(const struct event_log *log, const struct device_event **ret, size_t size)
 {
         size_t count = 0;
@@ -338,12 +434,13 @@ size_t event_log_unsaved(const struct event_log *log, const struct device_event 
 
 bool event_log_has_dropped(const struct event_log *log)
 {
-        return log->compacted > log->compacted_saved;
+        return log->compacted > log->compacted_saved || log->floors_unsaved;
 }
 
 void event_log_saved(struct event_log *log)
 {
         log->compacted_saved = log->compacted;
+        log->floors_unsaved = false;
         for (size_t i = 0; i < log->count; i++)
                 log->events[i]->event->unsaved = false;
 }

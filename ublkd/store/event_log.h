@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* The events in memory, in the order of their revisions, limited in number and in age. Events beyond the limits
- * are compacted away; a client that has not seen them has to list again. The store writes the events to the
+ * are compacted away; a client that has not seen them has to list again. A tenant with too many loses the oldest of its own,
+ * so that it does not push out those of others. The store writes the events to the
  * backend, at once or later. Runs on the supervisor's loop; no call suspends. */
 #pragma once
 
 #include "ublkd/model/device_event.h"
+#include "ublkd/store/event_floors.h"
 
 #include <stddef.h>
 
 enum {
         EVENTS_MAX = 4096,
+        EVENTS_OF_TENANT_MAX = 512,
+        EVENTS_OF_TENANT_KEPT = 256, /* the newest, when it has had more than that maximum */
         EVENT_AGE_MAX_SECONDS = 7 * 24 * 3600,
         EVENT_REPEAT_SECONDS = 10 * 60, /* the same event within that time is a repetition */
 };
@@ -54,8 +58,12 @@ enum event_fate event_log_fate(
 /* Return the revision of the newest event; 0 if there is none. */
 uint64_t event_log_newest(const struct event_log *log);
 
-/* Return the highest revision that was compacted away; 0 if none was. */
+/* Return the highest revision up to which the events of all owners were compacted away; 0 if none were. */
 uint64_t event_log_compacted(const struct event_log *log);
+/* Return the highest revision that was compacted away of the events of `tenant`, or, with NULL, of any event. */
+uint64_t event_log_compacted_of(const struct event_log *log, const char *tenant);
+/* Return up to where events of single tenants are gone. */
+const struct event_floors *event_log_floors(const struct event_log *log);
 
 /* Return how many events the backend does not have, and up to `size` of them in `ret`, oldest first. */
 size_t event_log_unsaved(const struct event_log *log, const struct device_event **ret, size_t size);

@@ -37,7 +37,7 @@ static int memory_load_events(void *context _unused_,
 }
 
 static int memory_save_events(void *context _unused_, const struct device_event *const *events _unused_,
-        size_t count _unused_, uint64_t compacted _unused_)
+        size_t count _unused_, uint64_t compacted _unused_, const struct event_floors *floors _unused_)
 {
         return 0;
 }

@@ -270,8 +270,8 @@ static int sqlite_save_revision(void *context, uint64_t revision)
         return set_revision(context, revision); /* a single statement is a transaction */
 }
 
-static int sqlite_save_events(
-        void *context, const struct device_event *const *events, size_t count, uint64_t compacted)
+static int sqlite_save_events(void *context, const struct device_event *const *events, size_t count,
+        uint64_t compacted, const struct event_floors *floors)
 {
         struct store_sqlite *store = context;
         int result, r = begin(store);
@@ -280,6 +280,8 @@ static int sqlite_save_events(
                 return r;
         /* Delete first: a deleted row may be an old state of an event that is put. */
         result = event_statements_drop(&store->event, compacted);
+        for (size_t i = 0; i < floors->count && result == SQLITE_DONE; i++)
+                result = event_statements_drop_of(&store->event, &floors->of[i]);
         for (size_t i = 0; i < count && result == SQLITE_DONE; i++)
                 result = event_statements_put(&store->event, events[i]);
         return finish(store, result == SQLITE_DONE ? 0 : to_errno(store->db, result));

@@ -21,9 +21,10 @@ int event_statements_prepare(sqlite3 *db, struct event_statements *ret)
                         " first_at = excluded.first_at, last_at = excluded.last_at, count = excluded.count,"
                         " type = excluded.type, device = excluded.device, uid = excluded.uid,"
                         " reason = excluded.reason, message = excluded.message,"
-                        " labels = excluded.labels, tenant = excluded.tenant"            },
-                {&ret->drop,      "DELETE FROM event WHERE revision <= ?1"               },
-                {&ret->compacted, "UPDATE store SET compacted = ?1 WHERE compacted <> ?1"},
+                        " labels = excluded.labels, tenant = excluded.tenant"             },
+                {&ret->drop,      "DELETE FROM event WHERE revision <= ?1"                },
+                {&ret->drop_of,   "DELETE FROM event WHERE tenant = ?1 AND revision <= ?2"},
+                {&ret->compacted, "UPDATE store SET compacted = ?1 WHERE compacted <> ?1" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -40,6 +41,7 @@ void event_statements_clear(struct event_statements *statements)
 {
         (void)sqlite3_finalize(statements->put);
         (void)sqlite3_finalize(statements->drop);
+        (void)sqlite3_finalize(statements->drop_of);
         (void)sqlite3_finalize(statements->compacted);
         *statements = (struct event_statements){};
 }
@@ -85,6 +87,13 @@ int event_statements_drop(const struct event_statements *statements, uint64_t co
                 return result;
         (void)sqlite3_bind_int64(statements->compacted, 1, (sqlite3_int64)compacted);
         return run(statements->compacted);
+}
+
+int event_statements_drop_of(const struct event_statements *statements, const struct event_floor *floor)
+{
+        (void)sqlite3_bind_text(statements->drop_of, 1, floor->tenant, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(statements->drop_of, 2, (sqlite3_int64)floor->revision);
+        return run(statements->drop_of);
 }
 
 static char *column_text(sqlite3_stmt *row, int column)

@@ -86,8 +86,8 @@ static int disk_load_events(void *context, int (*each)(void *, const struct devi
         return r;
 }
 
-static int disk_save_events(
-        void *context, const struct device_event *const *events, size_t count, uint64_t compacted)
+static int disk_save_events(void *context, const struct device_event *const *events, size_t count,
+        uint64_t compacted, const struct event_floors *floors _unused_)
 {
         struct disk *disk = context;
 

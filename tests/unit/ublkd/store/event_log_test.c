@@ -295,13 +295,111 @@ static void test_fate(struct event_log *log)
         CHECK_INT(event_log_fate(log, &what, 8), EVENT_SAVED);
 }
 
+static void happen_of(struct event_log *log, const char *tenant, uint64_t revision)
+{
+        struct device_event *event = NULL;
+        struct device_event happened = {
+                .type = EVENT_NORMAL,
+                .device = (char *)"data",
+                .uid = (char *)"a",
+                .reason = REASON_LIVE,
+                .message = (char *)"It happened.",
+                .asked = true,
+                .last_at = start,
+        };
+
+        snprintf(happened.tenant, sizeof(happened.tenant), "%s", tenant);
+        if (CHECK_INT(event_log_make(log, &happened, revision, &event), 0))
+                event_log_take(log, event, true);
+}
+
+static size_t count_from(const struct event_log *log, const char *tenant)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                count += strcmp(event_log_at(log, i)->tenant, tenant) == 0;
+        return count;
+}
+
+/* It loses its own, and who sees only events of others has missed nothing. */
+static void test_a_tenant_pushes_out_no_event_of_others(struct event_log *log)
+{
+        uint64_t revision = 1, floor;
+
+        happen_of(log, "", revision++);
+        happen_of(log, "uid:2", revision++);
+        for (int i = 0; i < 3 * EVENTS_MAX; i++) {
+                happen_of(log, "uid:1", revision++);
+                CHECK(count_from(log, "uid:1") <= EVENTS_OF_TENANT_MAX);
+        }
+        CHECK(count_from(log, "uid:1") >= EVENTS_OF_TENANT_KEPT);
+        CHECK_INT(count_from(log, ""), 1);
+        CHECK_INT(count_from(log, "uid:2"), 1);
+        CHECK_INT(event_log_newest(log), revision - 1);
+        CHECK_INT(event_log_compacted(log), 0);
+        CHECK_INT(event_log_compacted_of(log, "uid:2"), 0);
+        floor = event_log_compacted_of(log, "uid:1");
+        CHECK_INT(event_log_compacted_of(log, NULL), floor);
+        CHECK_INT(event_log_at(log, 2)->revision,
+                floor + 1); /* no gap between what is gone and what is there */
+        CHECK(event_log_has_dropped(log));
+        event_log_saved(log);
+        CHECK(!event_log_has_dropped(log));
+}
+
+/* The floor is not in the database, and is found again. */
+static void test_the_floor_of_a_tenant_outlasts_a_restart(struct event_log *log)
+{
+        struct event_log *next;
+        uint64_t revision = 1;
+
+        for (int i = 0; i < EVENTS_OF_TENANT_KEPT - 1; i++) /* never had more */
+                happen_of(log, "uid:2", revision++);
+        for (int i = 0; i < EVENTS_OF_TENANT_MAX + 1; i++)
+                happen_of(log, "uid:1", revision++);
+        CHECK_INT(count_from(log, "uid:1"), EVENTS_OF_TENANT_KEPT);
+        if (!CHECK_INT(event_log_new(&next), 0))
+                return;
+        for (size_t i = 0; i < event_log_count(log); i++)
+                CHECK_INT(event_log_load(next, event_log_at(log, i)), 0);
+        event_log_loaded(next, 0, start);
+        CHECK_INT(event_log_compacted_of(next, "uid:1"), event_log_compacted_of(log, "uid:1"));
+        CHECK(event_log_compacted_of(next, "uid:1") > 0);
+        CHECK_INT(event_log_compacted_of(next, "uid:2"), 0);
+        event_log_free(next);
+}
+
+/* More tenants than there are floors: what was dropped is gone for all then, and nothing is missed unseen. */
+static void test_many_tenants_with_many_events(struct event_log *log)
+{
+        uint64_t revision = 1, floors[EVENT_FLOORS_MAX + 1];
+        char tenant[TENANT_SIZE];
+
+        for (unsigned who = 0; who <= EVENT_FLOORS_MAX; who++) {
+                snprintf(tenant, sizeof(tenant), "uid:%u", who + 1);
+                for (int i = 0; i < EVENTS_OF_TENANT_MAX + 1; i++)
+                        happen_of(log, tenant, revision++);
+                floors[who] = event_log_compacted_of(log, tenant);
+                CHECK(floors[who] > 0);
+        }
+        for (unsigned who = 0; who <= EVENT_FLOORS_MAX; who++) {
+                snprintf(tenant, sizeof(tenant), "uid:%u", who + 1);
+                CHECK(event_log_compacted_of(log, tenant) >= floors[who]);
+        }
+        CHECK(event_log_compacted(log) >= floors[0]);
+        CHECK(event_log_count(log) <= EVENTS_MAX);
+}
+
 int main(void)
 {
         static void (*const tests[])(struct event_log *) = {test_repetitions_move_to_the_end,
                 test_what_was_asked_for_repeats_nothing, test_another_fate_of_a_write_is_not_a_repetition,
                 test_disks_without_a_record_are_distinguished, test_long_after_is_not_a_repetition,
                 test_number_is_bounded, test_flapping_device_keeps_its_place, test_age_is_bounded,
-                test_loaded_in_any_order, test_long_messages_are_cut, test_random_events, test_fate};
+                test_loaded_in_any_order, test_long_messages_are_cut, test_random_events, test_fate,
+                test_a_tenant_pushes_out_no_event_of_others, test_the_floor_of_a_tenant_outlasts_a_restart,
+                test_many_tenants_with_many_events};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct event_log *log;

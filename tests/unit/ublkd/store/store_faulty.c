@@ -47,14 +47,14 @@ static int faulty_load_events(void *context, int (*each)(void *userdata, const s
         return faulty->real->load_events(faulty->real_context, each, userdata, ret_compacted);
 }
 
-static int faulty_save_events(
-        void *context, const struct device_event *const *events, size_t count, uint64_t compacted)
+static int faulty_save_events(void *context, const struct device_event *const *events, size_t count,
+        uint64_t compacted, const struct event_floors *floors)
 {
         const struct store_faulty *faulty = context;
 
         if (faulty->write_error)
                 return faulty->write_error;
-        return faulty->real->save_events(faulty->real_context, events, count, compacted);
+        return faulty->real->save_events(faulty->real_context, events, count, compacted, floors);
 }
 
 static int faulty_check(void *context)

@@ -114,6 +114,32 @@ static void test_a_database_without_tenants(const char *directory)
         device_store_free(store);
 }
 
+/* In the database as well, and without a gap that a client could miss. */
+static void test_a_tenant_has_so_many_events(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+        const struct event_log *events = device_store_events(store);
+        uint64_t floor;
+        size_t count;
+
+        put_of(store, "ours", NULL, "1GiB");
+        for (unsigned i = 0; i < 2 * EVENTS_OF_TENANT_MAX; i++)
+                put_of(store, "theirs", TENANT, i % 2 ? "2GiB" : "1GiB");
+        CHECK_INT(device_store_save_events(store), 0);
+        floor = event_log_compacted_of(events, TENANT);
+        count = event_log_count(events);
+        CHECK(floor > 0 && count <= EVENTS_OF_TENANT_MAX + 2);
+        device_store_free(store);
+
+        store = open_store(directory);
+        events = device_store_events(store);
+        CHECK_INT(event_log_count(events), count);
+        CHECK_INT(event_log_compacted_of(events, TENANT), floor);
+        CHECK_INT(event_log_compacted(events), 0);
+        CHECK_STR(event_log_at(events, 0)->device, "ours");
+        device_store_free(store);
+}
+
 static void test_keys(void)
 {
         char key[TENANT_SIZE];
@@ -133,6 +159,7 @@ int main(void)
         in_a_new_directory(test_events_have_the_tenant);
         in_a_new_directory(test_an_older_ublkd_keeps_it);
         in_a_new_directory(test_a_database_without_tenants);
+        in_a_new_directory(test_a_tenant_has_so_many_events);
         test_keys();
         return check_report();
 }
