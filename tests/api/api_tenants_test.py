@@ -258,6 +258,28 @@ print(json.dumps([ask(connection, "PATCH", "/devices/{name}", {{"size": f"{{n % 
     assert tenants.server.ask("GET", "/events?after=1", headers={"Accept": "application/json"}).status == 410
 
 
+def test_a_client_that_dies_half_way(tenants):
+    """Before the last byte of its request nothing has happened; after it, the device is made, and its owner has it."""
+    code = """
+import socket
+def begin(name, cut):
+    body = json.dumps(spec(name, size="1GiB")).encode()
+    head = f"POST /devices?wait HTTP/1.1\\r\\nHost: x\\r\\nContent-Type: application/json\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n"
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path)
+    client.sendall(head.encode() + body[: len(body) - cut])
+    return client
+clients = begin(f"u{uid}-half", 1), begin(f"u{uid}-whole", 0)
+while ask(UnixConnection(path), "GET", f"/devices/u{uid}-whole").status != 200:
+    pass
+os._exit(0)
+"""
+    tenants.run(code)
+    assert names_seen(tenants) == [f"u{ALICE}-whole"]
+    answers = tenants.values(asks(("GET", f"/devices/u{ALICE}-half", None), ("DELETE", f"/devices/u{ALICE}-whole?wait", None)))
+    assert [status for status, _ in answers] == [404, 204]
+
+
 def test_who_may_read_everything_changes_what_is_theirs(tenants):
     theirs = create(tenants, "b", BOB)["name"]
     answers = tenants.values(asks(("GET", f"/devices/{theirs}", None), ("PATCH", f"/devices/{theirs}", {"labels": {}}),
