@@ -83,6 +83,9 @@ struct target_store {
         bool has_data; /* a disk with data may be on the store that open() finds */
         bool shared;   /* another disk of ours has claimed the block device for itself, and this one uses
                         another part */
+        uint32_t
+                user; /* whose rights open() needs for the store, which is a regular file of this user; 0: those of
+                          the worker */
         /* Set by open(), `found` and the numbers also where it fails because of them. */
         int kept; /* an open file description of the store for the supervisor to keep: its own, so that its
                      lock, its exclusive claim (of a block device that is written to) and its record of

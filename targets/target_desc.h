@@ -10,6 +10,7 @@ enum target_flag {
         TARGET_NATIVE_FUA = 1 << 2,   /* write() honours IO_FUA itself; else the core writes and flushes */
         TARGET_REISSUE_SAFE = 1 << 3, /* a repeated write is harmless */
         TARGET_REGISTERED_BUFFERS = 1 << 4, /* never looks at the bytes: they may stay in the kernel */
+        TARGET_STORE_OF_USER = 1 << 5,      /* open() heeds target_store.user: a tenant may give a path */
 };
 
 /* What a worker of the target keeps of that which every other worker gives up (targets/worker/walls.h). */

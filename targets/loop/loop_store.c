@@ -6,6 +6,10 @@
  * through it: nothing can come in between. A worker that gets the store from the one before it follows no
  * path at all.
  *
+ * The store of a user is a regular file of this user. All of this then happens with the rights of the user
+ * (user_rights.h), also for a store that is given: a right that was taken away ends the use of the file with the
+ * worker that serves it.
+ *
  * Two descriptors, because two things have to live differently long: the one for I/O ends with this worker's
  * last request; the other one, `kept`, has the lock on the bytes of the disk, and of a block device that is
  * written to the exclusive claim (O_EXCL: the kernel refuses mkfs and mount then, as on a mounted
@@ -14,6 +18,8 @@
 
 #include "targets/loop/pseudo_files.h"
 #include "targets/loop/store_identity.h"
+#include "targets/loop/user_path.h"
+#include "targets/loop/user_rights.h"
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
@@ -186,16 +192,43 @@ static int open_kept(const struct store_opening *opening, int path, bool is_disk
         return fd;
 }
 
+static int find_path(const struct store_opening *opening)
+{
+        const char *path = opening->options->path;
+        int fd;
+
+        if (opening->device->store.user > 0)
+                return user_path_open(path, opening->problems);
+        fd = open(path, O_PATH | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+static int check_file_of_user(const struct store_opening *opening, const struct stat *stat)
+{
+        return user_path_check_file(
+                stat, opening->device->store.user, opening->options->path, opening->problems);
+}
+
+/* The identity of a file that the user may not read would be that of another file. */
+static int check_user(const struct store_opening *opening, int path, const struct stat *stat)
+{
+        int r = check_file_of_user(opening, stat);
+        _cleanup_close_ int fd = r < 0 ? -1 : reopen(path, access_mode(opening->device));
+
+        return r >= 0 && fd < 0 ? fault(opening, -fd) : r;
+}
+
 static int open_path(const struct store_opening *opening, struct stat *ret_stat)
 {
         struct target_store *store = &opening->device->store;
-        _cleanup_close_ int path = -1, kept = -1;
+        _cleanup_close_ int path = find_path(opening), kept = -1;
         int fd, r;
 
-        path = open(opening->options->path, O_PATH | O_CLOEXEC);
-        if (path < 0 || fstat(path, ret_stat) < 0)
+        if (path < 0)
+                return opening->problems->count > 0 ? path : fault(opening, -path);
+        if (fstat(path, ret_stat) < 0)
                 return fault(opening, errno);
-        r = check_kind(opening, ret_stat);
+        r = store->user > 0 ? check_user(opening, path, ret_stat) : check_kind(opening, ret_stat);
         if (r >= 0)
                 r = pseudo_files_refuse(path, opening->options->path, opening->problems);
         if (r >= 0)
@@ -232,6 +265,10 @@ static int open_given(const struct store_opening *opening, struct stat *ret_stat
                 close_fd(fd);
                 return -errno;
         }
+        if (store->user > 0 && check_file_of_user(opening, ret_stat) < 0) {
+                close_fd(fd);
+                return -EACCES;
+        }
         note_place(store, ret_stat);
         store->found = store->expected;
         store->as_given = true;
@@ -250,6 +287,46 @@ static bool is_dead(const struct target_store *store, int error)
         return error == -ENXIO || error == -ENODEV || error == -ENOMEDIUM;
 }
 
+/* The given store, or what the path leads to. Return a descriptor for I/O; -errno with a problem; -ENOMEM. */
+static int open_store(const struct store_opening *opening, struct stat *ret_stat)
+{
+        const struct target_store *store = &opening->device->store;
+        int fd = store->given < 0 ? -ENODEV : open_given(opening, ret_stat);
+
+        if (is_dead(store, fd))
+                return open_path(opening, ret_stat);
+        return fd >= 0 || opening->problems->count > 0 ? fd : fault(opening, -fd);
+}
+
+struct user_opening {
+        const struct store_opening *opening;
+        struct stat *ret_stat;
+        bool has_run;
+};
+
+static int open_as_user(void *userdata)
+{
+        struct user_opening *as_user = userdata;
+
+        as_user->has_run = true;
+        return open_store(as_user->opening, as_user->ret_stat);
+}
+
+static int run_as_user(const struct store_opening *opening, struct stat *ret_stat)
+{
+        struct user_opening as_user = {.opening = opening, .ret_stat = ret_stat};
+        uid_t user = opening->device->store.user;
+        int r = user_rights_run(user, NULL, open_as_user, &as_user), added;
+
+        if (r >= 0 || as_user.has_run || r == -ENOMEM)
+                return r;
+        added = problem_add(opening->problems, -r, "/target/path", "BackingFileUnusable",
+                "The rights of user %u cannot be taken: %s; check /etc/passwd and /etc/group, and that ublkd "
+                "runs as root.",
+                (unsigned)user, strerror(-r));
+        return added < 0 ? added : r;
+}
+
 int loop_store_open(struct target_device *device, const struct loop_options *options, int *ret,
         struct stat *ret_stat, struct problem_list *problems)
 {
@@ -261,12 +338,7 @@ int loop_store_open(struct target_device *device, const struct loop_options *opt
                         "The spec has a pool and no path; replace it (PUT /devices/NAME).");
                 return fd < 0 ? fd : -EINVAL;
         }
-        fd = device->store.given < 0 ? -ENODEV : open_given(&opening, ret_stat);
-
-        if (is_dead(&device->store, fd))
-                fd = open_path(&opening, ret_stat);
-        else if (fd < 0)
-                fd = fault(&opening, -fd);
+        fd = device->store.user > 0 ? run_as_user(&opening, ret_stat) : open_store(&opening, ret_stat);
         if (fd < 0)
                 return fd;
         *ret = fd;

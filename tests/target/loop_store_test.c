@@ -331,6 +331,78 @@ static void an_inode_number_identifies_nothing(void)
         CHECK_INT(backing_compare(&first, &second, true), BACKING_OTHER);
 }
 
+/* ---- the file of a user ---- */
+
+enum { USER = 4001 };
+
+static void try_open_as(struct attempt *attempt, char *path, bool read_only, const struct attempt *first)
+{
+        *attempt = (struct attempt){.options = {.path = path}, .fd = -1};
+        attempt->device.name = "data";
+        attempt->device.read_only = read_only;
+        attempt->device.store.user = USER;
+        attempt->device.store.kept = attempt->device.store.given = -1;
+        if (first) {
+                attempt->device.store.expected = first->device.store.found;
+                attempt->device.store.expected_in_this_boot = true;
+                attempt->device.store.served = true;
+                attempt->device.store.given = fcntl(first->device.store.kept, F_DUPFD_CLOEXEC, 0);
+        }
+        attempt->result = loop_store_open(
+                &attempt->device, &attempt->options, &attempt->fd, &attempt->stat, &attempt->problems);
+}
+
+static void is_refused_as(
+        char *path, bool read_only, const struct attempt *first, int error, const char *reason)
+{
+        struct attempt attempt;
+
+        try_open_as(&attempt, path, read_only, first);
+        CHECK_INT(attempt.result, error);
+        CHECK_INT(attempt.problems.count, 1);
+        CHECK_STR(reason_of(&attempt), reason);
+        CHECK_INT(attempt.device.store.kept, -1);
+        CHECK_INT(attempt.device.store.given, -1);
+        close_attempt(&attempt);
+}
+
+/* Before it is compared with the store of the disk: what may not be read looks like another file. */
+static void the_rights_of_a_user_count_each_time(void)
+{
+        struct attempt first, next;
+        char path[512], moved[512];
+
+        CHECK_INT(chmod(scratch.path, 0755), 0);
+        CHECK_INT(scratch_file(&scratch, "users", SIZE, path, sizeof(path)), 0);
+        is_refused_as(path, false, NULL, -EACCES, "BackingFileNotPermitted"); /* root's */
+        CHECK_INT(chown(path, USER, USER), 0);
+        CHECK_INT(chmod(path, 0400), 0);
+        is_refused_as(path, false, NULL, -EACCES, "BackingFileNotPermitted");
+        try_open_as(&first, path, true, NULL);
+        CHECK_INT(first.result, 0);
+        close_attempt(&first);
+        CHECK_INT(chmod(path, 0600), 0);
+        try_open_as(&first, path, false, NULL);
+        CHECK_INT(first.result, 0);
+        CHECK(!backing_identity_is_empty(&first.device.store.found));
+        try_open_as(&next, path, false, &first);
+        CHECK(next.result == 0 && next.device.store.as_given);
+        close_attempt(&next);
+        snprintf(moved, sizeof(moved), "%s/moved", scratch.path);
+        CHECK_INT(rename(path, moved), 0);
+        CHECK_INT(symlink(moved, path), 0);
+        is_refused_as(path, false, NULL, -ELOOP, "BackingFileUnsuitable");
+        try_open_as(&next, path, false, &first); /* which follows no path */
+        CHECK(next.result == 0 && next.device.store.as_given);
+        close_attempt(&next);
+        CHECK_INT(chmod(moved, 0), 0);
+        is_refused_as(moved, false, &first, -EACCES, "BackingFileNotPermitted");
+        CHECK_INT(chmod(moved, 0600), 0);
+        CHECK_INT(chown(moved, 0, 0), 0);
+        is_refused_as(moved, false, &first, -EACCES, "BackingFileNotPermitted");
+        close_attempt(&first);
+}
+
 int main(void)
 {
         CHECK_INT(scratch_make(&scratch, "/tmp"), 0);
@@ -342,6 +414,8 @@ int main(void)
         other_file_types_are_not_opened();
         a_path_that_changes_while_it_is_opened();
         an_inode_number_identifies_nothing();
+        if (geteuid() == 0)
+                the_rights_of_a_user_count_each_time();
         scratch_remove(&scratch);
         return check_report();
 }

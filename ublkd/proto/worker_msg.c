@@ -91,6 +91,7 @@ static const struct field config_fields[] = {
         {.name = "expectedServed", .kind = FIELD_BOOL, .offset = AT(config.expected_served), .optional = true},
         {.name = "shared", .kind = FIELD_BOOL, .offset = AT(config.shared), .optional = true},
         {.name = "hasData", .kind = FIELD_BOOL, .offset = AT(config.has_data), .optional = true},
+        {.name = "storeUser", .kind = FIELD_U32, .offset = AT(config.store_user), .optional = true, .max = UINT32_MAX - 1},
 };
 
 static const struct field backing_fields[] = {

@@ -160,6 +160,7 @@ struct worker_msg {
                         bool shared;          /* another disk of this ublkd has claimed the block device */
                         bool has_data; /* the store may be that of a disk with data, which `exists` need not show:
                                           advise nothing that loses it */
+                        uint32_t store_user; /* whose rights the worker opens the store with; 0: its own */
                 } config;
                 struct {
                         int number;              /* serve /dev/ublkcN */

@@ -143,6 +143,7 @@ static void read_expected(const struct worker_msg *msg, struct worker_config *re
         ret->expected_in_this_boot = msg->config.expected_in_this_boot;
         ret->expected_served = msg->config.expected_served;
         ret->shared = msg->config.shared;
+        ret->store_user = msg->config.store_user;
 }
 
 int worker_config_parse(

@@ -24,6 +24,7 @@ struct worker_config {
         struct backing_identity expected; /* empty: none yet */
         bool expected_in_this_boot, shared;
         bool expected_served; /* the disk was served from it */
+        uint32_t store_user;  /* as in struct target_store */
 };
 
 /* Parse a message of type CONFIG. *ret is overwritten; clear it also on failure. Return 0; -EINVAL

@@ -85,7 +85,8 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
                                 .expected_in_this_boot = config->expected_in_this_boot,
                                 .served = config->exists,
                                 .has_data = config->wish.has_data,
-                                .shared = config->shared}},
+                                .shared = config->shared,
+                                .user = config->store_user}},
                 .exists = config->exists,
         };
         int r;
