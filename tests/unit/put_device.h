@@ -7,11 +7,11 @@
 
 #include <errno.h>
 
-/* Create a device, or replace its spec. text: the spec, which must be valid. Return the result of
- * device_store_put(). */
-static inline int put_device(struct device_store *store, const char *text)
+/* Create a device of a tenant (NULL: of the administrators), or replace its spec. text: the spec, which must be valid.
+ * Return the result of device_store_put(). */
+static inline int put_device_of(struct device_store *store, const char *text, const char *tenant)
 {
-        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
+        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE, .tenant = tenant};
         _cleanup_problems_ struct problem_list problems = {};
         const struct device_record *record = NULL;
         cJSON *document = cJSON_Parse(text);
@@ -30,6 +30,11 @@ static inline int put_device(struct device_store *store, const char *text)
         else
                 CHECK(record && record->spec);
         return r;
+}
+
+static inline int put_device(struct device_store *store, const char *text)
+{
+        return put_device_of(store, text, NULL);
 }
 
 /* Put a null disk of 1 MiB. more: further fields of the spec (",\"id\":3"), or "". */

@@ -47,6 +47,15 @@ const char *device_spec_pool(const struct device_spec *spec)
         return cJSON_GetStringValue(target_member(spec, "pool"));
 }
 
+uid_t device_store_user(const struct device_record *record, const struct device_spec *spec)
+{
+        uid_t user;
+
+        if (!device_spec_path(spec) || device_spec_pool(spec) || !tenant_user(record->tenant, &user))
+                return 0;
+        return user;
+}
+
 bool device_spec_keeps_image(const struct device_spec *spec)
 {
         return cJSON_IsTrue(target_member(spec, "keep"));

@@ -26,6 +26,9 @@ int device_disk_number(const struct device_record *record);
 const char *device_spec_path(const struct device_spec *spec);
 /* Return the pool of the spec's target, which the spec owns; NULL: it has none. spec: NULL is fine. */
 const char *device_spec_pool(const struct device_spec *spec);
+/* Return the user with whose rights the store is opened: the owner of the device, if its path is not that of a pool;
+ * 0: those of ublkd. spec: of the device, or one that it may get. */
+uid_t device_store_user(const struct device_record *record, const struct device_spec *spec);
 /* Return whether the image of the spec's target stays when the device is removed. */
 bool device_spec_keeps_image(const struct device_spec *spec);
 /* Return whether both specs name the same store: the same target, or one image of a pool with other options. */

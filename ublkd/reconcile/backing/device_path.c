@@ -10,6 +10,8 @@
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 #include "ublkd/reconcile/view/path_condition.h"
 
+#include "ublkd/store/device_change.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -132,7 +134,8 @@ void device_path_drop(struct managed_device *device)
         device->path = (struct device_path){};
 }
 
-/* A disk that ublkd will remove keeps its watch, with the path that it was created with. */
+/* A disk that ublkd will remove keeps its watch, with the path that it was created with. The path of a user's file is not
+ * looked at with the rights of ublkd: what the user would learn, or have hang, is not the user's. */
 void device_path_follow(struct managed_device *device, const struct device_record *record)
 {
         struct path_watches *watches = device->env->config.path_watches;
@@ -142,7 +145,8 @@ void device_path_follow(struct managed_device *device, const struct device_recor
 
         if (!watches || (is_there && device->view.facts.want == WANT_ABSENT))
                 return;
-        if (!is_there || !path || !served_store(device, &store)) {
+        if (!is_there || !path || device_store_user(record, record->spec) > 0
+                || !served_store(device, &store)) {
                 device_path_drop(device);
                 return;
         }

@@ -92,6 +92,7 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
         if (r < 0)
                 return r;
         msg.config.spec = spec;
+        msg.config.store_user = device_store_user(record, record->spec);
         store = device_backing_expect(device, record, &msg);
         return worker_proc_spawn(
                 config->event, config->runtime_dir, config->worker_start, &msg, store, changed, device, ret);
@@ -139,6 +140,7 @@ int device_launch_preflight(struct managed_device *device, const struct device_r
         msg.config.lock = WORKER_LOCK_NEVER;
         msg.config.shared = true; /* the served disk may have the claim */
         msg.config.has_data = true;
+        msg.config.store_user = device_store_user(record, spec);
         if (device_spec_targets_equal(record->spec, spec)) /* the record keeps the identity then */
                 device_backing_expect_same(device, record, &msg);
         return worker_proc_spawn(

@@ -89,6 +89,7 @@ int on_worker_start(const struct worker_msg *config, int store, int *ret_index)
                         .shared = config->config.shared,
                         .has_data = config->config.has_data,
                         .expected_served = config->config.expected_served,
+                        .store_user = config->config.store_user,
                         .params = {.size = 1 << 20,
                                    .size_max = 1 << 20,
                                    .logical_block_size = 512,

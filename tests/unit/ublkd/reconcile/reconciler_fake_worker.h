@@ -20,6 +20,7 @@ struct fake_worker {
         uint16_t epoch;
         int given;
         bool exists, shared, has_data, expected_served;
+        uid_t store_user;
         enum worker_lock lock;
         /* GO, or HELLO of an adopted worker: or -1; GROW, or 0 */
         int number;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Trying a spec before the disk of the old one is removed: the reconciler over a fake kernel and fake workers. */
 #include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 #include "ublkd/reconcile/spec_preflight.h"
 
@@ -98,8 +99,33 @@ static void a_spec_is_tried_on_a_store_that_was_cut_off(void)
         try_on_cut_store(",\"size\":\"1MiB\"", false, "It offers 512KiB.");
 }
 
+/* The file of a tenant is opened with its rights, by each worker. */
+static void the_store_of_a_tenant_is_its_own(void)
+{
+        struct spec_preflight *preflight;
+        struct world world;
+
+        world_new(&world);
+        CHECK_INT(put_device_of(world.store,
+                          "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/f\"}}", "uid:1000"),
+                0);
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(fake_worker("data")->store_user, 1000);
+        CHECK_INT(try_spec(&world, &preflight), 0);
+        CHECK_INT(fake_worker("(preflight)")->store_user, 1000);
+        fake_worker_die(fake_worker("(preflight)"));
+        world_put_loop(&world, "admins", "");
+        world_bring_up(&world, "admins", "file:2");
+        CHECK_INT(fake_worker("admins")->store_user, 0);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 1100);
+        CHECK_INT(fake_worker("data")->store_user, 1000);
+        world_free(&world);
+}
+
 int main(void)
 {
+        the_store_of_a_tenant_is_its_own();
         a_spec_is_tried();
         a_spec_is_tried_on_a_store_that_was_cut_off();
         return check_report();
