@@ -9,6 +9,7 @@
 #include "ublkd/policy/policy_ceilings.h"
 #include "ublkd/policy/policy_prefix.h"
 #include "ublkd/policy/policy_verdict.h"
+#include "ublkd/values/path_text.h"
 #include "ublkd/values/quantity.h"
 
 #include <stdio.h>
@@ -64,8 +65,52 @@ static void check_target(struct policy_verdict *verdict)
         policy_forbid(verdict, "/target/type", "does not allow the target %s; its targets: %s", name, names);
 }
 
-/* A target that has a path reaches what root can reach, so its path comes from a pool. An image of a pool is the device's
- * alone and as large as its size, which counts: it has no other part. */
+static bool is_below(const char *path, const char *directory)
+{
+        size_t length = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
+
+        return strncmp(path, directory, length) == 0 && path[length] == '/' && path[length + 1] != '\0';
+}
+
+/* Return 1 if the path, as text, is below a directory of the rule, 0 if not, -ENOMEM. */
+static int is_in_a_directory(const struct policy_rule *rule, const char *path)
+{
+        _cleanup_free_ char *plain = NULL;
+        const cJSON *item;
+        int r = path_make_absolute("/", path, &plain);
+
+        if (r < 0 || strcmp(plain, path) != 0)
+                return r;
+        cJSON_ArrayForEach (item, rule->options.directories) {
+                if (is_below(path, item->valuestring))
+                        return 1;
+        }
+        return 0;
+}
+
+/* Only the text is checked: the worker opens the file with the rights of the user, and follows no link. A target whose
+ * worker does not do that reaches what root can reach. */
+static void check_path(struct policy_verdict *verdict, const char *path)
+{
+        const struct policy_rule *rule = verdict->rule;
+        char directories[NAMES_SIZE], pools[NAMES_SIZE];
+        int r = 0;
+
+        if (verdict->spec->target->flags & TARGET_STORE_OF_USER)
+                r = is_in_a_directory(rule, path);
+        if (r < 0)
+                verdict->error = -ENOMEM;
+        if (r != 0)
+                return;
+        print_names(rule->options.directories, directories);
+        print_names(rule->options.pools, pools);
+        policy_forbid(verdict, "/target/path",
+                "does not allow this path; give a pool (its pools: %s), or a file of yours below one of its "
+                "directories (%s), without \".\", \"..\" and \"//\"",
+                pools, directories);
+}
+
+/* An image of a pool is the device's alone and as large as its size, which counts: it has no other part. */
 static void check_store(struct policy_verdict *verdict)
 {
         const struct device_spec *spec = verdict->spec;
@@ -85,10 +130,8 @@ static void check_store(struct policy_verdict *verdict)
         }
         if (!option_find(spec->target->options, "path"))
                 return;
-        if (has_field(spec->options.target, "path"))
-                policy_forbid(verdict, "/target/path",
-                        "allows no path of the host; give target.pool in place of target.path; its pools: %s",
-                        names);
+        if (text_of(spec->options.target, "path"))
+                check_path(verdict, text_of(spec->options.target, "path"));
         else
                 policy_require(verdict, "/target/pool", "give target.pool; its pools: %s", names);
 }

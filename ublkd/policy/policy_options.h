@@ -23,6 +23,7 @@ struct policy_rule_options {
                 cJSON *subuids_of;     /* names, or NULL */
         } who;
         cJSON *targets, *pools; /* names, or NULL */
+        cJSON *directories;     /* absolute paths, or NULL */
         int64_t devices;
         uint64_t size; /* bytes, of all devices together */
         char *name_prefix;

@@ -8,6 +8,7 @@
 #include "ublkd/policy/policy_who.h"
 #include "ublkd/values/json_check.h"
 #include "ublkd/values/json_util.h"
+#include "ublkd/values/path_text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,6 +32,27 @@ static int check_targets(struct parse *parse, const struct policy_rule *rule, co
                 if (r >= 0 && !target_desc_find(item->valuestring))
                         r = policy_fault_add(parse->faults, pointer, "targets", (int)index,
                                 "there is no target %s; 'ublkctl targets' lists them", item->valuestring);
+                index++;
+        }
+        return r;
+}
+
+/* A path of a spec is compared with them as text. */
+static int check_directories(struct parse *parse, const struct policy_rule *rule, const char *pointer)
+{
+        const cJSON *item;
+        unsigned index = 0;
+        int r = 0;
+
+        cJSON_ArrayForEach (item, rule->options.directories) {
+                _cleanup_free_ char *plain = NULL;
+
+                if (r >= 0)
+                        r = path_make_absolute("/", item->valuestring, &plain);
+                if (r >= 0 && strcmp(plain, item->valuestring) != 0)
+                        r = policy_fault_add(parse->faults, pointer, "directories", (int)index,
+                                "%s has \".\", \"..\", \"//\" or a \"/\" at its end; give %s",
+                                item->valuestring, plain);
                 index++;
         }
         return r;
@@ -89,6 +111,8 @@ static int take_rule(struct parse *parse, struct policy_rule *rule, const char *
                 r = policy_who_parse(rule, parse->accounts, pointer, parse->faults, &parse->policy->notes);
         if (r >= 0)
                 r = check_targets(parse, rule, pointer);
+        if (r >= 0)
+                r = check_directories(parse, rule, pointer);
         if (r >= 0)
                 r = parse_ids(parse, rule, pointer);
         if (r >= 0)

@@ -90,6 +90,31 @@ static void test_stores(struct world *world)
         check_bad(world, LOOP_DISK(",\"pool\":\"fast\""), "PolicyForbids", "/target/pool");
 }
 
+static void test_directories(struct world *world)
+{
+        static const char *const good[] = {"/home/alice/a.img", "/home/alice/b/c", "/srv/a"};
+        static const char *const bad[] = {"/home/alice", "/home/alice/", "/home/alicea/x",
+                "/home/alice/../bob/x", "/home/alice/./x", "/home/alice//x", "//home/alice/x", "/home/bob/x",
+                "/dev/sda", "/proc/self/fd/3"};
+        char spec[256];
+
+        use(world, ROOM ",\"directories\":[\"/home/alice\",\"/srv\"]");
+        check_good(world, LOOP_DISK(",\"pool\":\"fast\""));
+        for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+                snprintf(spec, sizeof(spec), LOOP_DISK(",\"path\":\"%s\""), good[i]);
+                check_good(world, spec);
+        }
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                snprintf(spec, sizeof(spec), LOOP_DISK(",\"path\":\"%s\""), bad[i]);
+                check_bad(world, spec, "PolicyForbids", "/target/path");
+        }
+        check_bad(
+                world, LOOP_DISK(",\"pool\":\"slow\",\"path\":\"/srv/a\""), "PolicyForbids", "/target/pool");
+        use(world, "\"devices\":1,\"size\":\"1GiB\",\"targets\":[\"loop\"],\"directories\":[\"/\"]");
+        check_good(world, LOOP_DISK(",\"path\":\"/a\""));
+        check_bad(world, LOOP_DISK(",\"path\":\"/a/../b\""), "PolicyForbids", "/target/path");
+}
+
 static void check_usage(struct world *world, uint64_t devices, uint64_t bytes, const char *pointer)
 {
         struct problem_list problems = {};
@@ -198,6 +223,7 @@ int main(void)
         test_a_rule_that_gives_nothing(&world);
         test_targets(&world);
         test_stores(&world);
+        test_directories(&world);
         test_how_much(&world);
         test_what_is_free_has_bounds(&world);
         test_names(&world);
