@@ -3,7 +3,6 @@
 they reach nothing that is not theirs."""
 
 import concurrent.futures
-import json
 import os
 import signal
 
@@ -11,7 +10,7 @@ import pytest
 
 from harness.disk import Disk, block
 from harness.fio import FileOnDisk, Fio
-from harness.tenants import User, write_as
+from harness.tenants import Place, User, write_as
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long
@@ -26,31 +25,13 @@ def _rule(pool, **more):
                        "size": "1GiB", "queues": 4, "queueDepth": 128, "maxIoSize": "1MiB", **more}]}
 
 
-class _Place:
+class _Place(Place):
     """A daemon with a policy and a pool on a file system of its own."""
 
     def __init__(self, make_daemon, directory, pool):
-        self.pool, self.directory = pool, directory
-        self.policy = directory / "policy.d"
-        self.policy.mkdir(mode=0o755)
-        self.set_policy(_rule(pool))
-        directory.chmod(0o755)
-        self.daemon = make_daemon(more_options=("--policy-dir", str(self.policy)))
-        self.daemon.directory.chmod(0o755)
-        self.daemon.start()
+        self.pool = pool
+        super().__init__(make_daemon, directory, _rule(pool))
         self.alice, self.bob, self.stranger = (User(self.daemon, uid) for uid in (_ALICE, _BOB, _STRANGER))
-
-    def set_policy(self, policy):
-        path = self.policy / "10-test.json"
-        path.write_text(json.dumps(policy), encoding="utf-8")
-        path.chmod(0o644)
-
-    def home(self, user):
-        """A directory that the user may write to."""
-        home = self.directory / f"home-{user.uid}"
-        home.mkdir(exist_ok=True)
-        os.chown(home, user.uid, user.uid)
-        return home
 
 
 @pytest.fixture(name="place")

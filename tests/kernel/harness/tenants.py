@@ -116,3 +116,29 @@ class User:
         status, answer = self.ask("GET", "/devices?limit=500")
         assert status == 200, answer
         return [item["name"] for item in answer["items"]]
+
+
+class Place:
+    """A daemon with a policy, in a directory that every user can reach."""
+
+    def __init__(self, make_daemon, directory, policy):
+        self.directory = directory
+        self.policy = directory / "policy.d"
+        self.policy.mkdir(mode=0o755)
+        self.set_policy(policy)
+        directory.chmod(0o755)
+        self.daemon = make_daemon(more_options=("--policy-dir", str(self.policy)))
+        self.daemon.directory.chmod(0o755)
+        self.daemon.start()
+
+    def set_policy(self, policy):
+        path = self.policy / "10-test.json"
+        path.write_text(json.dumps(policy), encoding="utf-8")
+        path.chmod(0o644)
+
+    def home(self, user):
+        """A directory that the user may write to."""
+        home = self.directory / f"home-{user.uid}"
+        home.mkdir(exist_ok=True)
+        os.chown(home, user.uid, user.uid)
+        return home
