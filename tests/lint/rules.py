@@ -245,6 +245,7 @@ PROC_USERS = [
     "ublkd/nodes/node_delivery.c",  # the program that this process is executed from
     "ublkd/nodes/private_node.c",  # its own descriptors of nodes
     "ublkd/peers/peer_home.c",  # where links of a process lead: no memory map, and no file system is asked
+    "ublkd/peers/peer_path.c",  # in a process apart
     "ublkd/runtime/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory
     "api/http/listen.c",  # the same
     "api/metrics/metrics_process.c",  # its own: see there
