@@ -290,6 +290,24 @@ int device_spec_parse(
         return 0;
 }
 
+int device_spec_set_path(struct device_spec **spec, const char *path, struct problem_list *problems)
+{
+        struct device_spec *changed;
+        cJSON *document = cJSON_Duplicate((*spec)->document, true);
+        cJSON *target = cJSON_GetObjectItemCaseSensitive(document, "target");
+        int r = -ENOMEM;
+
+        cJSON_DeleteItemFromObjectCaseSensitive(target, "path");
+        if (target && cJSON_AddStringToObject(target, "path", path))
+                r = device_spec_parse(document, NULL, &changed, problems);
+        cJSON_Delete(document);
+        if (r < 0)
+                return r;
+        device_spec_free(*spec);
+        *spec = changed;
+        return 0;
+}
+
 struct device_spec *device_spec_free(struct device_spec *spec)
 {
         if (!spec)

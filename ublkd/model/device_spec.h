@@ -93,6 +93,8 @@ struct device_spec {
 int device_spec_parse(
         const cJSON *document, const char *name, struct device_spec **ret, struct problem_list *problems);
 
+/* Replace *spec by the same with this path of its target. Return 0; -EINVAL with problems; -ENOMEM: *spec is unchanged. */
+int device_spec_set_path(struct device_spec **spec, const char *path, struct problem_list *problems);
 /* Free a spec. NULL is fine. Return NULL. */
 struct device_spec *device_spec_free(struct device_spec *spec);
 DEFINE_CLEANUP(struct device_spec, device_spec_free);

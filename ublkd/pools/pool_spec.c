@@ -23,24 +23,6 @@ static int new_path(const struct policy_pool *pool, const char *name, char **ret
         return *ret ? 0 : -ENOMEM;
 }
 
-/* Replace *spec by the same with this path. */
-static int set_path(struct device_spec **spec, const char *path, struct problem_list *problems)
-{
-        struct device_spec *resolved;
-        cJSON *document = cJSON_Duplicate((*spec)->document, true);
-        cJSON *target = cJSON_GetObjectItemCaseSensitive(document, "target");
-        int r = target && cJSON_AddStringToObject(target, "path", path) ? 0 : -ENOMEM;
-
-        if (r >= 0)
-                r = device_spec_parse(document, NULL, &resolved, problems);
-        cJSON_Delete(document);
-        if (r < 0)
-                return r;
-        device_spec_free(*spec);
-        *spec = resolved;
-        return 0;
-}
-
 static int refuse(
         struct problem_list *problems, int error, const char *pointer, const char *reason, const char *why)
 {
@@ -75,7 +57,7 @@ static int keep_path(
         if ((*spec)->options.size < least_size(record))
                 return refuse_to_shrink(problems);
         if (!given && path)
-                return set_path(spec, path, problems);
+                return device_spec_set_path(spec, path, problems);
         if (given && path && strcmp(given, path) == 0)
                 return 0;
         return refuse(problems, EINVAL, "/target/path", "PathOfPool",
@@ -97,7 +79,7 @@ static int choose_path(const struct policy *policy, const char *pool_name, struc
                 return refuse(problems, EINVAL, "/target/pool", "UnknownPool",
                         "there is no such pool; give a pool of the policy of this host");
         r = new_path(pool, (*spec)->options.name, &path);
-        return r < 0 ? r : set_path(spec, path, problems);
+        return r < 0 ? r : device_spec_set_path(spec, path, problems);
 }
 
 /* A change of the pool would need a new disk, without the data of the old one. */
