@@ -25,6 +25,7 @@
 #include "ublkd/offload/job_thread.h"
 #include "ublkd/optional_parts.h"
 #include "ublkd/paths/path_watch.h"
+#include "ublkd/peers/peer_path.h"
 #include "ublkd/reconcile/device_reach.h"
 #include "ublkd/reconcile/reconciler.h"
 #include "ublkd/reconcile/reconciler_events.h"
@@ -308,6 +309,7 @@ static int open_api(
                         .socket_group = options->socket_group,
                         .refuse_unstable_paths = options->refuse_unstable_paths,
                         .disk_search = manager->disk_search,
+                        .peer_paths = manager->peer_paths,
                         .read_stats = api_read_stats,
                         .read_counters = api_read_counters,
                         .read_reach = api_read_reach,
@@ -482,6 +484,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = node_deliveries_new(manager->event, NULL, &manager->node_deliveries);
         if (r >= 0)
+                r = peer_paths_new(manager->event, &manager->peer_paths);
+        if (r >= 0)
                 open_optional_parts(manager);
         if (r >= 0)
                 r = open_runtime_guard(manager);
@@ -515,6 +519,7 @@ struct manager *manager_free(struct manager *manager)
         disk_timeout_free(manager->disk_timeout);
         partition_scanner_free(manager->partition_scanner);
         node_deliveries_free(manager->node_deliveries);
+        peer_paths_free(manager->peer_paths);
         private_nodes_free(manager->private_nodes);
         job_thread_free(manager->image_thread);
         path_watches_free(manager->path_watches);

@@ -23,6 +23,7 @@ struct api_times {
 };
 
 struct node_delivery;
+struct peer_paths;
 struct spec_preflight;
 
 /* All pointers must outlive the api. The API calls the callbacks from the loop; none of them may block. */
@@ -31,6 +32,7 @@ struct api_config {
         const struct host *host;
         const char *state_dir;           /* holds the bearer token (api-token) if one address is TCP */
         struct disk_search *disk_search; /* finds the openers of a disk; NULL: no disk has any */
+        struct peer_paths *peer_paths;   /* finds paths of containers; NULL: none is on the host */
         /* Return 0 and the counters of the device's worker, which the caller frees. -ENOENT, -ENODATA: no
          * worker has served the device; -EPROTO: a worker of another version counted them; -ESTALE: they were removed; other -errno.
          * NULL: no worker has served any device. */

@@ -371,6 +371,7 @@ struct request *request_free(struct request *request)
         query_clear(&request->query);
         reply_clear(&request->reply);
         free(request->path);
+        free(request->host_path);
         free(request->body);
         free(request);
         return NULL;

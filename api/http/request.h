@@ -87,6 +87,7 @@ struct request {
         struct hold *hold; /* its present or last hold; owned; NULL: none */
         bool suspended;
         struct tried tried;
+        char *host_path; /* of the path that a client in a container has given (held/path_check.h); owned; NULL: not known */
         enum permission permission;
         char rule[RULE_PLACE_MAX]; /* of the policy, that decided; "": none */
         bool admitted;             /* api->admit() has been asked */

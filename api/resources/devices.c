@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* /devices/{name}: create, read, replace, patch, remove, recover, restart, stop, start. */
 #include "api/resources/handlers.h"
+#include "api/resources/client_path.h"
 #include "api/held/disk_check.h"
 #include "api/held/spec_check.h"
 #include "api/resources/last_copy.h"
@@ -249,9 +250,10 @@ void handle_device_create(struct request *request)
         if (parse_spec(request, NULL, &spec) < 0)
                 return;
         record = device_store_get(store_of(request), spec->options.name);
-        if (may_put(request, record, spec, &condition) && precondition_read(request, record, &condition) >= 0
-                && (record || check_room(request)) && pool_path_settle(request, record, &spec)
-                && check_owner(request, record, spec) && path_is_allowed(request, record, spec))
+        if (client_path_settle(request, record, &spec) && may_put(request, record, spec, &condition)
+                && precondition_read(request, record, &condition) >= 0 && (record || check_room(request))
+                && pool_path_settle(request, record, &spec) && check_owner(request, record, spec)
+                && path_is_allowed(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
@@ -272,7 +274,8 @@ void handle_device_put(struct request *request)
         if (parse_spec(request, request->name, &spec) < 0)
                 return;
         record = device_store_get(store_of(request), request->name);
-        if (!may_put(request, record, spec, &condition) || precondition_read(request, record, &condition) < 0
+        if (!client_path_settle(request, record, &spec) || !may_put(request, record, spec, &condition)
+                || precondition_read(request, record, &condition) < 0
                 || !pool_path_settle(request, record, &spec) || !check_owner(request, record, spec)
                 || !path_is_allowed(request, record, spec) || (record && !check_current(request, record)))
                 return;
@@ -294,9 +297,10 @@ void handle_device_patch(struct request *request)
                         "replace the spec with 'ublkctl apply' (PUT).");
                 return;
         }
-        if (parse_patch(request, record, &spec) >= 0 && may_put(request, record, spec, &condition)
-                && pool_path_settle(request, record, &spec) && check_owner(request, record, spec)
-                && path_is_allowed(request, record, spec) && check_replaceable(request, record, spec))
+        if (parse_patch(request, record, &spec) >= 0 && client_path_settle(request, record, &spec)
+                && may_put(request, record, spec, &condition) && pool_path_settle(request, record, &spec)
+                && check_owner(request, record, spec) && path_is_allowed(request, record, spec)
+                && check_replaceable(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 

@@ -8,7 +8,6 @@
 #include "api/http/tenancy.h"
 #include "api/http/view.h"
 #include "ublkd/policy/policy_check.h"
-#include "ublkd/store/device_change.h"
 
 #include <string.h>
 
@@ -75,37 +74,12 @@ static bool policy_allows(struct request *request, const struct device_spec *spe
         return r >= 0;
 }
 
-/* A path in a container leads elsewhere than the same path on the host, which ublkd looks up. A device keeps the path that
- * it has. */
-static bool path_is_of_host(
-        struct request *request, const struct device_record *record, const struct device_spec *spec)
-{
-        const char *path = device_spec_path(spec), *before = record ? device_spec_path(record->spec) : NULL;
-        _cleanup_problems_ struct problem_list problems = {};
-        int r;
-
-        if (request->peer.home == PEER_AT_HOME || !path || device_spec_pool(spec)
-                || (before && view_has(request, record) && strcmp(path, before) == 0))
-                return true;
-        r = problem_add(&problems, EPERM, "/target/path", "PathOfContainer",
-                "A path is one of the host, and the client is in a container; give target.pool, or create "
-                "the "
-                "device from the host.");
-        if (r < 0)
-                reply_error(request, r, "Cannot check the path");
-        else
-                reply_problems(request, PROBLEM_FORBIDDEN, &problems);
-        return false;
-}
-
 bool may_put(struct request *request, const struct device_record *record, const struct device_spec *spec,
         struct put_condition *condition)
 {
         if (view_manages_all(request))
                 return true;
         if (!policy_allows(request, spec)) /* a name that is not the tenant's, among others */
-                return false;
-        if (!path_is_of_host(request, record, spec))
                 return false;
         condition->tenant = request->peer.tenant;
         if (!record)

@@ -60,16 +60,48 @@ def test_the_rule_of_another_directory(tenants):
     assert (changed, read, device["generation"]) == (403, 200, 1)
 
 
-def test_a_path_of_a_container_is_not_one_of_the_host(tenants):
-    """The same text leads elsewhere there. A device of the user can be changed from there, if it keeps its path."""
-    inside = {"container": MAPPED + "uid, groups = 1, []\n"}
+def inside(source, target, more=""):
+    """A container in which user 1 is alice, and the directory `source` of the host is at `target`."""
+    return {"container": MAPPED + f"""
+check(libc.unshare(0x20000))
+check(libc.mount(b"none", b"/", None, 0x44000, None))  # MS_REC | MS_PRIVATE
+check(libc.mount({os.fsencode(source)!r}, {os.fsencode(target)!r}, None, 0x1000, None))  # MS_BIND
+{more}
+uid, groups = 1, []
+"""}
+
+
+@pytest.fixture(name="volume")
+def _volume(tenants):
+    """A directory of the host below which the user may name files."""
+    path = os.path.join(tenants.directory, "volume")
+    os.makedirs(os.path.join(path, "below"))
+    tenants.set_rules({**RULE, "targets": ["loop"], "directories": [path]})
+    assert tenants.server.tell("policy") == 0
+    return path
+
+
+def test_a_path_of_a_container_becomes_one_of_the_host(tenants, volume):
+    """It is stored as that; a repeated request changes nothing, and neither path is looked up again for another change."""
     name = f"u{ALICE}-x"
-    ((status, problem),) = tenants.values(asks(("POST", "/devices", on(FILE))), **inside)
-    assert status == 403 and faults(problem) == [("/target/path", "PathOfContainer")]
-    tenants.values(asks(("POST", "/devices", on(FILE))))
-    (kept, _), (moved, problem) = tenants.values(asks(("PATCH", f"/devices/{name}", {"labels": {"a": "b"}}),
-                                                      ("PATCH", f"/devices/{name}", {"target": {"path": FILE + "2"}})), **inside)
-    assert (kept, moved) == (200, 403) and faults(problem) == [("/target/path", "PathOfContainer")]
-    tenants.values(asks(("POST", "/devices", on(f"{DIRECTORY}/b.img", uid=BOB))), uid=BOB)
-    ((status, problem),) = tenants.values(asks(("PUT", f"/devices/{name}", on(f"{DIRECTORY}/b.img"))), **inside)
-    assert status == 403
+    created, again, kept, put, moved = tenants.values(asks(
+        ("POST", "/devices", on("/mnt/a.img")), ("POST", "/devices", on("/mnt/a.img")), ("PATCH", f"/devices/{name}", {"labels": {"a": "b"}}),
+        ("PUT", f"/devices/{name}", on(f"{volume}/a.img")), ("PATCH", f"/devices/{name}", {"target": {"path": "/mnt/b.img"}})), **inside(volume, "/mnt"))
+    assert [status for status, _ in (created, again, kept, put, moved)] == [201, 200, 200, 200, 200]
+    assert [device["spec"]["target"]["path"] for _, device in (created, again, kept, put)] == [f"{volume}/a.img"] * 4
+    assert moved[1]["spec"]["target"]["path"] == f"{volume}/b.img" and again[1]["generation"] == 1
+
+
+@pytest.mark.parametrize(("there", "fault"), [
+    ("/mnt/below/a", "PathOfContainer"), ("/dev/null", "PolicyForbids"), ("/etc/shadow", "PolicyForbids"), ("/mnt/../etc/shadow", "PolicyForbids"),
+    ("/mnt", "PolicyForbids")])
+def test_a_path_of_a_container_that_is_not_one_of_the_user(tenants, volume, there, fault):
+    code = inside(volume, "/mnt", 'check(libc.mount(b"none", b"/mnt/below", b"tmpfs", 0, None))')
+    ((status, problem),) = tenants.values(asks(("POST", "/devices", on(there))), **code)
+    assert status == 403 and faults(problem) == [("/target/path", fault)]
+
+
+def test_what_is_at_the_path_on_the_host_does_not_count(tenants, volume):
+    """In the container the path leads elsewhere, and that is outside of the directories of the rule."""
+    ((status, problem),) = tenants.values(asks(("POST", "/devices", on(f"{volume}/a.img"))), **inside("/etc", volume))
+    assert status == 403 and faults(problem) == [("/target/path", "PolicyForbids")]

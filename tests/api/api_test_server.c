@@ -39,6 +39,7 @@
 #include "api/api.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/disk_users/disk_search.h"
+#include "ublkd/peers/peer_path.h"
 #include "api/held/first_pass.h"
 #include "ublkd/records/record_keeper.h"
 #include "api/http/server.h"
@@ -64,6 +65,7 @@ struct server {
         struct runtime_dir *runtime_dir; /* STATE_DIR/run */
         struct record_keeper *record_keeper;
         struct disk_search *disk_search;
+        struct peer_paths *peer_paths;
         struct api *api;
         sd_event_source *reconcile;
         char **queue; /* names; owned */
@@ -513,6 +515,9 @@ static int start(
                         &(struct disk_search_options){.find = find_busy, .patience_usec = patience},
                         &server->disk_search);
         config->disk_search = server->disk_search;
+        if (r >= 0)
+                r = peer_paths_new(server->event, &server->peer_paths);
+        config->peer_paths = server->peer_paths;
         return r < 0 ? r : api_new(server->event, config, &server->api, problems);
 }
 
@@ -520,6 +525,7 @@ static void stop(struct server *server)
 {
         api_free(server->api);
         disk_search_free(server->disk_search);
+        peer_paths_free(server->peer_paths);
         record_keeper_free(server->record_keeper);
         runtime_dir_free(server->runtime_dir);
         device_store_free(server->store);

@@ -218,3 +218,20 @@ def test_a_file_system_that_does_not_answer_is_not_asked(files):
         files.refuses(f"u{_ALICE}-slow", "BackingFileUnsuitable")
         files.create(files.file())
         files.daemon.api.delete(f"u{_ALICE}-slow")
+
+
+def test_a_rootless_container_has_a_disk_on_a_volume(files):
+    """Its path is another one on the host. A file that only the container has is none of the host."""
+    path = files.file()
+    inside = User(files.daemon, _ALICE, container=True)
+    inside.prefix += ["sh", "-c", 'mount --bind "$1" /mnt && mount -t tmpfs none /media && shift && exec "$@"', "sh", files.own]
+    device = inside.create(files.spec(f"/mnt/{path.name}"))
+    assert device["spec"]["target"]["path"] == str(path) and device["tenant"] == f"uid:{_ALICE}"
+    node, name = device["status"]["node"], device["name"]
+    assert inside.run("dd", "if=/dev/zero", f"of={node}", "bs=4096", "count=1", "oflag=direct", "status=none").returncode == 0
+    files.lose_everything(name)
+    files.daemon.start()
+    files.daemon.api.wait_phase(name, "Live")
+    assert Disk(device["status"]["id"]).read(0, 4096) == bytes(4096)
+    status, problem = inside.ask("POST", "/devices", files.spec("/media/x", "other"))
+    assert status == 403 and [fault["reason"] for fault in problem["errors"]] == ["PathOfContainer"]
