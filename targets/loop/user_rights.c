@@ -8,6 +8,7 @@
 #include <linux/capability.h>
 #include <pthread.h>
 #include <pwd.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -107,11 +108,13 @@ static int become(const struct run *run)
         return drop_capabilities();
 }
 
+/* A thread shares its root directory with the process for a moment longer than pthread_join() waits, and a process with a
+ * shared one cannot enter a mount namespace. So this thread has one of its own from the start. */
 static void *run_thread(void *userdata)
 {
         struct run *run = userdata;
 
-        run->result = become(run);
+        run->result = unshare(CLONE_FS) < 0 ? -errno : become(run);
         if (run->result >= 0)
                 run->result = run->work(run->userdata);
         return NULL;

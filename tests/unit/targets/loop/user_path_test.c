@@ -370,6 +370,24 @@ static void the_process_keeps_its_rights(const struct place *place)
         CHECK_INT(chown(place->passwd, 0, 0), 0); /* takes a capability */
 }
 
+/* A worker enters another mount namespace after it has opened its store, which the kernel refuses to a process whose
+ * threads share a root directory: also one that has been joined, and is still on its way out. */
+static void the_process_may_leave_its_files(const struct place *place)
+{
+        _cleanup_close_ int mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+        unsigned refused = 0;
+
+        if (setns(mounts, CLONE_NEWNS) < 0) {
+                fprintf(stderr, "no mount namespaces here\n");
+                return;
+        }
+        for (unsigned i = 0; i < 3000; i++) {
+                CHECK_INT(user_rights_run(ALICE, &place->accounts, do_nothing, NULL), 7);
+                refused += setns(mounts, CLONE_NEWNS) < 0;
+        }
+        CHECK_INT(refused, 0);
+}
+
 int main(void)
 {
         struct place place;
@@ -388,6 +406,7 @@ int main(void)
         a_path_that_is_swapped_all_the_time(&place);
         a_file_system_of_the_user_is_not_asked(&place);
         the_process_keeps_its_rights(&place);
+        the_process_may_leave_its_files(&place);
         CHECK_INT(remove_tree(place.root), 0);
         return check_report();
 }
