@@ -33,7 +33,8 @@ static int read_mounts(char *text, struct mounts *ret)
         if (!ret->items)
                 return -ENOMEM;
         for (char *line; (line = strsep(&text, "\n"));)
-                if (mount_line_parse(line, &ret->items[ret->count]) >= 0)
+                if (mount_line_parse(line, &ret->items[ret->count]) >= 0
+                        && *ret->items[ret->count].point == '/')
                         ret->count++;
         return 0;
 }
