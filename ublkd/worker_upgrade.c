@@ -4,12 +4,16 @@
  * It decides by what the store shows, and does nothing that a client could not do: the reconciler tries each restart
  * before it (device_preflight.h). Only one device is replaced at a time. Its next worker must serve for a moment before
  * the next device follows, so that a program that cannot serve is seen by one disk and not by all. At the first failure
- * it stops, until ublkd reloads or starts again. A device that has refused a restart comes last then. */
+ * it stops, until ublkd reloads or starts again. A device that has refused a restart comes last then.
+ *
+ * A device on a file that its tenant has named is passed over instead: the tenant can make the file one that no worker may
+ * open, and must not keep the workers of others from being replaced. */
 #include "ublkd/worker_upgrade.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/log.h"
 #include "ublkd/base/sentence.h"
+#include "ublkd/store/device_change.h"
 #include "ublkd/store/restart_harm.h"
 
 #include <stdlib.h>
@@ -33,10 +37,12 @@ struct worker_upgrade {
         struct service_line *line;
         bool wanted;
         enum upgrade_state state;
-        char uid[UID_TEXT_SIZE]; /* of the device that is being replaced, or whose replacement failed */
-        uint32_t restart;        /* the restart of it that is watched */
-        pid_t pid;               /* of its next worker, the same */
-        sd_event_source *look;   /* armed: something has changed */
+        char uid[UID_TEXT_SIZE];       /* of the device that is being replaced, or whose replacement failed */
+        uint32_t restart;              /* the restart of it that is watched */
+        pid_t pid;                     /* of its next worker, the same */
+        char (*passed)[UID_TEXT_SIZE]; /* devices that were passed over since the last reload */
+        size_t passed_count;
+        sd_event_source *look; /* armed: something has changed */
         sd_event_source *limit;
 };
 
@@ -89,6 +95,20 @@ static bool was_refused(const struct device_record *record)
         return record->restart > 0 && record->restart_refused == record->restart;
 }
 
+/* Return whether the device is on a file that its tenant has named. */
+static bool is_of_a_user(const struct device_record *record)
+{
+        return record->spec && device_store_user(record, record->spec) > 0;
+}
+
+static bool was_passed_over(const struct worker_upgrade *upgrade, const struct device_record *record)
+{
+        for (size_t i = 0; i < upgrade->passed_count; i++)
+                if (strcmp(upgrade->passed[i], record->uid) == 0)
+                        return true;
+        return false;
+}
+
 /* Return the next device, or NULL: none, or a restart is under way, of a client or of an earlier ublkd. */
 static const struct device_record *find_due(const struct worker_upgrade *upgrade)
 {
@@ -97,6 +117,8 @@ static const struct device_record *find_due(const struct worker_upgrade *upgrade
         DEVICE_STORE_FOREACH (record, upgrade->store) {
                 const struct device_record **place = was_refused(record) ? &refused : &due;
 
+                if (was_passed_over(upgrade, record))
+                        continue;
                 if (is_wanted(record) && record->status.reason == REASON_RESTARTING)
                         return NULL;
                 if (!*place && device_status_needs_restart(&record->status)
@@ -168,6 +190,30 @@ static void stop(struct worker_upgrade *upgrade, const struct device_record *rec
         service_line_changed(upgrade->line);
 }
 
+static int pass_over(struct worker_upgrade *upgrade, const struct device_record *record, const char *why)
+{
+        void *passed = reallocarray(upgrade->passed, upgrade->passed_count + 1, sizeof(*upgrade->passed));
+
+        if (!passed)
+                return -ENOMEM;
+        upgrade->passed = passed;
+        memcpy(upgrade->passed[upgrade->passed_count++], record->uid, sizeof(*upgrade->passed));
+        rest(upgrade, UPGRADE_IDLE);
+        (void)device_store_note(upgrade->store, record->name, EVENT_WARNING, REASON_UPGRADE_PASSED_OVER,
+                "The worker was not replaced by one of the present version: %s%s Correct this, then restart "
+                "the "
+                "device.",
+                why, full_stop(why));
+        look_again(upgrade);
+        return 0;
+}
+
+static void give_up(struct worker_upgrade *upgrade, const struct device_record *record, const char *why)
+{
+        if (!is_of_a_user(record) || pass_over(upgrade, record, why) < 0)
+                stop(upgrade, record, why);
+}
+
 static void start_again(struct worker_upgrade *upgrade)
 {
         upgrade->state = UPGRADE_IDLE;
@@ -205,14 +251,14 @@ static void follow_replacement(struct worker_upgrade *upgrade, const struct devi
         if (record->restart_refused == record->restart) {
                 if (status->reason
                         == REASON_CANNOT_RESTART) /* the status follows the refusal, and has its cause */
-                        stop(upgrade, record, cause_of(record));
+                        give_up(upgrade, record, cause_of(record));
         } else if (status->phase == PHASE_FAILED || status->phase == PHASE_BACKOFF)
-                stop(upgrade, record, cause_of(record));
+                give_up(upgrade, record, cause_of(record));
         else if (status->observed_restart != record->restart || status->phase != PHASE_LIVE
                  || !status->converged)
                 return;
         else if (device_status_needs_restart(status))
-                stop(upgrade, record, "Its next worker also has another version than ublkd starts now.");
+                give_up(upgrade, record, "Its next worker also has another version than ublkd starts now.");
         else {
                 upgrade->state = UPGRADE_WATCHING;
                 upgrade->restart = record->restart;
@@ -227,7 +273,7 @@ static void watch(struct worker_upgrade *upgrade, const struct device_record *re
                 upgrade->state = UPGRADE_REPLACING;
                 set_limit(upgrade, REPLACE_USEC);
         } else if (record->status.worker.pid != upgrade->pid)
-                stop(upgrade, record, "Its next worker ended within a second.");
+                give_up(upgrade, record, "Its next worker ended within a second.");
 }
 
 static void follow(struct worker_upgrade *upgrade)
@@ -267,7 +313,7 @@ static int on_limit(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         const struct device_record *record = device_store_find_uid(upgrade->store, upgrade->uid);
 
         if (record && upgrade->state == UPGRADE_REPLACING)
-                stop(upgrade, record, "No other worker has served it for 60 seconds.");
+                give_up(upgrade, record, "No other worker has served it for 60 seconds.");
         else
                 rest(upgrade, UPGRADE_IDLE);
         look_again(upgrade);
@@ -283,6 +329,7 @@ static void on_store_event(void *userdata, const struct store_event *event)
 void worker_upgrade_set(struct worker_upgrade *upgrade, bool replace)
 {
         upgrade->wanted = replace;
+        upgrade->passed_count = 0;
         if (upgrade->state == UPGRADE_STOPPED)
                 start_again(upgrade);
         look_again(upgrade);
@@ -323,6 +370,7 @@ struct worker_upgrade *worker_upgrade_free(struct worker_upgrade *upgrade)
                 device_store_unsubscribe(upgrade->store, on_store_event, upgrade);
         sd_event_source_disable_unref(upgrade->look);
         sd_event_source_disable_unref(upgrade->limit);
+        free(upgrade->passed);
         free(upgrade);
         return NULL;
 }

@@ -55,6 +55,8 @@ static void refuse(struct request *request, int error)
         } table[] = {
                 {ENOENT, "is on no file system that the host has mounted, too; give a file on a volume of the host, or "
                          "target.pool"},
+                {EROFS, "is on a mount that is read-only in the container; ask for readOnly, or mount it for writing there"},
+                {EBUSY, "was not looked up, because four other requests of this user wait for that; repeat the request"},
                 {ESRCH, "was not looked up, because the client has ended; keep the process that asks until the answer comes"},
                 {EFBIG, "was not looked up, because the client has too many mounts; unmount some, or give target.pool"},
                 {ETIMEDOUT, "was not looked up in time; repeat the request, or give target.pool"},
@@ -73,8 +75,9 @@ static void refuse(struct request *request, int error)
                 reply_problems(request, PROBLEM_FORBIDDEN, &problems);
 }
 
-static int begin(struct request *request, const char *path)
+static int begin(struct request *request, const char *path, bool writes)
 {
+        const struct peer_path_wish wish = {.path = path, .writes = writes, .user = request->peer.uid};
         struct peer_paths *paths = request->api->config.peer_paths;
         struct path_check *check;
         int r;
@@ -85,7 +88,7 @@ static int begin(struct request *request, const char *path)
         if (!check)
                 return -ENOMEM;
         check->hold.request = request;
-        r = peer_path_begin(paths, request->client->fd, path, on_found, check, &check->look);
+        r = peer_path_begin(paths, request->client->fd, &wish, on_found, check, &check->look);
         if (r >= 0)
                 r = hold_attach(&check->hold, &path_check_kind, request);
         if (r >= 0)
@@ -95,7 +98,7 @@ static int begin(struct request *request, const char *path)
         return r;
 }
 
-const char *path_check(struct request *request, const char *path)
+const char *path_check(struct request *request, const char *path, bool writes)
 {
         const struct path_check *check = (const struct path_check *)request->hold;
         int r;
@@ -107,7 +110,7 @@ const char *path_check(struct request *request, const char *path)
         if (check && check->hold.kind == &path_check_kind && check->answered)
                 r = check->error;
         else
-                r = begin(request, path);
+                r = begin(request, path, writes);
         if (r < 0)
                 refuse(request, r);
         return NULL;

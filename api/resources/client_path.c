@@ -11,16 +11,19 @@
 
 #include <string.h>
 
+/* It was looked up when it was given. A disk that is to be written to now may be on a mount that is read-only for the client. */
 static bool has_path_already(
-        const struct request *request, const struct device_record *record, const char *path)
+        const struct request *request, const struct device_record *record, const struct device_spec *spec)
 {
-        const char *before = record && view_has(request, record) ? device_spec_path(record->spec) : NULL;
+        const struct device_spec *before = record && view_has(request, record) ? record->spec : NULL;
+        const char *path = before ? device_spec_path(before) : NULL;
 
-        return before && strcmp(before, path) == 0;
+        return path && strcmp(path, device_spec_path(spec)) == 0
+               && (!before->options.read_only || spec->options.read_only);
 }
 
 /* Return 1 if the path has no ".", ".." and "//", 0 if it has, -ENOMEM. */
-static int is_plain(const char *path)
+static int check_plain(const char *path)
 {
         _cleanup_free_ char *plain = NULL;
         int r = path_make_absolute("/", path, &plain);
@@ -42,13 +45,13 @@ static bool set_path(struct request *request, struct device_spec **spec, const c
 static bool translate(struct request *request, struct device_spec **spec)
 {
         const char *path = device_spec_path(*spec), *found;
-        int r = is_plain(path);
+        int r = check_plain(path);
 
         if (r < 0)
                 reply_error(request, r, "Cannot read the path");
         if (r <= 0)
                 return r == 0; /* the policy refuses it */
-        found = path_check(request, path);
+        found = path_check(request, path, !(*spec)->options.read_only);
         return found && set_path(request, spec, found);
 }
 
@@ -58,7 +61,7 @@ bool client_path_settle(
         const char *path = device_spec_path(*spec);
 
         if (view_manages_all(request) || request->peer.home == PEER_AT_HOME || !path
-                || device_spec_pool(*spec) || has_path_already(request, record, path))
+                || device_spec_pool(*spec) || has_path_already(request, record, *spec))
                 return true;
         return translate(request, spec);
 }

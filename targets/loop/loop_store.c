@@ -58,6 +58,8 @@ static const struct {
         {ELOOP, "BackingFileMissing", .what = "leads through too many symbolic links; correct path"},
         {ENXIO, "BackingFileMissing", .what = "is a device node without a device behind it; correct path, or attach the device"},
         {ENODEV, "BackingFileMissing", .what = "is a device node without a device behind it; correct path, or attach the device"},
+        {EWOULDBLOCK, "BackingFileUnusable", 
+         .what = "has a lease of a process (fcntl F_SETLEASE), for whose end the disk would wait; end that process"},
         {ENOMEDIUM, "BackingFileMissing", .what = "is a drive without a medium; insert one, or correct path"},
 };
 /* clang-format on */
@@ -171,6 +173,20 @@ static int reopen(int fd, int flags)
         return r < 0 ? -errno : r;
 }
 
+/* The same for a store that is opened for a user: the open does not wait for the lease of a process (fcntl(2), F_SETLEASE),
+ * and fails with -EWOULDBLOCK. I/O is as without O_NONBLOCK. */
+static int reopen_for(const struct store_opening *opening, int fd, int flags)
+{
+        _cleanup_close_ int opened = -1;
+
+        if (opening->device->store.user == 0)
+                return reopen(fd, flags);
+        opened = reopen(fd, flags | O_NONBLOCK);
+        if (opened < 0)
+                return opened;
+        return fcntl(opened, F_SETFL, 0) < 0 ? -errno : TAKE_FD(opened);
+}
+
 static int access_mode(const struct target_device *device)
 {
         return device->read_only ? O_RDONLY : O_RDWR;
@@ -184,10 +200,10 @@ static int open_kept(const struct store_opening *opening, int path, bool is_disk
         int mode = access_mode(opening->device), fd;
 
         store->claimed = is_disk && mode == O_RDWR;
-        fd = reopen(path, mode | (store->claimed ? O_EXCL : 0));
+        fd = reopen_for(opening, path, mode | (store->claimed ? O_EXCL : 0));
         if (fd == -EBUSY && store->claimed && store->shared) {
                 store->claimed = false;
-                fd = reopen(path, mode);
+                fd = reopen_for(opening, path, mode);
         }
         return fd;
 }
@@ -210,12 +226,11 @@ static int check_file_of_user(const struct store_opening *opening, const struct 
 }
 
 /* The identity of a file that the user may not read would be that of another file. */
-static int check_user(const struct store_opening *opening, int path, const struct stat *stat)
+static int check_user(const struct store_opening *opening, int path)
 {
-        int r = check_file_of_user(opening, stat);
-        _cleanup_close_ int fd = r < 0 ? -1 : reopen(path, access_mode(opening->device));
+        _cleanup_close_ int fd = reopen_for(opening, path, access_mode(opening->device));
 
-        return r >= 0 && fd < 0 ? fault(opening, -fd) : r;
+        return fd < 0 ? fault(opening, -fd) : 0;
 }
 
 static int open_path(const struct store_opening *opening, struct stat *ret_stat)
@@ -228,9 +243,11 @@ static int open_path(const struct store_opening *opening, struct stat *ret_stat)
                 return opening->problems->count > 0 ? path : fault(opening, -path);
         if (fstat(path, ret_stat) < 0)
                 return fault(opening, errno);
-        r = store->user > 0 ? check_user(opening, path, ret_stat) : check_kind(opening, ret_stat);
+        r = store->user > 0 ? check_file_of_user(opening, ret_stat) : check_kind(opening, ret_stat);
         if (r >= 0)
                 r = pseudo_files_refuse(path, opening->options->path, opening->problems);
+        if (r >= 0 && store->user > 0)
+                r = check_user(opening, path);
         if (r >= 0)
                 r = check_identity(opening, path, ret_stat);
         if (r < 0)
@@ -245,7 +262,7 @@ static int open_path(const struct store_opening *opening, struct stat *ret_stat)
         if (fstat(kept, ret_stat) < 0)
                 return fault(opening, errno);
         store_identify(kept, ret_stat, &store->found);
-        fd = reopen(kept, access_mode(opening->device));
+        fd = reopen_for(opening, kept, access_mode(opening->device));
         if (fd < 0)
                 return fault(opening, -fd);
         store->kept = TAKE_FD(kept);
@@ -257,7 +274,7 @@ static int open_given(const struct store_opening *opening, struct stat *ret_stat
 {
         struct target_store *store = &opening->device->store;
         _cleanup_close_ int given = TAKE_FD(store->given);
-        int fd = reopen(given, access_mode(opening->device));
+        int fd = reopen_for(opening, given, access_mode(opening->device));
 
         if (fd < 0)
                 return fd;

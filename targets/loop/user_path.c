@@ -44,7 +44,15 @@ static int read_mount(int fd, uint64_t *ret)
 
 static bool is_fuse(const char *type)
 {
-        return strcmp(type, "fuse") == 0 || strcmp(type, "fuseblk") == 0 || strncmp(type, "fuse.", 5) == 0;
+        static const char *const kinds[] = {"fuse", "fuseblk"}; /* also "KIND.SUBTYPE" */
+
+        for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+                size_t length = strlen(kinds[i]);
+
+                if (strncmp(type, kinds[i], length) == 0 && (type[length] == '\0' || type[length] == '.'))
+                        return true;
+        }
+        return false;
 }
 
 /* Return 1 if the mount is of FUSE, 0 if not; -ENOENT: it is not mounted any more; other -errno. */

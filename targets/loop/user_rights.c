@@ -32,7 +32,9 @@ struct run {
 
 /* ---- which groups ---- */
 
-/* Find the name and the group of the user. Return 1; 0: the file does not have the user; -errno. */
+/* A group that is missing can give rights: a mode or an ACL may shut it out. So a file that cannot be read is a failure.
+ *
+ * Find the name and the group of the user. Return 1; 0: the file does not have the user; -errno. */
 static int read_passwd(const char *path, uid_t user, char name[static NAME_SIZE], gid_t *ret)
 {
         _cleanup_fclose_ FILE *file = fopen(path, "re");
@@ -40,13 +42,13 @@ static int read_passwd(const char *path, uid_t user, char name[static NAME_SIZE]
 
         if (!file)
                 return errno == ENOENT ? 0 : -errno;
-        while ((entry = fgetpwent(file)))
+        while (errno = 0, (entry = fgetpwent(file)))
                 if (entry->pw_uid == user && strlen(entry->pw_name) < NAME_SIZE) {
                         strcpy(name, entry->pw_name);
                         *ret = entry->pw_gid;
                         return 1;
                 }
-        return 0;
+        return ferror(file) ? -errno : 0;
 }
 
 static bool is_member(const struct group *group, const char *name)
@@ -64,10 +66,14 @@ static int read_groups(const char *path, const char *name, struct run *run)
 
         if (!file)
                 return errno == ENOENT ? 0 : -errno;
-        while (run->group_count < GROUPS_MAX && (entry = fgetgrent(file)))
-                if (is_member(entry, name))
-                        run->groups[run->group_count++] = entry->gr_gid;
-        return 0;
+        while (errno = 0, (entry = fgetgrent(file))) {
+                if (!is_member(entry, name))
+                        continue;
+                if (run->group_count == GROUPS_MAX)
+                        return -E2BIG;
+                run->groups[run->group_count++] = entry->gr_gid;
+        }
+        return ferror(file) ? -errno : 0;
 }
 
 static int find_groups(const struct user_accounts *accounts, struct run *run)
@@ -93,13 +99,19 @@ static int drop_capabilities(void)
         return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
 }
 
+#ifdef SYS_setgroups32 /* the other call has numbers of 16 bits there */
+#define SETGROUPS SYS_setgroups32
+#else
+#define SETGROUPS SYS_setgroups
+#endif
+
 /* The functions of libc change all threads of the process, but for those that begin with setfs. Those return the id
  * from before, and never a failure. */
 static int become(const struct run *run)
 {
         if (geteuid() == run->user)
                 return drop_capabilities();
-        if (syscall(SYS_setgroups, run->group_count, run->groups) < 0)
+        if (syscall(SETGROUPS, run->group_count, run->groups) < 0)
                 return -errno;
         (void)setfsgid(run->groups[0]);
         (void)setfsuid(run->user);

@@ -101,6 +101,19 @@ def test_a_path_of_a_container_that_is_not_one_of_the_user(tenants, volume, ther
     assert status == 403 and faults(problem) == [("/target/path", fault)]
 
 
+def test_a_volume_that_is_read_only_in_the_container(tenants, volume):
+    """A disk that reads is allowed, and does not become one that writes."""
+    code = inside(volume, "/mnt", f"""
+check(libc.mount(None, b"/mnt", None, 0x1021, None))  # MS_BIND | MS_REMOUNT | MS_RDONLY
+check(libc.mount(b"none", {os.fsencode(volume)!r}, b"tmpfs", 0, None))
+""")
+    name = f"u{ALICE}-x"
+    answers = tenants.values(asks(("POST", "/devices", on("/mnt/a.img")), ("POST", "/devices", on("/mnt/a.img", readOnly=True)),
+                                  ("PATCH", f"/devices/{name}", {"labels": {"a": "b"}}), ("PATCH", f"/devices/{name}", {"readOnly": False})), **code)
+    assert [status for status, _ in answers] == [403, 201, 200, 403]
+    assert faults(answers[0][1]) == [("/target/path", "PathOfContainer")]
+
+
 def test_what_is_at_the_path_on_the_host_does_not_count(tenants, volume):
     """In the container the path leads elsewhere, and that is outside of the directories of the rule."""
     ((status, problem),) = tenants.values(asks(("POST", "/devices", on(f"{volume}/a.img"))), **inside("/etc", volume))

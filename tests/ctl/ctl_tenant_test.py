@@ -55,6 +55,24 @@ def test_a_refusal_names_the_field(server):
     assert "size" in run.err and "2GiB" not in run.out
 
 
+def test_a_tenant_is_not_behind_a_file_of_root(server):
+    """It has swapped its own file for a link to that of root since; its own ublkctl finds it by its path."""
+    write_policy(server.directory, rules=[{"name": "test", "who": {"users": [ALICE]}, "targets": ["loop"], "directories": [server.directory],
+                                           "devices": 2, "size": "1GiB"}])
+    assert server.tell("policy") == 0
+    own, roots = os.path.join(server.directory, "own"), os.path.join(server.directory, "roots")
+    with open(roots, "wb") as file:
+        file.truncate(1 << 20)
+    alice, root = UserCtl(server, ALICE), Ctl(server.path, server.directory)
+    alice("create", f"u{ALICE}-a", "target.type=loop", f"target.path={own}", "size=1MiB")
+    os.symlink(roots, own)
+    root("detach", roots, status=NOT_FOUND)
+    root("detach", own, status=NOT_FOUND)
+    assert [row[0] for row in root("list").rows] == [f"u{ALICE}-a"]
+    alice("detach", own)
+    assert root("list").rows == []
+
+
 def test_devices_of_root_have_no_tenant(server):
     root = Ctl(server.path, server.directory)
     root("create", "ours", *NULL)

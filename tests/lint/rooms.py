@@ -135,6 +135,7 @@ QUOTED = [
     ("ublkctl/client/*", VALUES + rooms("ublkctl", "text")),
     ("ublkctl/verbs/change/dry_run.c", VALUES + rooms("ublkctl", "text client spec verbs/show") + ["ublkd/model/device_spec.h"]),
     ("ublkctl/spec/assignments.c", VALUES + rooms("ublkctl", "text client") + ["schemas/spec_fields.h"]),
+    ("ublkctl/spec/place.c", VALUES + rooms("ublkctl", "text client") + ["ublkd/model/tenant.h"]),
     ("ublkctl/spec/*", VALUES + rooms("ublkctl", "text client")),
     ("ublkctl/verbs/show/*", VALUES + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h"]),
     ("ublkctl/verbs/change/*", VALUES + rooms("ublkctl", "text client spec verbs/show") + ["ublkctl/verbs.h"]),

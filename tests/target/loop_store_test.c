@@ -8,9 +8,11 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
 
 enum { SIZE = 1 << 20 };
 
@@ -403,6 +405,50 @@ static void the_rights_of_a_user_count_each_time(void)
         close_attempt(&first);
 }
 
+/* A process that has a lease on the file, and does not give it back when it is asked. */
+static pid_t take_lease(const char *path)
+{
+        int ready[2];
+        char byte;
+        pid_t child;
+
+        CHECK_INT(pipe2(ready, O_CLOEXEC), 0);
+        child = fork();
+        if (child == 0) {
+                int fd = open(path, O_RDWR | O_CLOEXEC);
+
+                (void)signal(SIGIO, SIG_IGN);
+                if (fd < 0 || fcntl(fd, F_SETLEASE, F_WRLCK) < 0 || write(ready[1], "", 1) != 1)
+                        _exit(1);
+                for (;;)
+                        (void)pause();
+        }
+        close_fd(ready[1]);
+        CHECK_INT(read(ready[0], &byte, 1), 1);
+        close_fd(ready[0]);
+        return child;
+}
+
+/* The kernel would have an open wait for 45 seconds, by /proc/sys/fs/lease-break-time. */
+static void an_open_waits_for_no_lease(void)
+{
+        struct attempt first;
+        char path[512];
+        pid_t child;
+
+        CHECK_INT(scratch_file(&scratch, "leased", SIZE, path, sizeof(path)), 0);
+        CHECK_INT(chown(path, USER, USER), 0);
+        child = take_lease(path);
+        is_refused_as(path, false, NULL, -EWOULDBLOCK, "BackingFileUnusable");
+        CHECK_INT(kill(child, SIGKILL), 0);
+        CHECK_INT(waitpid(child, NULL, 0), child);
+        try_open_as(&first, path, false, NULL);
+        CHECK_INT(first.result, 0);
+        CHECK_INT(fcntl(first.fd, F_GETFL) & O_NONBLOCK, 0);
+        CHECK_INT(fcntl(first.device.store.kept, F_GETFL) & O_NONBLOCK, 0);
+        close_attempt(&first);
+}
+
 int main(void)
 {
         CHECK_INT(scratch_make(&scratch, "/tmp"), 0);
@@ -414,8 +460,10 @@ int main(void)
         other_file_types_are_not_opened();
         a_path_that_changes_while_it_is_opened();
         an_inode_number_identifies_nothing();
-        if (geteuid() == 0)
+        if (geteuid() == 0) {
                 the_rights_of_a_user_count_each_time();
+                an_open_waits_for_no_lease();
+        }
         scratch_remove(&scratch);
         return check_report();
 }

@@ -5,6 +5,7 @@
 #include "ublkctl/text/json_path.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/model/tenant.h"
 #include "ublkd/values/path_text.h"
 
 #include <stdio.h>
@@ -77,9 +78,20 @@ bool place_is(const struct place *place, const char *path)
         return place->exists && stat(path, &other) == 0 && same(&place->stat, &other);
 }
 
+/* What lies at a path that another user gave is the choice of that user, also after the disk was made, and a look at it may
+ * wait for that user's file system. The path of an image in a pool is the choice of ublkd. */
+static bool is_path_of_another(const cJSON *device)
+{
+        const char *tenant = json_text(device, "tenant");
+        char own[TENANT_SIZE];
+
+        tenant_of_user(geteuid(), own);
+        return tenant && !tenant_is(own, tenant) && !json_text(device, "spec.target.pool");
+}
+
 bool place_backs(const struct place *place, const cJSON *device)
 {
         const char *backing = json_text(device, "spec.target.path");
 
-        return backing && place_is(place, backing);
+        return backing && !is_path_of_another(device) && place_is(place, backing);
 }

@@ -24,5 +24,6 @@ void place_clear(struct place *place);
  * the file or another node of the device. A place that does not exist equals its own path only. */
 bool place_is(const struct place *place, const char *path);
 
-/* Return whether the backing store of `device` (in the form of the API) is that place. */
+/* Return whether the backing store of `device` (in the form of the API) is that place. The path that another user has given
+ * to a device of its own is never, and is not looked at. */
 bool place_backs(const struct place *place, const cJSON *device);

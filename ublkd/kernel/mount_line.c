@@ -25,7 +25,7 @@ static bool take_words(char **text, char *words[], size_t count)
  * before " - " varies. The kernel escapes the spaces in a path, but not the emptiness of a source. */
 int mount_line_parse(char *line, struct mount_line *ret)
 {
-        enum { ID, PARENT, DEVICE, ROOT, POINT, _HEAD_MAX };
+        enum { ID, PARENT, DEVICE, ROOT, POINT, FLAGS, _HEAD_MAX };
         enum { TYPE, SOURCE, _TAIL_MAX };
         char *head[_HEAD_MAX], *tail[_TAIL_MAX], *separator = strstr(line, " - "), *rest;
         struct mount_line mount;
@@ -44,6 +44,7 @@ int mount_line_parse(char *line, struct mount_line *ret)
         mount.device = head[DEVICE];
         mount.root = head[ROOT];
         mount.point = head[POINT];
+        mount.flags = head[FLAGS];
         mount.type = tail[TYPE];
         mount.source = tail[SOURCE];
         mount.options = rest;

@@ -11,6 +11,8 @@ struct mount_line {
         const char *device; /* of the file system: "MAJOR:MINOR" */
         const char *root;   /* the directory or file of the file system that is mounted */
         const char *point;
+        const char
+                *flags; /* of the mount, with commas: "rw,nosuid"; its file system has `options` of its own */
         const char *type;
         const char *source;  /* "": none; the mounting process may have named a link */
         const char *options; /* of the file system, as the kernel wrote them: see path_unescape() */

@@ -148,6 +148,10 @@ const struct reason_info reason_table[] = {
                            "replacement of this one failed. The other workers serve on.",
                 .advice = "Correct what the message names, then reload ublkd: it continues. Or replace each "
                           "worker with 'ublkctl restart NAME'." },
+        [REASON_UPGRADE_PASSED_OVER] = { "UpgradePassedOver",
+                .meaning = "The device is on a file of a tenant, and its worker could not be replaced by one of the "
+                           "present version. The worker serves on, and ublkd has gone on with others.",
+                .advice = "Correct what the message names, then 'ublkctl restart NAME'; a reload of ublkd tries again, too." },
         [REASON_WORKER_NOT_STARTED] = { "WorkerNotStarted", .transient = true,
                 .meaning = "The program of the worker cannot be started.",
                 .advice = "Check that ublkd-worker is installed, that memory for a process is free, and that "

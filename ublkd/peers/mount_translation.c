@@ -9,8 +9,9 @@
 #include <string.h>
 
 enum {
-        DEPTH_MAX = 64
-}; /* mounts above each other; one who may mount could make thousands, to keep this busy */
+        DEPTH_MAX =
+                64, /* mounts above each other; a client that may mount could make thousands, to keep this busy */
+};
 
 struct mounts {
         struct mount_line *items; /* strings in the text */
@@ -150,7 +151,13 @@ static int find_ours(
         return 0;
 }
 
-int mount_translate(char *theirs, char *ours, const char *path, char **ret)
+/* The kernel writes "ro" or "rw" first. */
+static bool is_read_only(const struct mount_line *mount)
+{
+        return strncmp(mount->flags, "ro", 2) == 0 && (mount->flags[2] == '\0' || mount->flags[2] == ',');
+}
+
+int mount_translate(char *theirs, char *ours, const char *path, bool writes, char **ret)
 {
         _cleanup_(clear_mounts) struct mounts their_mounts = {}, our_mounts = {};
         _cleanup_free_ char *inside = NULL;
@@ -164,6 +171,8 @@ int mount_translate(char *theirs, char *ours, const char *path, char **ret)
         mount = find_mount(&their_mounts, path);
         if (!mount)
                 return -ENOENT;
+        if (writes && is_read_only(mount))
+                return -EROFS;
         r = join(mount->root, rest_of(path, mount->point), &inside);
         return r < 0 ? r : find_ours(&our_mounts, mount, inside, ret);
 }

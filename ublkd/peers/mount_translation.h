@@ -6,7 +6,10 @@
  * translation, or one that does not exist. */
 #pragma once
 
+#include <stdbool.h>
+
 /* Find the path in the namespace of `ours` for `path` in that of `theirs`, both as /proc/PID/mountinfo has them (changed).
  * path: absolute, without "." and "..". Of several mounts that have the file, that with the larger part of the file system
- * counts. The caller frees *ret. Return 0; -ENOENT: no mount of ours has it; -ENOMEM. */
-int mount_translate(char *theirs, char *ours, const char *path, char **ret);
+ * counts. The caller frees *ret. writes: the file is to be written to. Return 0; -ENOENT: no mount of ours has it; -EROFS: the
+ * mount of theirs is read-only, and only that keeps them from writing; -ENOMEM. */
+int mount_translate(char *theirs, char *ours, const char *path, bool writes, char **ret);

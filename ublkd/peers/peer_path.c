@@ -16,6 +16,7 @@ enum {
         PATIENCE_USEC = 2 * 1000 * 1000,
         THEIRS_MAX = 256 * 1024, /* bytes, about 2,000 mounts: a client could make them without an end */
         OURS_MAX = 8 << 20,
+        LOOKS_OF_USER_MAX = 4,
 };
 
 struct peer_path_look {
@@ -23,6 +24,8 @@ struct peer_path_look {
         struct peer_process peer;
         void (*done)(void *userdata, int error, const char *path); /* NULL: cancelled */
         void *userdata;
+        bool writes;
+        uid_t user;
         TAILQ_ENTRY(peer_path_look) entry;
         char path[]; /* NUL-terminated */
 };
@@ -55,7 +58,7 @@ static int translate(const struct peer_path_look *look, char **ret)
         r = read_mountinfo(process, THEIRS_MAX, &theirs);
         if (r >= 0)
                 r = read_mountinfo("self", OURS_MAX, &ours);
-        return r < 0 ? r : mount_translate(theirs, ours, look->path, ret);
+        return r < 0 ? r : mount_translate(theirs, ours, look->path, look->writes, ret);
 }
 
 /* Answers an error, and the path with its NUL. */
@@ -132,13 +135,26 @@ static void on_looked(void *userdata, int error, const void *answer, size_t size
         begin_next(paths);
 }
 
-int peer_path_begin(struct peer_paths *paths, int socket, const char *path,
+static unsigned count_of(const struct peer_paths *paths, uid_t user)
+{
+        const struct peer_path_look *look;
+        unsigned count = 0;
+
+        TAILQ_FOREACH (look, &paths->looks, entry)
+                count += look->user == user;
+        return count;
+}
+
+int peer_path_begin(struct peer_paths *paths, int socket, const struct peer_path_wish *wish,
         void (*done)(void *userdata, int error, const char *path), void *userdata,
         struct peer_path_look **ret)
 {
-        struct peer_path_look *look = calloc(1, sizeof(*look) + strlen(path) + 1);
+        struct peer_path_look *look;
         int r;
 
+        if (count_of(paths, wish->user) >= LOOKS_OF_USER_MAX)
+                return -EBUSY;
+        look = calloc(1, sizeof(*look) + strlen(wish->path) + 1);
         if (!look)
                 return -ENOMEM;
         r = peer_process_open(socket, &look->peer);
@@ -149,7 +165,9 @@ int peer_path_begin(struct peer_paths *paths, int socket, const char *path,
         look->paths = paths;
         look->done = done;
         look->userdata = userdata;
-        strcpy(look->path, path);
+        look->writes = wish->writes;
+        look->user = wish->user;
+        strcpy(look->path, wish->path);
         TAILQ_INSERT_TAIL(&paths->looks, look, entry);
         if (look == TAILQ_FIRST(&paths->looks))
                 r = apart_begin(paths->apart);

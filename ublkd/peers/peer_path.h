@@ -7,6 +7,8 @@
  * client may open it is for the opener to check. */
 #pragma once
 
+#include <stdbool.h>
+#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 struct peer_paths;
@@ -17,12 +19,19 @@ int peer_paths_new(sd_event *event, struct peer_paths **ret);
 /* Drop all looks, whose `done` is not called, and free the rest. NULL is fine. Return NULL. */
 struct peer_paths *peer_paths_free(struct peer_paths *paths);
 
-/* Begin to look for the path on this host of `path` of the process at the other end of a connected Unix socket. path: absolute,
- * without "." and "..". `done` is called once from the loop, unless the look is cancelled; the look is gone then.
- * path: valid during the call. error: 0; -ENOENT: the file is on no file system that is mounted on the host, or the root
- * directory of the process is not a mount; -ESRCH: the process has ended; -EFBIG: too many mounts; -ETIMEDOUT; other -errno.
- * Return 0; -ESRCH: the process has ended, or is in a PID namespace that this process does not see; other -errno. */
-int peer_path_begin(struct peer_paths *paths, int socket, const char *path,
+struct peer_path_wish {
+        const char *path; /* absolute, without "." and ".." */
+        bool writes;      /* the file is to be written to */
+        uid_t user;       /* who asks: only a few looks of one user wait at once */
+};
+
+/* Begin to look for the path on this host of the file that the process at the other end of a connected Unix socket wishes.
+ * `done` is called once from the loop, unless the look is cancelled; the look is gone then. path: valid during the call.
+ * error: 0; -ENOENT: the file is on no file system that is mounted on the host, or the root directory of the process is not a
+ * mount; -EROFS: its mount is read-only; -ESRCH: the process has ended; -EFBIG: too many mounts; -ETIMEDOUT; other -errno.
+ * Return 0; -ESRCH: the process has ended, or is in a PID namespace that this process does not see; -EBUSY: too many looks of
+ * the user; other -errno. */
+int peer_path_begin(struct peer_paths *paths, int socket, const struct peer_path_wish *wish,
         void (*done)(void *userdata, int error, const char *path), void *userdata,
         struct peer_path_look **ret);
 /* Cancel a look that has not called `done` yet. */

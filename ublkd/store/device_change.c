@@ -47,13 +47,16 @@ const char *device_spec_pool(const struct device_spec *spec)
         return cJSON_GetStringValue(target_member(spec, "pool"));
 }
 
+/* Of the key of a tenant that this ublkd does not know. No file belongs to it: 2^32 - 1 stands for none in the kernel. */
+enum { NO_USER = UINT32_MAX - 1 };
+
 uid_t device_store_user(const struct device_record *record, const struct device_spec *spec)
 {
         uid_t user;
 
-        if (!device_spec_path(spec) || device_spec_pool(spec) || !tenant_user(record->tenant, &user))
+        if (!device_spec_path(spec) || device_spec_pool(spec) || !tenant_is_set(record->tenant))
                 return 0;
-        return user;
+        return tenant_user(record->tenant, &user) ? user : NO_USER;
 }
 
 bool device_spec_keeps_image(const struct device_spec *spec)

@@ -307,6 +307,60 @@ static void a_refusal_stops_it(void)
         end(&world);
 }
 
+static size_t count_events(const struct world *world, enum condition_reason reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+        size_t count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                count += event_log_at(log, i)->reason == reason;
+        return count;
+}
+
+static void put_file_of_tenant(struct world *world, const char *name)
+{
+        char text[256];
+
+        snprintf(text, sizeof(text),
+                "{\"name\":\"%s\",\"target\":{\"type\":\"loop\",\"path\":\"/home/x/%s\"},\"size\":\"1MiB\","
+                "\"recovery\":{\"onCrash\":\"reissue\"}}",
+                name, name);
+        CHECK_INT(put_device_of(world->store, text, "uid:1000"), 0);
+        show_old(world, name);
+}
+
+/* "a" and "c" are on files that no worker can open any more, "b" is root's: it is replaced, and each of the others is tried
+ * once until a reload. */
+static void a_tenant_does_not_stop_it(void)
+{
+        struct world world;
+
+        begin(&world, 0);
+        put_file_of_tenant(&world, "a");
+        CHECK_INT(put_null_disk(world.store, "b", ",\"recovery\":{\"onCrash\":\"reissue\"}"), 0);
+        show_old(&world, "b");
+        put_file_of_tenant(&world, "c");
+        set(&world, true);
+        CHECK_INT((int)restarts(&world, "a"), 1);
+        CHECK_INT(device_store_refuse_restart(world.store, "a"), 0);
+        show(&world, "a",
+                &(const struct shown){
+                        .phase = PHASE_LIVE, .reason = REASON_CANNOT_RESTART, .pid = 1, .old = true});
+        CHECK_INT((int)count_events(&world, REASON_UPGRADE_PASSED_OVER), 1);
+        CHECK_INT((int)restarts(&world, "b"), 1);
+        show_new(&world, "b");
+        wait_restart(&world, "c", 1);
+        show(&world, "c", &(const struct shown){.phase = PHASE_BACKOFF, .reason = REASON_WORKER_DIED});
+        CHECK_INT((int)count_events(&world, REASON_UPGRADE_PASSED_OVER), 2);
+        show_old(&world, "c");
+        CHECK_INT((int)restarts(&world, "a"), 1);
+        CHECK_INT((int)restarts(&world, "c"), 1);
+        CHECK_INT((int)world.host.workers.count, 0);
+        set(&world, true);
+        wait_restart(&world, "c", 2);
+        end(&world);
+}
+
 /* A client has replaced the workers, so the problem is over. */
 static void its_problem_ends_with_the_last_old_worker(void)
 {
@@ -434,6 +488,7 @@ int main(void)
         a_disk_in_trouble_keeps_its_worker();
         little_room_keeps_no_worker();
         a_refusal_stops_it();
+        a_tenant_does_not_stop_it();
         its_problem_ends_with_the_last_old_worker();
         its_problem_stays_while_a_worker_is_old();
         a_disk_that_is_not_served_again_stops_it();

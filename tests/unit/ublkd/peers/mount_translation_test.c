@@ -3,6 +3,7 @@
 #include "ublkd/peers/mount_translation.h"
 
 #include "tests/unit/check.h"
+#include "ublkd/base/cleanup.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ static const char container[] = "500 400 0:99 / / rw - overlay overlay rw\n"
                                 "509 500 8:9 / /foreign rw - ext4 /dev/sdz rw\n"
                                 "510 502 8:2 /alice /tmp/in rw - ext4 /dev/sda2 rw\n"
                                 "511 502 0:96 / /tmp rw - tmpfs tmpfs rw\n"
+                                "512 500 8:2 /alice/disks /reading ro,nosuid - ext4 /dev/sda2 rw\n"
+                                "513 512 8:2 /alice/disks/open /reading/open rw - ext4 /dev/sda2 ro\n"
                                 "a line that is none\n";
 
 /* wanted: NULL: there is no such path. */
@@ -35,7 +38,7 @@ static void check(const char *path, const char *wanted)
 {
         char *theirs = strdup(container), *ours = strdup(host), *found = NULL;
 
-        CHECK_INT(mount_translate(theirs, ours, path, &found), wanted ? 0 : -ENOENT);
+        CHECK_INT(mount_translate(theirs, ours, path, true, &found), wanted ? 0 : -ENOENT);
         CHECK_STR(found, wanted);
         free(found);
         free(theirs);
@@ -68,13 +71,28 @@ static void what_is_not_on_the_host_has_no_path(void)
         check("/datax/a", NULL);
 }
 
+static int translate(const char *path, bool writes)
+{
+        _cleanup_free_ char *theirs = strdup(container), *ours = strdup(host), *found = NULL;
+
+        return mount_translate(theirs, ours, path, writes, &found);
+}
+
+/* The mount that the path ends in counts; that the file system is read-only shows when the file is opened. */
+static void a_mount_that_is_read_only_stays_so(void)
+{
+        CHECK_INT(translate("/reading/a.img", true), -EROFS);
+        CHECK_INT(translate("/reading/a.img", false), 0);
+        CHECK_INT(translate("/reading/open/a.img", true), 0);
+}
+
 static void lists_without_a_root(void)
 {
         char empty[] = "", ours[] = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n",
              chroot[] = "30 22 8:1 /x /x rw - ext4 /dev/sda1 rw\n", *found = NULL;
 
-        CHECK_INT(mount_translate(empty, ours, "/x", &found), -ENOENT);
-        CHECK_INT(mount_translate(chroot, ours, "/y", &found), -ENOENT);
+        CHECK_INT(mount_translate(empty, ours, "/x", true, &found), -ENOENT);
+        CHECK_INT(mount_translate(chroot, ours, "/y", true, &found), -ENOENT);
 }
 
 /* A client may make as many mounts above each other as its kernel lets it. */
@@ -86,7 +104,7 @@ static void a_tower_of_mounts_ends(void)
         for (unsigned i = 0; i < 2000; i++)
                 length += (size_t)snprintf(theirs + length, size - length,
                         "%u %u 8:1 / / rw - ext4 /dev/sda1 rw\n", 100 + i, 99 + i);
-        CHECK_INT(mount_translate(theirs, ours, "/x", &found), -ENOENT);
+        CHECK_INT(mount_translate(theirs, ours, "/x", true, &found), -ENOENT);
         free(theirs);
 }
 
@@ -95,6 +113,7 @@ int main(void)
         a_path_is_found_on_the_host();
         what_is_on_top_counts();
         what_is_not_on_the_host_has_no_path();
+        a_mount_that_is_read_only_stays_so();
         lists_without_a_root();
         a_tower_of_mounts_ends();
         return check_report();

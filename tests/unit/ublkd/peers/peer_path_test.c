@@ -73,12 +73,20 @@ static void run_until(sd_event *event, const unsigned *count, unsigned wanted)
                         return;
 }
 
+static int begin(struct peer_paths *paths, int client, const char *path, uid_t user, struct answer *answer,
+        struct peer_path_look **ret)
+{
+        const struct peer_path_wish wish = {.path = path, .user = user};
+
+        return peer_path_begin(paths, client, &wish, note_answer, answer, ret);
+}
+
 static void is_at(sd_event *event, struct peer_paths *paths, int client, const char *path, const char *wanted)
 {
         struct answer answer = {};
         struct peer_path_look *look;
 
-        CHECK_INT(peer_path_begin(paths, client, path, note_answer, &answer, &look), 0);
+        CHECK_INT(begin(paths, client, path, 0, &answer, &look), 0);
         run_until(event, &answer.count, 1);
         CHECK_INT(answer.error, wanted ? 0 : -ENOENT);
         CHECK_STR(answer.path, wanted ? wanted : "");
@@ -88,11 +96,13 @@ static void is_at(sd_event *event, struct peer_paths *paths, int client, const c
 static void many_are_asked_at_once(sd_event *event, struct peer_paths *paths, int client, const char *path)
 {
         struct answer answers[6] = {};
-        struct peer_path_look *looks[ARRAY_SIZE(answers)];
+        struct peer_path_look *looks[ARRAY_SIZE(answers)], *look;
+        struct answer more = {};
 
         for (size_t i = 0; i < ARRAY_SIZE(answers); i++)
-                CHECK_INT(peer_path_begin(paths, client, path, note_answer, &answers[i], &looks[i]), 0);
-        peer_path_cancel(looks[0]); /* it is under way */
+                CHECK_INT(begin(paths, client, path, (uid_t)i / 4, &answers[i], &looks[i]), 0);
+        CHECK_INT(begin(paths, client, path, 0, &more, &look), -EBUSY); /* that user has four */
+        peer_path_cancel(looks[0]);                                     /* it is under way */
         peer_path_cancel(looks[3]);
         run_until(event, &answers[5].count, 1);
         for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
@@ -114,13 +124,13 @@ static void check_client(sd_event *event, struct peer_paths *paths, int client, 
         is_at(event, paths, client, own, NULL); /* the tmpfs is in there only */
         is_at(event, paths, client, other, other);
         many_are_asked_at_once(event, paths, client, there);
-        CHECK_INT(peer_path_begin(paths, client, there, note_answer, &answer, &look), 0);
+        CHECK_INT(begin(paths, client, there, 0, &answer, &look), 0);
         CHECK_INT(kill(pid, SIGKILL), 0);
         CHECK_INT(waitpid(pid, NULL, 0), pid);
         run_until(event, &answer.count, 1);
         CHECK_INT(answer.error, -ESRCH);
-        CHECK_INT(peer_path_begin(paths, client, there, note_answer, &answer, &look), -ESRCH);
-        CHECK_INT(peer_path_begin(paths, 0, there, note_answer, &answer, &look) < 0, true);
+        CHECK_INT(begin(paths, client, there, 0, &answer, &look), -ESRCH);
+        CHECK_INT(begin(paths, 0, there, 0, &answer, &look) < 0, true);
 }
 
 int main(void)
