@@ -160,13 +160,22 @@ static enum progress judge_all(
         return result;
 }
 
+/* Return whether one look shows it, whatever was before, so that another one has to show the same. The requests of the disk
+ * are read before those of the worker: a request that ends in between looks like one that the worker does not know of. And a
+ * worker that has waited for its store for long may be stopped for a moment. */
+static bool shows_at_once(enum progress progress)
+{
+        return progress == PROGRESS_LOST || progress == PROGRESS_STOPPED;
+}
+
 enum progress progress_judge(
         struct progress_memory *memory, const struct progress_look *look, uint64_t patience)
 {
-        enum progress result = judge_all(memory, look, patience);
-        bool confirmed = result == PROGRESS_MADE || memory->doubted;
+        enum progress result = judge_all(memory, look, patience), last = memory->last;
+        bool confirmed =
+                result == PROGRESS_MADE || (shows_at_once(result) ? last == result : last != PROGRESS_MADE);
 
-        memory->doubted = result != PROGRESS_MADE;
+        memory->last = result;
         return confirmed ? result : PROGRESS_UNSURE;
 }
 

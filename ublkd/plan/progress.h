@@ -55,7 +55,7 @@ struct progress_memory {
         uint64_t disk_ended,
                 disk_since; /* the number, and since when it stands still with requests in flight */
         uint64_t stopped_since;
-        bool doubted; /* the last look was the first that found a standstill, or could not find out why */
+        enum progress last; /* what the last look found by itself */
         unsigned count;
         struct progress_seen {
                 struct progress_queue last;

@@ -80,6 +80,45 @@ static void end(struct story *story, unsigned queue)
         story->queues[queue].rounds++;
 }
 
+static enum progress look_a_second_later(struct story *story)
+{
+        story->look.at += SECONDS;
+        return look(story);
+}
+
+/* The requests of the disk are read before those of the worker. */
+static void test_a_request_that_ends_during_a_look(void)
+{
+        struct story story;
+
+        begin(&story);
+        issue(&story, 0);
+        CHECK_INT(look_for(&story, PATIENCE), PROGRESS_SLOW);
+        end(&story, 0);
+        story.look.disk_in_flight++;
+        story.look.disk_ended--;
+        CHECK_INT(look_a_second_later(&story), PROGRESS_UNSURE);
+        story.look.disk_in_flight--;
+        story.look.disk_ended++;
+        CHECK_INT(look_a_second_later(&story), PROGRESS_MADE);
+}
+
+static void test_a_worker_that_is_stopped_for_a_moment_while_it_waits(void)
+{
+        struct story story;
+
+        begin(&story);
+        issue(&story, 0);
+        CHECK_INT(look_for(&story, PATIENCE), PROGRESS_SLOW);
+        story.queues[0].thread = THREAD_STOPPED;
+        CHECK_INT(look_a_second_later(&story), PROGRESS_UNSURE);
+        story.queues[0].thread = THREAD_SLEEPS;
+        CHECK_INT(look_a_second_later(&story), PROGRESS_SLOW);
+        story.queues[0].thread = THREAD_STOPPED;
+        CHECK_INT(look_a_second_later(&story), PROGRESS_UNSURE);
+        CHECK_INT(look_a_second_later(&story), PROGRESS_STOPPED);
+}
+
 static void test_idle(void)
 {
         struct story story;
@@ -413,6 +452,8 @@ int main(void)
 {
         test_first_looks_are_spread();
         test_idle();
+        test_a_request_that_ends_during_a_look();
+        test_a_worker_that_is_stopped_for_a_moment_while_it_waits();
         test_requests_end();
         test_slow_store();
         test_one_queue_is_enough();
