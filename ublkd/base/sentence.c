@@ -11,18 +11,6 @@ bool sentence_equal(const char *one, const char *other)
         return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
-static size_t first_length(const char *text)
-{
-        const char *end = strstr(text, ". ");
-
-        return end ? (size_t)(end - text) + 1 : strlen(text);
-}
-
-bool sentence_first_equal(const char *one, const char *other)
-{
-        return first_length(one) == first_length(other) && strncmp(one, other, first_length(one)) == 0;
-}
-
 const char *full_stop(const char *sentence)
 {
         size_t length = strlen(sentence);

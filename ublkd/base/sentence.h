@@ -9,8 +9,6 @@
 
 /* Return whether both are the same; NULL equals NULL alone. */
 bool sentence_equal(const char *one, const char *other);
-/* Return whether the first sentences of two texts are the same, up to a full stop and a blank. */
-bool sentence_first_equal(const char *one, const char *other);
 
 /* Return the text, which the caller frees; NULL on ENOMEM. */
 char *sentence_print(const char *format, ...) _printf_(1, 2);

@@ -24,7 +24,7 @@ struct device_event {
         char *message;            /* a sentence: what happened, and what is done next */
         char *labels;             /* of the device at that time, a JSON object; NULL: none */
         char tenant[TENANT_SIZE]; /* of the device; not shown: it decides who may see the event */
-        bool asked;               /* a client caused it, so it repeats no other event; not stored */
+        bool apart;               /* it repeats no other event, as one that a client has caused; not stored */
         bool unsaved;             /* the backend has no copy, or an older one */
 };
 

@@ -126,7 +126,7 @@ int device_store_update(struct device_store *store, struct store_entry *entry, s
 {
         struct event_draft draft = draft_of(&entry->record, EVENT_NORMAL, reason, message);
 
-        draft.asked = true;
+        draft.apart = true;
         return device_store_change(store, entry, changed, &draft);
 }
 
@@ -491,22 +491,46 @@ int device_store_set_status(struct device_store *store, const char *name, const 
         return 0;
 }
 
-int device_store_note(struct device_store *store, const char *name, enum event_type type,
-        enum condition_reason reason, const char *format, ...)
+static int note(struct device_store *store, const char *name, const struct event_draft *kind,
+        const char *format, va_list arguments)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);
         char message[EVENT_MESSAGE_MAX];
         struct event_draft draft;
-        va_list arguments;
 
         if (!entry)
                 return -ENOENT;
-        va_start(arguments, format);
         (void)vsnprintf(message, sizeof(message), format, arguments);
-        va_end(arguments);
-        draft = draft_of(&entry->record, type, reason, message);
+        draft = draft_of(&entry->record, kind->type, kind->reason, message);
+        draft.apart = kind->apart;
         device_store_announce(store, STORE_NOTED, entry, step_revision(store, entry, &draft));
         return 0;
+}
+
+int device_store_note(struct device_store *store, const char *name, enum event_type type,
+        enum condition_reason reason, const char *format, ...)
+{
+        const struct event_draft kind = {.type = type, .reason = reason};
+        va_list arguments;
+        int r;
+
+        va_start(arguments, format);
+        r = note(store, name, &kind, format, arguments);
+        va_end(arguments);
+        return r;
+}
+
+int device_store_note_apart(struct device_store *store, const char *name, enum event_type type,
+        enum condition_reason reason, const char *format, ...)
+{
+        const struct event_draft kind = {.type = type, .reason = reason, .apart = true};
+        va_list arguments;
+        int r;
+
+        va_start(arguments, format);
+        r = note(store, name, &kind, format, arguments);
+        va_end(arguments);
+        return r;
 }
 
 void device_store_note_disk(struct device_store *store, int number, enum event_type type,

@@ -100,7 +100,7 @@ static int request_restart(struct device_store *store, const char *name, enum co
         changed = entry->record;
         device_record_restart(&changed);
         draft = draft_of(&entry->record, EVENT_NORMAL, reason, message);
-        draft.asked = asked;
+        draft.apart = asked;
         return device_store_change(store, entry, &changed, &draft);
 }
 

@@ -46,7 +46,7 @@ struct event_draft draft_of_spec(
                 .message = before ? change_message(before->status.disk, new_disk, by_file)
                                   : "ublkd stored the device; it creates the disk next.",
                 .labels = spec->options.labels,
-                .asked = true,
+                .apart = true,
         };
 }
 
@@ -103,7 +103,7 @@ int draft_make(struct event_log *log, const struct device_record *record, const 
                 .reason = draft->reason,
                 .message = (char *)draft->message,
                 .labels = labels,
-                .asked = draft->asked,
+                .apart = draft->apart,
                 .last_at = device_record_now(),
         };
         strcpy(happened.tenant, record->tenant);

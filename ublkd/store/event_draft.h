@@ -11,7 +11,7 @@ struct event_draft {
         enum condition_reason reason; /* REASON_NONE: the change makes no event */
         const char *message;
         const cJSON *labels; /* of the spec; NULL: none */
-        bool asked;          /* a client asked for the change */
+        bool apart; /* a client asked for the change, or it is the first of its kind in another way */
 };
 
 /* Return the draft for the device of `record`. */

@@ -5,7 +5,6 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
-#include "ublkd/base/sentence.h"
 #include "ublkd/base/tree.h"
 
 #include <assert.h>
@@ -292,27 +291,14 @@ void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now)
         log->floors_unsaved = false;
 }
 
-/* The first sentence of StoreFull depends on onFull, which can change while the disk is served; the rest is about one
- * write. */
-static bool is_the_same(const struct device_event *one, const struct device_event *other)
-{
-        return one->reason != REASON_STORE_FULL || sentence_first_equal(one->message, other->message);
-}
-
 /* Return the event that `happened` repeats, or NULL. */
 static const struct device_event *find_repeated(
         const struct event_log *log, const struct device_event *happened)
 {
         uint64_t oldest = usec_before(happened->last_at, EVENT_REPEAT_SECONDS);
-        const struct kept_event *kept;
+        const struct kept_event *kept = happened->apart ? NULL : find_newest(log, happened);
 
-        if (happened->asked) /* each request of a client is an event of its own */
-                return NULL;
-        for (kept = find_newest(log, happened); kept && kept->event->last_at >= oldest;
-                kept = find_older(kept))
-                if (is_the_same(kept->event, happened))
-                        return kept->event;
-        return NULL;
+        return kept && kept->event->last_at >= oldest ? kept->event : NULL;
 }
 
 int event_log_make(struct event_log *log, const struct device_event *happened, uint64_t revision,

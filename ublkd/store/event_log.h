@@ -29,7 +29,7 @@ struct event_log *event_log_free(struct event_log *log);
 int event_log_load(void *log, const struct device_event *event);
 void event_log_loaded(struct event_log *log, uint64_t compacted, uint64_t now);
 
-/* Make an event of `happened`, which has device, uid, type, reason, message, labels, asked and last_at
+/* Make an event of `happened`, which has device, uid, type, reason, message, labels, apart and last_at
  * (borrowed); this fills in the rest. revision: of the new event. A repetition continues the event that it
  * repeats. Adds nothing to the log yet. Return 0 or -ENOMEM. */
 int event_log_make(struct event_log *log, const struct device_event *happened, uint64_t revision,

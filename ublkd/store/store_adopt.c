@@ -117,7 +117,7 @@ int device_store_adopt(struct device_store *store, const struct device_record *r
         assert(old || !store_entries_find(&store->entries, name));
         draft = draft_of(&entry->record, EVENT_NORMAL, REASON_ADOPTED,
                 "ublkd took the record from the runtime directory, and manages the device from now on.");
-        draft.asked = true;
+        draft.apart = true;
         r = device_store_save(store, &entry->record, entry->text, &draft, &event);
         if (r < 0)
                 return r;

@@ -63,15 +63,19 @@ bool device_space_is_waited_for(const struct managed_device *device)
         return fd >= 0 && region_space_read(fd, &space) >= 0 && space.waiting > 0;
 }
 
+/* Of an episode that was reported, the event is one of its own: by now its writes wait, and do not fail. */
 static void report_full(const struct managed_device *device, int fd, const struct region_space *space)
 {
+        static const char unknown[] = "The backing store has no room for a write.";
         struct region_missed missed;
         bool known = region_space_read_missed(fd, space->full_since, &missed) >= 0;
         _cleanup_free_ char *text = NULL;
 
         (void)space_explain_full(space->on_full == REGION_ON_FULL_WAIT, known ? &missed : NULL, &text);
-        device_emit(device, EVENT_WARNING, REASON_STORE_FULL, "%s",
-                text ? text : "The backing store has no room for a write.");
+        if (space->full_since == space->reported)
+                device_emit_apart(device, EVENT_WARNING, REASON_STORE_FULL, text ? text : unknown);
+        else
+                device_emit(device, EVENT_WARNING, REASON_STORE_FULL, "%s", text ? text : unknown);
 }
 
 /* Return the room for what the disk may still write; not `known` if there is nothing to go by. */

@@ -18,3 +18,6 @@ void device_note_openers(struct managed_device *device, int number, enum device_
  * next. */
 void device_emit(const struct managed_device *device, enum event_type type, enum condition_reason reason,
         const char *format, ...) _printf_(4, 5);
+/* The same for an event that repeats no earlier one of its kind. sentence: whole. */
+void device_emit_apart(const struct managed_device *device, enum event_type type,
+        enum condition_reason reason, const char *sentence);

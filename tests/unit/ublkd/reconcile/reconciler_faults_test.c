@@ -362,6 +362,17 @@ static void take_a_turn(struct world *world)
         world_settle(world, 20);
 }
 
+/* Return how many times the newest event with this reason stands for; 0: there is none. */
+static uint64_t newest_count(const struct world *world, enum condition_reason reason)
+{
+        const struct event_log *log = device_store_events(world->store);
+
+        for (size_t i = event_log_count(log); i-- > 0;)
+                if (event_log_at(log, i)->reason == reason)
+                        return event_log_at(log, i)->count;
+        return 0;
+}
+
 /* The condition follows at once; an event shows the first write that waits, also that of the next change. */
 static void on_full_changes_while_the_store_is_full(void)
 {
@@ -379,6 +390,7 @@ static void on_full_changes_while_the_store_is_full(void)
         control->space.waiting = 1;
         take_a_turn(&world);
         check_space(&world, "onFull is \"wait\"", 2);
+        CHECK_INT(newest_count(&world, REASON_STORE_FULL), 1); /* not a repetition of the first one */
         world_restart_with_workers(&world);
         fake_worker_greet(fake_worker("data"), world_record(&world, "data")->epoch, 0);
         world_settle(&world, 20);

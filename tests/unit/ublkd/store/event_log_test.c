@@ -42,7 +42,7 @@ static void test_disks_without_a_record_are_distinguished(struct event_log *log)
         CHECK_INT(event_log_at(log, 1)->count, 2);
 }
 
-static void test_what_was_asked_for_repeats_nothing(struct event_log *log)
+static void test_what_is_apart_repeats_nothing(struct event_log *log)
 {
         for (uint64_t revision = 1; revision <= 3; revision++) {
                 const struct device_event happened = {
@@ -51,7 +51,7 @@ static void test_what_was_asked_for_repeats_nothing(struct event_log *log)
                         .reason = REASON_SPEC_CHANGED,
                         .message = (char *)"It was changed.",
                         .last_at = start,
-                        .asked = true,
+                        .apart = true,
                 };
                 struct device_event *event;
 
@@ -60,30 +60,6 @@ static void test_what_was_asked_for_repeats_nothing(struct event_log *log)
         }
         CHECK_INT(event_log_count(log), 3);
         CHECK_INT(event_log_at(log, 2)->count, 1);
-}
-
-/* onFull was changed between the second and the third. */
-static void test_another_fate_of_a_write_is_not_a_repetition(struct event_log *log)
-{
-        static const char *const messages[] = {
-                "The write failed. At byte 5.", "The write failed. At byte 7.", "It waits. At byte 5."};
-
-        for (uint64_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
-                const struct device_event happened = {
-                        .device = (char *)"data",
-                        .uid = (char *)"a",
-                        .reason = REASON_STORE_FULL,
-                        .message = (char *)messages[i],
-                        .last_at = start,
-                };
-                struct device_event *event;
-
-                if (CHECK_INT(event_log_make(log, &happened, i + 1, &event), 0))
-                        event_log_take(log, event, false);
-        }
-        CHECK_INT(event_log_count(log), 2);
-        CHECK_INT(event_log_at(log, 0)->count, 2);
-        CHECK_STR(event_log_at(log, 1)->message, "It waits. At byte 5.");
 }
 
 static void test_repetitions_move_to_the_end(struct event_log *log)
@@ -304,7 +280,7 @@ static void happen_of(struct event_log *log, const char *tenant, uint64_t revisi
                 .uid = (char *)"a",
                 .reason = REASON_LIVE,
                 .message = (char *)"It happened.",
-                .asked = true,
+                .apart = true,
                 .last_at = start,
         };
 
@@ -394,10 +370,10 @@ static void test_many_tenants_with_many_events(struct event_log *log)
 int main(void)
 {
         static void (*const tests[])(struct event_log *) = {test_repetitions_move_to_the_end,
-                test_what_was_asked_for_repeats_nothing, test_another_fate_of_a_write_is_not_a_repetition,
-                test_disks_without_a_record_are_distinguished, test_long_after_is_not_a_repetition,
-                test_number_is_bounded, test_flapping_device_keeps_its_place, test_age_is_bounded,
-                test_loaded_in_any_order, test_long_messages_are_cut, test_random_events, test_fate,
+                test_what_is_apart_repeats_nothing, test_disks_without_a_record_are_distinguished,
+                test_long_after_is_not_a_repetition, test_number_is_bounded,
+                test_flapping_device_keeps_its_place, test_age_is_bounded, test_loaded_in_any_order,
+                test_long_messages_are_cut, test_random_events, test_fate,
                 test_a_tenant_pushes_out_no_event_of_others, test_the_floor_of_a_tenant_outlasts_a_restart,
                 test_many_tenants_with_many_events};
 
