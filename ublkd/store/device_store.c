@@ -491,7 +491,7 @@ int device_store_set_status(struct device_store *store, const char *name, const 
         return 0;
 }
 
-static int note(struct device_store *store, const char *name, const struct event_draft *kind,
+static int _printf_(4, 0) note(struct device_store *store, const char *name, const struct event_draft *kind,
         const char *format, va_list arguments)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);
