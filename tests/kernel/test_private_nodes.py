@@ -28,10 +28,11 @@ _NODES = pathlib.Path("/dev/ublk/private")
 @pytest.fixture(name="tenant_disk")
 def disk_of_a_tenant(daemon, file_of):
     """A disk on a file; return its disk and its node."""
-    device = daemon.api.create(loop_spec("theirs", file_of()))
+    path = file_of()
+    device = daemon.api.create(loop_spec("theirs", path))
     assert device["status"]["node"] is None
     daemon.stop()
-    hand_over(daemon.state, "theirs", _TENANT)
+    hand_over(daemon.state, "theirs", _TENANT, path)
     daemon.start()
     return Disk(device["status"]["id"]), _node(daemon.api)
 
@@ -233,9 +234,10 @@ def daemon_with_a_policy(open_place, make_daemon):
 
 def test_a_running_container_gets_the_node_and_loses_it_with_the_disk(open_daemon, file_of):
     daemon = open_daemon
-    disk = Disk(daemon.api.create(loop_spec("theirs", file_of()))["status"]["id"])
+    path = file_of()
+    disk = Disk(daemon.api.create(loop_spec("theirs", path))["status"]["id"])
     daemon.stop()
-    hand_over(daemon.state, "theirs", _TENANT)
+    hand_over(daemon.state, "theirs", _TENANT, path)
     daemon.start()
     _node(daemon.api)
     number = _number(disk.path)

@@ -4,6 +4,7 @@
 import errno
 import json
 import os
+import pathlib
 import shutil
 import sqlite3
 import subprocess
@@ -23,8 +24,12 @@ else:
 """
 
 
-def hand_over(state, name, uid):
-    """Make a user the tenant of a device: in the database, as if he had created it. No ublkd runs on that."""
+def hand_over(state, name, uid, file=None):
+    """Make a user the tenant of a device: in the database, as if he had created it. No ublkd runs on that. `file`: that the
+    device is on, which becomes the user's as well: each worker opens it with the rights of the user."""
+    if file:
+        os.chown(file, uid, uid)
+        os.chmod(pathlib.Path(file).parent, 0o755)
     database = sqlite3.connect(state / "ublkd.db")
     with database:
         changed = database.execute("UPDATE device SET tenant = ? WHERE name = ?", (f"uid:{uid}", name)).rowcount
