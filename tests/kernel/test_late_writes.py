@@ -57,6 +57,8 @@ def _survivors(daemon, store, paths, late, zeroing=None):
         path = name if name in paths else "copy"
         spec = loop_spec(name, store.path, **where, queues=1, dataPath=path, recovery={"onCrash": "reissue"})
         disks[name] = Disk(api.create(spec)["status"]["id"])
+    for disk in disks.values():  # a change of the timeout waits for requests, and keeps new ones from the worker
+        wait_until(lambda disk=disk: disk.queue("io_timeout") == 500, "the timeout of the disk")
     store.slow(late)
     older = [write for path in paths for write in _start_older(disks[path])]
     if zeroing:
