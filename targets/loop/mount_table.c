@@ -22,8 +22,9 @@ int mount_row_parse(char *text, struct mount_row *ret)
                 .device = makedev(major_number, minor_number),
                 .root = strdup(line.root),
                 .point = strdup(line.point),
+                .type = strdup(line.type),
                 .options = strdup(line.options)};
-        if (!ret->root || !ret->point || !ret->options) {
+        if (!ret->root || !ret->point || !ret->type || !ret->options) {
                 mount_row_clear(ret);
                 return -ENOMEM;
         }
@@ -57,10 +58,21 @@ int mount_table_find(
         return r;
 }
 
+static bool has_id(const struct mount_row *row, const void *id)
+{
+        return row->id == *(const uint64_t *)id;
+}
+
+int mount_table_find_id(uint64_t id, struct mount_row *ret)
+{
+        return mount_table_find(has_id, &id, ret);
+}
+
 void mount_row_clear(struct mount_row *row)
 {
         free(row->root);
         free(row->point);
+        free(row->type);
         free(row->options);
         *row = (struct mount_row){};
 }

@@ -14,6 +14,7 @@ struct mount_row {
         dev_t device;  /* of its file system */
         char *root;    /* which directory (or file) of the file system is mounted */
         char *point;   /* where */
+        char *type;    /* of the file system: "ext4" */
         char *options; /* of the file system; each value as the kernel wrote it: see path_unescape() */
 };
 
@@ -24,6 +25,8 @@ int mount_row_parse(char *text, struct mount_row *ret);
  * other -errno. */
 int mount_table_find(
         bool (*fits)(const struct mount_row *row, const void *data), const void *data, struct mount_row *ret);
+/* Find the row of the mount with this id, as STATX_MNT_ID; the same otherwise. */
+int mount_table_find_id(uint64_t id, struct mount_row *ret);
 /* Free the strings of a row. */
 void mount_row_clear(struct mount_row *row);
 #define _cleanup_mount_row_ _cleanup_(mount_row_clear)

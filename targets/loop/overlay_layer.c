@@ -125,11 +125,6 @@ static int look_into(const char *layer, void *userdata)
         return 0;
 }
 
-static bool has_id(const struct mount_row *row, const void *id)
-{
-        return row->id == *(const uint64_t *)id;
-}
-
 /* Makes of the path of the open file, and of the mount that it was opened on, the path in the overlay. */
 static int path_in_overlay(int fd, const struct mount_row *row, char path[static PATH_MAX])
 {
@@ -156,13 +151,11 @@ int overlay_layer_find(int fd, int *ret)
         struct search search = {.found = -1};
         _cleanup_mount_row_ struct mount_row row = {};
         char path[PATH_MAX];
-        uint64_t id;
         int r;
 
         if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, &search.wanted) < 0)
                 return -errno;
-        id = search.wanted.stx_mnt_id;
-        r = mount_table_find(has_id, &id, &row);
+        r = mount_table_find_id(search.wanted.stx_mnt_id, &row);
         if (r >= 0)
                 r = path_in_overlay(fd, &row, path);
         if (r < 0)

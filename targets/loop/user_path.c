@@ -2,8 +2,9 @@
 /* The path of a user's file. */
 #include "targets/loop/user_path.h"
 
+#include "targets/loop/mount_table.h"
+
 #include "ublkd/base/cleanup.h"
-#include "ublkd/kernel/mount_line.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -58,19 +59,10 @@ static bool is_fuse(const char *type)
 /* Return 1 if the mount is of FUSE, 0 if not; -ENOENT: it is not mounted any more; other -errno. */
 static int is_mount_of_fuse(uint64_t mount)
 {
-        _cleanup_fclose_ FILE *list = fopen("/proc/self/mountinfo", "re");
-        _cleanup_free_ char *line = NULL;
-        struct mount_line found;
-        size_t size = 0;
+        _cleanup_mount_row_ struct mount_row row = {};
+        int r = mount_table_find_id(mount, &row);
 
-        if (!list)
-                return -errno;
-        while (errno = 0, getline(&line, &size, list) > 0) {
-                line[strcspn(line, "\n")] = '\0';
-                if (mount_line_parse(line, &found) >= 0 && found.id == mount)
-                        return is_fuse(found.type);
-        }
-        return errno != 0 ? -errno : -ENOENT;
+        return r < 0 ? r : is_fuse(row.type);
 }
 
 static int check_mount(struct walk *walk)
