@@ -491,16 +491,14 @@ int device_store_set_status(struct device_store *store, const char *name, const 
         return 0;
 }
 
-static int _printf_(4, 0) note(struct device_store *store, const char *name, const struct event_draft *kind,
-        const char *format, va_list arguments)
+static int note(
+        struct device_store *store, const char *name, const struct event_draft *kind, const char *message)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);
-        char message[EVENT_MESSAGE_MAX];
         struct event_draft draft;
 
         if (!entry)
                 return -ENOENT;
-        (void)vsnprintf(message, sizeof(message), format, arguments);
         draft = draft_of(&entry->record, kind->type, kind->reason, message);
         draft.apart = kind->apart;
         device_store_announce(store, STORE_NOTED, entry, step_revision(store, entry, &draft));
@@ -510,27 +508,20 @@ static int _printf_(4, 0) note(struct device_store *store, const char *name, con
 int device_store_note(struct device_store *store, const char *name, enum event_type type,
         enum condition_reason reason, const char *format, ...)
 {
-        const struct event_draft kind = {.type = type, .reason = reason};
+        char message[EVENT_MESSAGE_MAX];
         va_list arguments;
-        int r;
 
         va_start(arguments, format);
-        r = note(store, name, &kind, format, arguments);
+        (void)vsnprintf(message, sizeof(message), format, arguments);
         va_end(arguments);
-        return r;
+        return note(store, name, &(const struct event_draft){.type = type, .reason = reason}, message);
 }
 
 int device_store_note_apart(struct device_store *store, const char *name, enum event_type type,
-        enum condition_reason reason, const char *format, ...)
+        enum condition_reason reason, const char *message)
 {
-        const struct event_draft kind = {.type = type, .reason = reason, .apart = true};
-        va_list arguments;
-        int r;
-
-        va_start(arguments, format);
-        r = note(store, name, &kind, format, arguments);
-        va_end(arguments);
-        return r;
+        return note(store, name, &(const struct event_draft){.type = type, .reason = reason, .apart = true},
+                message);
 }
 
 void device_store_note_disk(struct device_store *store, int number, enum event_type type,

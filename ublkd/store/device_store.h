@@ -191,7 +191,7 @@ int device_store_note(struct device_store *store, const char *name, enum event_t
         enum condition_reason reason, const char *format, ...) _printf_(5, 6);
 /* The same for an event that repeats no earlier one of its kind. */
 int device_store_note_apart(struct device_store *store, const char *name, enum event_type type,
-        enum condition_reason reason, const char *format, ...) _printf_(5, 6);
+        enum condition_reason reason, const char *message);
 /* Add an event of a disk without a device, as device_store_note(): the event's device is "/dev/ublkbN", its
  * uid is all zeros, and the announced record is NULL. On ENOMEM the event is lost. */
 void device_store_note_disk(struct device_store *store, int number, enum event_type type,

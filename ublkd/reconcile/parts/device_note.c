@@ -75,6 +75,5 @@ void device_emit(const struct managed_device *device, enum event_type type, enum
 void device_emit_apart(const struct managed_device *device, enum event_type type,
         enum condition_reason reason, const char *sentence)
 {
-        (void)device_store_note_apart(
-                device->env->config.store, device->id.name, type, reason, "%s", sentence);
+        (void)device_store_note_apart(device->env->config.store, device->id.name, type, reason, sentence);
 }
