@@ -13,7 +13,7 @@ from harness.disk import Disk, block
 from harness.fio import FileOnDisk, Fio
 from harness.shell import run
 from harness.silent_fs import silent_fs
-from harness.tenants import Place, User
+from harness.tenants import Place, User, kill_under
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long
@@ -85,15 +85,7 @@ def test_a_file_of_a_user_recovers(files):
     assert condition_of(device, "PathLeadsToStore") is None
     fio = Fio(files.home(files.alice), FileOnDisk(device["status"]["node"], disk), size="16M", jobs=2, prefix=files.alice.prefix)
     try:
-        for kill in (daemon.kill_worker, daemon.kill_worker):
-            fio.wait_running()
-            pid = kill(name)
-            daemon.api.wait_other_worker(name, pid)
-        fio.wait_running()
-        daemon.kill()
-        daemon.start()
-        daemon.api.wait_phase(name, "Live")
-        fio.wait_running()
+        kill_under(fio, daemon, name)
         files.lose_everything(name)
         daemon.start()
         daemon.api.wait_phase(name, "Live")

@@ -10,7 +10,7 @@ import pytest
 
 from harness.disk import Disk, block
 from harness.fio import FileOnDisk, Fio
-from harness.tenants import Place, User, write_as
+from harness.tenants import Place, User, kill_under, write_as
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long
@@ -53,15 +53,7 @@ def test_a_user_has_a_disk_that_recovers(place, kernel_log):  # pylint: disable=
     assert device["tenant"] == f"uid:{_ALICE}"
     fio = Fio(place.home(alice), FileOnDisk(device["status"]["node"], disk), size="16M", jobs=2, prefix=alice.prefix)
     try:
-        for kill in (daemon.kill_worker, daemon.kill_worker):
-            fio.wait_running()
-            pid = kill(name)
-            daemon.api.wait_other_worker(name, pid)
-        fio.wait_running()
-        daemon.kill()
-        daemon.start()
-        daemon.api.wait_phase(name, "Live")
-        fio.wait_running()
+        kill_under(fio, daemon, name)
         fio.finish().assert_clean()
     finally:
         fio.kill()

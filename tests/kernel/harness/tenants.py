@@ -37,6 +37,18 @@ def hand_over(state, name, uid, file=None):
     assert changed == 1
 
 
+def kill_under(fio, daemon, name):
+    """Kill the worker of a device twice, and then ublkd, while fio runs; it runs on."""
+    for _ in range(2):
+        fio.wait_running()
+        daemon.api.wait_other_worker(name, daemon.kill_worker(name))
+    fio.wait_running()
+    daemon.kill()
+    daemon.start()
+    daemon.api.wait_phase(name, "Live")
+    fio.wait_running()
+
+
 def write_as(uid, path, letter="t", pid=None):
     """Write a block to a node as a user, in the mount namespace of a process; return the name of the error, or None."""
     enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt"] if pid else []
