@@ -11,7 +11,7 @@ enum { CHANGE_RATE_ACCOUNTS = 1024 };
 /* Zero-initialise. Of more accounts at once than there are places, the one that has changed least loses its place. */
 struct change_rate {
         struct {
-                uint32_t account; /* its first uid, which is not 0; 0: the place is free */
+                uint32_t account; /* its first uid */
                 uint64_t full_at; /* when its bucket is full again */
         } of[CHANGE_RATE_ACCOUNTS];
         size_t used; /* places from the first one on that were ever used */
