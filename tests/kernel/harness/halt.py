@@ -25,5 +25,10 @@ def halt(pid):
     and could still serve a request.
     """
     os.kill(pid, signal.SIGSTOP)
+    return wait_halted(pid)
+
+
+def wait_halted(pid):
+    """Wait until SIGSTOP has stopped a process; return whether it has: it may have ended before."""
     wait_until(lambda: _states(pid) <= {"T"}, lambda: f"process {pid} stopped: its threads are in {_states(pid)}")
     return _states(pid) == {"T"}

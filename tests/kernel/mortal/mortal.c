@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a ublkd that dies at the n-th operation which another program can see: a commit to the database, a
- * copy of a record, a command to the driver, a process or a message for a worker, an answer to a caller. The
- * linker puts these in the place of the real ones (--wrap), so the program under test is the one that is
- * shipped, byte for byte in its own objects.
+/* Makes a ublkd that dies at the n-th operation which another program can see, or is stopped before one: a commit
+ * to the database, a copy of a record, a command to the driver, a process or a message for a worker, an answer to a
+ * caller. The linker puts these in the place of the real ones (--wrap), so the program under test is the one that
+ * is shipped, byte for byte in its own objects.
  *
  * The file that $UBLKD_DIE_FILE names says at which operation, "17"; operations are counted from when it is
- * there. Who dies leaves the name of the operation in a file beside it, with ".died" behind the name. */
+ * there. Who dies leaves the name of the operation in a file beside it, with ".died" behind the name. With the name
+ * of an operation instead, "START_DEV", ublkd gets SIGSTOP before the next such operation, and the file goes. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/kernel/ublk_uapi.h"
 #include "ublkd/offload/proc_spawn.h"
@@ -19,18 +20,24 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-static int wanted(const char *path)
+struct wanted {
+        char name[32]; /* stop before it; "": die at the number */
+        int number;    /* 0: live on */
+};
+
+static struct wanted wanted(const char *path)
 {
         FILE *file = fopen(path, "re");
-        int number = 0;
+        struct wanted wanted = {};
 
         if (!file)
-                return 0;
-        if (fscanf(file, "%d", &number) != 1)
-                number = 0;
+                return wanted;
+        if (fscanf(file, "%d", &wanted.number) != 1 && fscanf(file, "%31s", wanted.name) != 1)
+                wanted.name[0] = '\0';
         (void)fclose(file);
-        return number;
+        return wanted;
 }
 
 static void note(const char *path, const char *when, const char *what)
@@ -46,14 +53,24 @@ static void note(const char *path, const char *when, const char *what)
         (void)fclose(file);
 }
 
+static void stop_before(const char *path, const char *name, const char *when, const char *what)
+{
+        if (strcmp(when, "before") != 0 || strcmp(what, name) != 0)
+                return;
+        (void)unlink(path);
+        (void)raise(SIGSTOP);
+}
+
 /* An operation is about to happen, or has happened. */
 static void operation(const char *when, const char *what)
 {
         static int count; /* the program has one thread */
         const char *path = getenv("UBLKD_DIE_FILE");
-        int number = path ? wanted(path) : 0;
+        struct wanted at = path ? wanted(path) : (struct wanted){};
 
-        if (number <= 0 || ++count < number)
+        if (at.name[0])
+                stop_before(path, at.name, when, what);
+        if (at.number <= 0 || ++count < at.number)
                 return;
         note(path, when, what);
         (void)raise(SIGKILL);
