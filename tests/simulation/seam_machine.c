@@ -7,7 +7,9 @@
 #include "ublkd/base/log.h"
 #include "ublkd/disks/disk_node.h"
 #include "ublkd/disks/disk_size.h"
+#include "ublkd/disks/disk_stat.h"
 #include "ublkd/disks/disk_timeout.h"
+#include "ublkd/driver/char_device.h"
 #include "ublkd/offload/close_away.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/runtime/claim_file.h"
@@ -266,6 +268,21 @@ int disk_size_read(const char *sys _unused_, int number, uint64_t *ret_size, uin
         *ret_size = disk->size;
         *ret_logical_block_size = 512;
         return 0;
+}
+
+int disk_stat_read(const char *sys _unused_, int number, struct disk_stat *ret)
+{
+        *ret = (struct disk_stat){.in_flight = world_chance(sim, 100) ? sim->disks[number].queue_depth : 0};
+        return sim->disks[number].exists ? 0 : -ENOENT;
+}
+
+enum char_device char_device_look(int number)
+{
+        const struct kernel_disk *disk = &sim->disks[number];
+
+        if (disk->holder != NO_PROCESS || world_bad_luck(sim)) /* udev has it open for a moment */
+                return CHAR_DEVICE_HELD;
+        return disk->deleted ? CHAR_DEVICE_GONE : CHAR_DEVICE_FREE;
 }
 
 int disk_node_announce(int disks, const struct disk_node *node)

@@ -165,7 +165,8 @@ void judge(struct world *world)
         }
         manual = record->spec->options.recovery.trigger == TRIGGER_MANUAL;
         if (manual && living_workers(world, &worker) == 0
-                && (our_disks(world, &number) == 0 || world->disks[number].state != KERNEL_STATE_LIVE))
+                && (our_disks(world, &number) == 0 || world->disks[number].unnoticed
+                        || world->disks[number].state != KERNEL_STATE_LIVE))
                 judge_held(world, record);
         else
                 judge_live(world, record);

@@ -220,6 +220,22 @@ static int go_live(struct world *world, struct kernel_disk *disk, int worker, in
         return 0;
 }
 
+/* Another program may have stopped it just before. A driver without QUIESCE does not look whether the worker still has the
+ * queues. Only of disks that can be recovered: with another, ublkd would wait for the driver until the user asks for the
+ * recovery, and look again and again. */
+static int start(struct world *world, struct kernel_disk *disk, int worker)
+{
+        int r = go_live(world, disk, worker, kernel_disk_check_start(disk, worker));
+
+        if (r < 0 || world->can_quiesce || world->calm || !(disk->flags & FEATURE_RECOVERY)
+                || !world_chance(world, 10))
+                return r;
+        TRACE(world, "kernel: disk %d has no queues", (int)(disk - world->disks));
+        disk->unnoticed = true;
+        process_queues_taken(world, worker);
+        return 0;
+}
+
 static int begin_recovery(struct world *world, struct kernel_disk *disk, int worker)
 {
         int r = kernel_disk_begin_recovery(disk, world->refuses_second_begin);
@@ -263,7 +279,7 @@ int kernel_execute(struct world *world, struct command *command)
         case COMMAND_UPDATE_SIZE:
                 return update_size(world, disk, command->size * MIB);
         case COMMAND_START:
-                return go_live(world, disk, command->worker, kernel_disk_check_start(disk, command->worker));
+                return start(world, disk, command->worker);
         case COMMAND_BEGIN_RECOVERY:
                 return begin_recovery(world, disk, command->worker);
         case COMMAND_END_RECOVERY:

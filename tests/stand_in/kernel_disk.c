@@ -100,6 +100,7 @@ int kernel_disk_begin_recovery(struct kernel_disk *disk, bool refuses_second)
 void kernel_disk_stop(struct kernel_disk *disk)
 {
         disk->state = KERNEL_STATE_DEAD;
+        disk->unnoticed = false;
         disk->spoilt = disk->spoilt || disk->fetched_any;
         disk->fetched_all = false;
 }
@@ -145,7 +146,9 @@ int kernel_disk_fetch(struct kernel_disk *disk, int worker, bool all)
 /* Its queues are reset only by START_USER_RECOVERY, which not every kernel gives after a half-done fetch. */
 void kernel_disk_lose_worker(struct kernel_disk *disk, bool refuses_second)
 {
-        if (disk->state == KERNEL_STATE_LIVE) {
+        if (disk->state == KERNEL_STATE_LIVE && disk->unnoticed) {
+                disk->fetched_any = false;
+        } else if (disk->state == KERNEL_STATE_LIVE) {
                 disk->state = !(disk->flags & FEATURE_RECOVERY) ? KERNEL_STATE_DEAD
                               : disk->flags & FEATURE_FAIL_IO   ? KERNEL_STATE_FAIL_IO
                                                                 : KERNEL_STATE_QUIESCED;

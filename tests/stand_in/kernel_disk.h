@@ -24,6 +24,7 @@ enum {
 
 struct kernel_disk {
         bool exists;
+        bool unnoticed; /* live, and the driver never notices that no worker has its queues */
         uint64_t cookie, flags;
         uint16_t queues, queue_depth;
         uint32_t max_io_size;

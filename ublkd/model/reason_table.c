@@ -248,6 +248,10 @@ const struct reason_info reason_table[] = {
         [REASON_QUEUES_ANYWHERE] = { "QueuesAnywhere",
                 .meaning = "The kernel does not report the CPUs of the queues; they run on any CPU.",
                 .advice = "Nothing; set \"cpus\" to choose them." },
+        [REASON_QUEUES_LOST] = { "QueuesLost",
+                .meaning = "Another program stopped or deleted the disk right before it was live; no worker can get "
+                           "its queues, and ublkd makes the disk again.",
+                .advice = "Nothing; leave the disks of ublkd to ublkd." },
         [REASON_TIMEOUT_NOT_SET] = { "TimeoutNotSet",
                 .meaning = "The I/O timeout of the disk cannot be shortened, and a recovery may take 30 "
                            "s on this kernel.",

@@ -84,7 +84,7 @@ static void enter_situation(struct attempt *attempt, const struct plan_facts *fa
 static void drop_refusals(struct attempt *attempt)
 {
         attempt->refusals = 0;
-        attempt->refused = false;
+        attempt->refused = attempt->unnoticed = false;
 }
 
 enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_facts *facts, uint64_t now)
@@ -101,6 +101,8 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
         if (facts->kernel == KERNEL_LIVE && facts->worker == PLAN_WORKER_SERVING)
                 attempt->error = 0;
 
+        if (attempt->unnoticed)
+                return TROUBLE_HOPELESS;
         /* A worker that is there may yet be the one with which the recovery works. */
         if (facts->worker == PLAN_WORKER_NONE && attempt->refusals >= ATTEMPT_REFUSALS)
                 return TROUBLE_HOPELESS;
@@ -172,6 +174,17 @@ bool attempt_waits_for_release(const struct attempt *attempt)
 {
         return attempt->busy > 0 && attempt->blind == 0 && is_release(attempt->failed, attempt->error)
                && (attempt->failed == ACTION_BEGIN_RECOVERY || attempt->busy <= ATTEMPT_RELEASES);
+}
+
+bool attempt_is_overdue(const struct attempt *attempt, bool full, uint64_t now)
+{
+        return attempt->busy > 0 && attempt->failed == ACTION_BEGIN_RECOVERY
+               && now - attempt->seen_since >= (full ? ATTEMPT_OVERDUE_FULL : ATTEMPT_OVERDUE);
+}
+
+void attempt_unnoticed(struct attempt *attempt)
+{
+        attempt->unnoticed = true;
 }
 
 bool attempt_may_begin(bool cancels_late, uint64_t down_since, uint64_t now)

@@ -22,6 +22,10 @@ enum {
         ATTEMPT_SETTLES =
                 2000, /* microseconds that a driver needs, at most, once it has shown a disk as down */
         ATTEMPT_REFUSALS = 3, /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
+        /* Microseconds of EBUSY after which the driver has noticed a death, unless it learns of it from the timeout of a
+         * request: 30 s by default (BLK_MQ_RQ_TIMEOUT), and whatever was written to io_timeout. */
+        ATTEMPT_OVERDUE = 10 * 1000 * 1000,
+        ATTEMPT_OVERDUE_FULL = 120 * 1000 * 1000,
 };
 
 /* Zero-initialise for a device that is new, or new to this supervisor. */
@@ -41,6 +45,7 @@ struct attempt {
         unsigned blind;         /* failures in a row to get an answer from the kernel */
         unsigned refusals;      /* workers for which a recovery of this disk was refused (EINVAL) */
         bool refused;           /* it was refused for this worker */
+        bool unnoticed;         /* the driver will never notice that the worker is dead */
         bool retired;           /* this worker was asked to exit */
         bool blocked;           /* a command that was given up kept the last step from being sent: EALREADY */
         int error;              /* of the last step that failed, -errno, or 0: for the status */
@@ -78,6 +83,13 @@ int attempt_add_result(int result, bool foreign);
  * of milliseconds. An ADD_DEV that has waited for ATTEMPT_RELEASES is none of these any more, but still
  * waits. */
 bool attempt_waits_for_release(const struct attempt *attempt);
+
+/* Return whether START_USER_RECOVERY has been EBUSY for so long that the driver may never notice the death. full: all tags
+ * of a queue may be in flight. */
+bool attempt_is_overdue(const struct attempt *attempt, bool full, uint64_t now);
+
+/* Note that the driver will never notice the death: TROUBLE_HOPELESS until the disk is not down any more. */
+void attempt_unnoticed(struct attempt *attempt);
 
 /* Return whether an ADD_DEV that was given up may still make a disk, so that its number must not be
  * dropped. */

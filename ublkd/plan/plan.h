@@ -38,9 +38,8 @@ enum plan_worker {
 /* Whether waiting has lasted too long, or a step keeps failing; see attempt.h. */
 enum plan_trouble {
         TROUBLE_NONE,
-        TROUBLE_STUCK,    /* a wait passed its deadline, or a step failed again and again */
-        TROUBLE_HOPELESS, /* the kernel answers again and again that this disk cannot be recovered: start clean
-                           */
+        TROUBLE_STUCK, /* a wait passed its deadline, or a step failed again and again */
+        TROUBLE_HOPELESS, /* the kernel refuses each recovery of this disk, or will never notice the death: start clean */
         _TROUBLE_MAX
 };
 

@@ -215,6 +215,23 @@ static void test_three_refused_workers_are_hopeless(void)
         CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 7), TROUBLE_NONE);
 }
 
+static void test_a_death_that_the_driver_never_notices_is_hopeless(void)
+{
+        struct attempt attempt = {};
+
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, SECONDS), TROUBLE_NONE);
+        CHECK(!attempt_is_overdue(&attempt, false, SECONDS + ATTEMPT_OVERDUE)); /* nothing was tried */
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EBUSY, SECONDS);
+        CHECK(!attempt_is_overdue(&attempt, false, SECONDS + ATTEMPT_OVERDUE - 1));
+        CHECK(attempt_is_overdue(&attempt, false, SECONDS + ATTEMPT_OVERDUE));
+        CHECK(!attempt_is_overdue(&attempt, true, SECONDS + ATTEMPT_OVERDUE));
+        CHECK(attempt_is_overdue(&attempt, true, SECONDS + ATTEMPT_OVERDUE_FULL));
+        attempt_unnoticed(&attempt);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 12 * SECONDS), TROUBLE_HOPELESS);
+        CHECK_INT(see(&attempt, KERNEL_ADDED, PLAN_WORKER_PARAMS, 13 * SECONDS), TROUBLE_NONE);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 14 * SECONDS), TROUBLE_NONE);
+}
+
 /* Every queue of that worker had fetched, which the kernel allows no worker whose disk is spoilt. */
 static void test_a_worker_that_died_while_the_disk_went_live_was_not_refused(void)
 {
@@ -456,6 +473,7 @@ int main(void)
         test_a_disk_in_use_is_not_a_problem();
         test_a_recovery_waits_for_a_driver_that_cancels_late();
         test_three_refused_workers_are_hopeless();
+        test_a_death_that_the_driver_never_notices_is_hopeless();
         test_a_worker_that_died_while_the_disk_went_live_was_not_refused();
         test_deaths_back_off_until_one_served_long();
         test_a_worker_that_was_never_observed();
