@@ -84,6 +84,7 @@ class _Scattered:
 _PAGE_LIMITS = ("max_segments", "max_segment_size", "dma_alignment")
 
 
+@pytest.mark.long
 def test_requests_are_such_as_the_backing_disk_takes(api):
     """2,048 segments at once, from any words: numbers that differ from the defaults of a disk."""
     with scsi_debug() as backing:
@@ -106,6 +107,7 @@ def _zeroes_and_neighbours(disk, *how):
     assert disk.read(0, 12 * _MIB) == wanted
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("direct", ["on", "off"])
 def test_zeroes_on_a_disk_that_zeroes_a_mebibyte_at_once(direct, api):
     with scsi_debug(lbpu=1, lbpws=1, write_same_length=2048, unmap_max_blocks=2048) as backing:

@@ -110,6 +110,7 @@ def _late_read(disk, store):
     return store.holding_reads(), lambda: disk.read_later(1 << 20, 65536)  # which no cache has
 
 
+@pytest.mark.long
 @pytest.mark.both
 @pytest.mark.parametrize(
     ("make_late", "direct"),

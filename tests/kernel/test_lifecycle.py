@@ -214,6 +214,7 @@ def test_a_change_of_labels_leaves_the_worker_alone(api):
     assert [device["name"] for device in found] == ["data"]
 
 
+@pytest.mark.long
 def test_many_devices_at_once(api):
     for i in range(12):
         api.create(null_spec(f"disk-{i}", queues=1, queueDepth=8), wait=None)

@@ -54,6 +54,7 @@ def _restart_under_load(daemon, directory, disk, **load):
         fio.kill()
 
 
+@pytest.mark.long
 def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory):
     path = file_of(where=ext4)
     spec = loop_spec("data", path, queues=2, recovery={"trigger": "manual"})
