@@ -9,6 +9,7 @@
 #include "ublkd/manager.h"
 #include "ublkd/nodes/delivery_process.h"
 #include "ublkd/nodes/delivery_wire.h"
+#include "ublkd/nodes/recall_process.h"
 #include "ublkd/offload/proc_spawn.h"
 #include "ublkd/partitions/partition_reader.h"
 #include "ublkd/partitions/partition_wire.h"
@@ -52,12 +53,13 @@ static int run_group_wait(void)
         return group_wait(&group_sources_of_host, GROUP_WAIT_USEC) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* For ublk_ctl, path_watch, partition_scan, node_delivery and ExecStopPost= of ublkd.service only. */
+/* For ublk_ctl, path_watch, partition_scan, node_delivery, node_recall and ExecStopPost= of ublkd.service only. */
 static const struct command_role roles[] = {
         {"control-helper",      run_control_helper   },
         {"path-watcher",        run_path_watcher     },
         {PARTITION_READER_NAME, run_partition_reader },
         {NODE_DELIVERY_NAME,    delivery_process_main},
+        {NODE_RECALL_NAME,      recall_process_main  },
         {"group-wait",          run_group_wait       },
 };
 

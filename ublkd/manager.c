@@ -376,6 +376,7 @@ static void open_optional_parts(struct manager *manager)
         worker_start_use_groups(manager->worker_start, manager->worker_groups);
         manager->partition_scanner = optional_partition_scanner(manager->event);
         manager->private_nodes = optional_private_nodes(manager->store, manager->runtime_dir);
+        manager->node_recall = optional_node_recall(manager->event, manager->private_nodes);
         manager->disk_watch = optional_disk_watch(manager->event, on_disk_changed, manager);
         manager->disk_marks = optional_disk_marks(manager->store, manager->runtime_dir);
 }
@@ -397,6 +398,7 @@ static int open_reconciler(struct manager *manager)
                         .progress_places = &progress_places,
                         .partition_scanner = manager->partition_scanner,
                         .private_nodes = manager->private_nodes,
+                        .node_recall = manager->node_recall,
                         .worker_groups = manager->worker_groups,
                         .image_thread = manager->image_thread,
                         .path_watches = manager->path_watches,
@@ -520,6 +522,7 @@ struct manager *manager_free(struct manager *manager)
         partition_scanner_free(manager->partition_scanner);
         node_deliveries_free(manager->node_deliveries);
         peer_paths_free(manager->peer_paths);
+        node_recall_free(manager->node_recall);
         private_nodes_free(manager->private_nodes);
         job_thread_free(manager->image_thread);
         path_watches_free(manager->path_watches);

@@ -77,6 +77,34 @@ struct private_nodes *optional_private_nodes(const struct device_store *store, c
         return nodes;
 }
 
+static void on_recall_failed(void *userdata _unused_, int error)
+{
+        log_errno(LOG_WARNING, NULL, error,
+                "Unmounting the nodes of removed disks in a container failed: %s; they open nothing there, "
+                "and "
+                "root of the container can unmount them",
+                strerror(-error));
+}
+
+/* What an earlier ublkd has taken back, and could not unmount any more, is unmounted now. */
+struct node_recall *optional_node_recall(sd_event *event, struct private_nodes *nodes)
+{
+        struct node_recall *recall = NULL;
+        int r = nodes ? node_recall_new(event, nodes,
+                                &(const struct node_recall_options){.failed = on_recall_failed}, &recall)
+                      : -ENOENT;
+
+        if (r >= 0)
+                node_recall_ask(recall);
+        else if (nodes)
+                log_errno(LOG_WARNING, NULL, r,
+                        "Preparing to unmount the nodes of removed disks failed: %s; they stay in "
+                        "containers, "
+                        "and open nothing; restart ublkd",
+                        strerror(-r));
+        return recall;
+}
+
 struct disk_watch *optional_disk_watch(sd_event *event, disk_watch_handler changed, void *userdata)
 {
         struct disk_watch *watch = NULL;

@@ -55,6 +55,9 @@ static const char *const refusals[_DELIVERY_OUTCOME_MAX] = {
         [DELIVERY_SHARED] =
                 "The mount at the path is shared with other mount namespaces; choose a path on a mount "
                 "that is private to the container.",
+        [DELIVERY_TAKEN_BACK] =
+                "The disk was stopped or removed meanwhile, and its node is gone; wait until the "
+                "disk is Live, and repeat the request.",
         [DELIVERY_LATE] =
                 "The node was not delivered in time: a file system on the path does not answer; see whether "
                 "the node is there, and repeat the request with another path.",

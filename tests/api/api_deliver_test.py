@@ -11,7 +11,7 @@ from other_user import NEEDS_ROOT
 pytestmark = NEEDS_ROOT
 
 # enum delivery_outcome
-AT_HOME, OF_ROOT, ENDED, NOT_ENTERED, NO_FILE, SHARED, NOT_MOUNTED, LATE = range(1, 9)
+AT_HOME, OF_ROOT, ENDED, NOT_ENTERED, NO_FILE, SHARED, NOT_MOUNTED, LATE, TAKEN_BACK = range(1, 10)
 
 
 @pytest.fixture(name="tenants", scope="module")
@@ -57,7 +57,7 @@ def test_a_delivery_that_does_not_begin_is_a_problem(tenants, error, status, pro
 
 @pytest.mark.parametrize("outcome, error", [
     (AT_HOME, 0), (OF_ROOT, 0), (ENDED, 0), (NOT_ENTERED, errno.EPERM), (NO_FILE, errno.EEXIST), (SHARED, 0),
-    (NOT_MOUNTED, errno.EPERM)])
+    (NOT_MOUNTED, errno.EPERM), (TAKEN_BACK, 0)])
 def test_a_delivery_that_fails_is_a_problem(tenants, outcome, error):
     check_problem(deliver(tenants, f"/end/{outcome}/{error}"), 409, "not-possible-now")
 

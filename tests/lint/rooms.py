@@ -59,7 +59,7 @@ QUOTED = [
     ("ublkd/plan/*", BASE + PROTO),
     ("ublkd/driver/*", BASE + PROTO + rooms("ublkd", "kernel offload")),
     ("ublkd/disks/*", BASE + rooms("ublkd", "offload")),
-    ("ublkd/nodes/*", BASE + rooms("ublkd", "offload peers")),
+    ("ublkd/nodes/*", BASE + rooms("ublkd", "kernel offload peers")),
     ("ublkd/partitions/*", BASE + rooms("ublkd", "kernel offload")),
     ("ublkd/disk_users/*", VALUES + rooms("ublkd", "kernel disks offload")),
     ("ublkd/paths/path_process.[ch]", BASE + rooms("ublkd", "offload")),

@@ -243,6 +243,9 @@ PROC_USERS = [
     "ublkd/paths/path_watcher.c",  # in the path watcher
     "ublkd/nodes/delivery_process.c",  # in a process of its own
     "ublkd/nodes/node_delivery.c",  # the program that this process is executed from
+    "ublkd/nodes/node_recall.c",  # the same
+    "ublkd/nodes/process_rights.c",  # in these processes: its own
+    "ublkd/nodes/recall_process.c",  # in a process of its own
     "ublkd/nodes/private_node.c",  # its own descriptors of nodes
     "ublkd/peers/peer_home.c",  # where links of a process lead: no memory map, and no file system is asked
     "ublkd/peers/peer_path.c",  # in a process apart

@@ -2,17 +2,17 @@
 /* Delivers a node into the mount namespace of a process.
  *
  * It begins as root of the host, and looks up nothing in the container as that: it takes the ids of the process, enters
- * its namespaces, and keeps one right, CAP_SYS_ADMIN in the user namespace of the process, for one call. The file is
- * created without any right, as the process could create it. A process with the user namespace of ublkd is refused: there
+ * its namespaces, and keeps one right, CAP_SYS_ADMIN in the user namespace of the process, for one call. The file
+ * is created without any right, as the process could create it. A process with the user namespace of ublkd is refused: there
  * CAP_SYS_ADMIN is a right over the host. */
 #include "ublkd/nodes/delivery_process.h"
 #include "ublkd/nodes/delivery_wire.h"
+#include "ublkd/nodes/process_rights.h"
 
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <sched.h>
@@ -58,16 +58,6 @@ static bool lives(int pidfd)
         return poll(&end, 1, 0) == 0;
 }
 
-/* Return 1 if the namespace is our own, 0 if not, -errno. */
-static int is_ours(int namespace, const char *name)
-{
-        struct stat theirs, ours;
-
-        if (fstat(namespace, &theirs) < 0 || stat(name, &ours) < 0)
-                return -errno;
-        return theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
-}
-
 static struct delivery_report open_place(const struct delivery_order *order, struct place *place)
 {
         int r, home;
@@ -88,8 +78,8 @@ static struct delivery_report open_place(const struct delivery_order *order, str
                 return failed(DELIVERY_ENDED, 0);
         if (r < 0)
                 return failed(r == -ENOENT || r == -ESRCH ? DELIVERY_ENDED : DELIVERY_NOT_ENTERED, r);
-        home = is_ours(place->mounts, "/proc/self/ns/mnt");
-        r = is_ours(place->users, "/proc/self/ns/user");
+        home = namespace_is_ours(place->mounts, "mnt");
+        r = namespace_is_ours(place->users, "user");
         if (home < 0 || r < 0)
                 return failed(DELIVERY_NOT_ENTERED, home < 0 ? home : r);
         if (home)
@@ -101,26 +91,7 @@ static struct delivery_report open_place(const struct delivery_order *order, str
 
 /* ---- rights ---- */
 
-static int set_rights(uint64_t permitted, uint64_t effective)
-{
-        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        const struct __user_cap_data_struct data[] = {
-                {.permitted = (uint32_t)permitted,         .effective = (uint32_t)effective        },
-                {.permitted = (uint32_t)(permitted >> 32), .effective = (uint32_t)(effective >> 32)},
-        };
-
-        return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
-}
-
-static const uint64_t mount_right = UINT64_C(1) << CAP_SYS_ADMIN;
-
-/* A change of ids resets both. */
-static int hide(void)
-{
-        return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0
-                       ? -errno
-                       : 0;
-}
+static const uint64_t mount_right = RIGHT(CAP_SYS_ADMIN);
 
 /* The ids are those of the host: they are taken before the user namespace is entered, in which the kernel shows others
  * for the same users. */
@@ -132,8 +103,8 @@ static int become(const struct delivery_order *order)
                 || setresgid(order->gid, order->gid, order->gid) < 0
                 || setresuid(order->uid, order->uid, order->uid) < 0)
                 return -errno;
-        r = hide();
-        return r < 0 ? r : set_rights(mount_right, mount_right);
+        r = rights_hide();
+        return r < 0 ? r : rights_set(mount_right, mount_right);
 }
 
 /* Entering a user namespace gives all rights in it. */
@@ -150,8 +121,8 @@ static int enter(const struct delivery_order *order, const struct place *place)
                 return -errno;
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
-        r = set_rights(mount_right, 0);
-        return r < 0 ? r : hide();
+        r = rights_set(mount_right, 0);
+        return r < 0 ? r : rights_hide();
 }
 
 /* ---- the file ---- */
@@ -201,22 +172,56 @@ static int is_shared(const struct place *place, int file)
         return -ENOENT;
 }
 
+/* Return whether the node was taken back meanwhile; then it does not stay mounted. One that is taken back later is found
+ * by the search for its mounts (recall_process.c). */
+static bool was_taken_back(const struct place *place)
+{
+        char link[32];
+        struct stat st;
+
+        if (fstat(DELIVERY_TREE_FD, &st) < 0 || (st.st_mode & 07777) != 0)
+                return false;
+        snprintf(link, sizeof(link), "fd/%d", DELIVERY_TREE_FD);
+        if (fchdir(place->proc) >= 0)
+                (void)umount2(link, MNT_DETACH); /* it may not be mounted; else the search does it */
+        return true;
+}
+
 static struct delivery_report mount_over(const struct place *place, int file)
 {
+        bool taken_back;
         int r = is_shared(place, file);
 
         if (r < 0)
                 return failed(DELIVERY_NOT_MOUNTED, r);
         if (r > 0)
                 return failed(DELIVERY_SHARED, 0);
-        r = set_rights(mount_right, mount_right);
+        r = rights_set(mount_right, mount_right);
         if (r < 0)
                 return failed(DELIVERY_NOT_MOUNTED, r);
         if (move_mount(DELIVERY_TREE_FD, "", file, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
                 r = -errno;
-        if (set_rights(0, 0) < 0) /* the end of the process is near, and takes them */
+        taken_back = was_taken_back(place);
+        if (rights_set(0, 0) < 0) /* the end of the process is near, and takes them */
                 r = r < 0 ? r : -errno;
+        if (taken_back)
+                return failed(DELIVERY_TAKEN_BACK, 0);
         return failed(r < 0 ? DELIVERY_NOT_MOUNTED : DELIVERY_DONE, r);
+}
+
+/* Create what the node is mounted on. It is a socket, which nothing can open: where a node was, no program may find a file
+ * that it writes to instead. Return a descriptor; -EEXIST: something is there; other -errno. */
+static int create_place(int parent, const char *name)
+{
+        _cleanup_close_ int file = -1;
+        struct stat st;
+
+        if (mknodat(parent, name, S_IFSOCK | 0600, 0) < 0)
+                return -errno;
+        file = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (file < 0 || fstat(file, &st) < 0)
+                return -errno;
+        return S_ISSOCK(st.st_mode) ? TAKE_FD(file) : -EEXIST;
 }
 
 static struct delivery_report put_node(const struct place *place, char *path)
@@ -227,9 +232,9 @@ static struct delivery_report put_node(const struct place *place, char *path)
 
         if (parent < 0)
                 return failed(DELIVERY_NO_FILE, parent);
-        file = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        file = create_place(parent, name);
         if (file < 0)
-                return failed(DELIVERY_NO_FILE, -errno);
+                return failed(DELIVERY_NO_FILE, file);
         report = mount_over(place, file);
         if (report.outcome != DELIVERY_DONE)
                 (void)unlinkat(parent, name, 0); /* the caller learns of the first failure */
@@ -266,7 +271,7 @@ int delivery_process_main(void)
         (void)prctl(PR_SET_NAME, "ublkd-delivery");
         limit_time();
         (void)umask(077);
-        if (hide() < 0 || setrlimit(RLIMIT_CORE, &(const struct rlimit){}) < 0)
+        if (rights_hide() < 0 || setrlimit(RLIMIT_CORE, &(const struct rlimit){}) < 0)
                 return EXIT_FAILURE;
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
                 close_fd(fd);

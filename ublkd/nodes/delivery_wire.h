@@ -35,6 +35,7 @@ enum delivery_outcome {
         DELIVERY_SHARED,        /* other mount namespaces would get the mount as well */
         DELIVERY_NOT_MOUNTED,   /* error: attaching the mount; the file was removed again */
         DELIVERY_LATE,          /* it took too long; the node may be there nevertheless */
+        DELIVERY_TAKEN_BACK,    /* the node was taken back meanwhile, and is not mounted */
         _DELIVERY_OUTCOME_MAX
 };
 

@@ -293,6 +293,11 @@ int private_node_clone(struct private_nodes *nodes, const char *uid)
         return TAKE_FD(tree);
 }
 
+int private_nodes_directory(const struct private_nodes *nodes)
+{
+        return nodes->dir;
+}
+
 void private_node_path(const char *uid, char ret[static PRIVATE_NODE_PATH_SIZE])
 {
         snprintf(ret, PRIVATE_NODE_PATH_SIZE, "/dev/ublk/private/%s", uid);

@@ -53,5 +53,8 @@ int private_node_remove(struct private_nodes *nodes, const char *uid);
  * node that is open; other -errno. */
 int private_node_clone(struct private_nodes *nodes, const char *uid);
 
+/* Return the descriptor of the directory of the nodes, which stays that of `nodes`. */
+int private_nodes_directory(const struct private_nodes *nodes);
+
 /* Write the path of the node, as clients see it. */
 void private_node_path(const char *uid, char ret[static PRIVATE_NODE_PATH_SIZE]);

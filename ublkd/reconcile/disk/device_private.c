@@ -65,9 +65,12 @@ static int remove_node(struct managed_device *device, const struct device_record
         if (!has_node(device, record, &owner) || device->private.state == PRIVATE_NONE)
                 return 0;
         r = private_node_remove(device->env->config.private_nodes, record->uid);
-        if (r >= 0)
-                device->private = (struct device_private){.state = PRIVATE_NONE};
-        return r;
+        if (r < 0)
+                return r;
+        device->private = (struct device_private){.state = PRIVATE_NONE};
+        if (device->env->config.node_recall)
+                node_recall_ask(device->env->config.node_recall);
+        return 0;
 }
 
 int device_private_remove(struct managed_device *device, const struct device_record *record)

@@ -6,15 +6,17 @@
 
 #include "tests/unit/check.h"
 
-static int given, shut, removed, result, events, notes;
+static int given, shut, removed, recalled, result, events, notes;
 static enum condition_reason reason;
-static struct surroundings env = {.config.private_nodes = (struct private_nodes *)&env};
+static struct surroundings env = {.config.private_nodes = (struct private_nodes *)&env,
+        .config.node_recall = (struct node_recall *)&env};
 static struct device_record tenants = {.tenant = "uid:1000", .uid = "11-22", .number = 7},
                             host_record = {.number = 7};
 
 int __wrap_private_node_give(struct private_nodes *nodes, const struct private_node *node);
 int __wrap_private_node_shut(struct private_nodes *nodes, const char *uid);
 int __wrap_private_node_remove(struct private_nodes *nodes, const char *uid);
+void __wrap_node_recall_ask(struct node_recall *recall);
 void __wrap_device_emit(const struct managed_device *device, enum event_type type,
         enum condition_reason reason, const char *format, ...);
 void __wrap_device_note(struct managed_device *device, enum condition_reason reason, const char *format, ...);
@@ -43,6 +45,12 @@ int __wrap_private_node_remove(struct private_nodes *nodes _unused_, const char 
         return result;
 }
 
+void __wrap_node_recall_ask(struct node_recall *recall)
+{
+        CHECK((void *)recall == &env);
+        recalled++;
+}
+
 void __wrap_device_emit(const struct managed_device *device _unused_, enum event_type type,
         enum condition_reason of, const char *format _unused_, ...)
 {
@@ -63,7 +71,7 @@ static struct managed_device device_on(enum plan_kernel kernel)
         struct managed_device device = {.env = &env, .id.uid = "11-22"};
 
         device.view.facts.kernel = kernel;
-        given = shut = removed = result = events = notes = 0;
+        given = shut = removed = recalled = result = events = notes = 0;
         reason = REASON_NONE;
         return device;
 }
@@ -131,8 +139,10 @@ static void test_a_disk_stops_without_its_node_or_not_at_all(void)
         result = 0;
         CHECK_INT(device_private_shut(&device, &tenants), 0);
         CHECK_STR(shown(&device, true), "");
+        CHECK_INT(recalled, 0);
         CHECK_INT(device_private_remove(&device, &tenants), 0);
         CHECK_INT(removed, 2);
+        CHECK_INT(recalled, 1); /* from containers, too */
         CHECK_INT(device_private_remove(&device, &tenants), 0);
         CHECK_INT(device_private_shut(&device, &tenants), 0);
         CHECK_INT(removed, 2);
@@ -165,6 +175,7 @@ static void test_a_disk_that_is_gone_has_no_node(void)
         device_private_follow(&device, &tenants);
         device_private_follow(&device, &tenants);
         CHECK_INT(removed, 3);
+        CHECK_INT(recalled, 1);
         device_private_give(&device, &tenants); /* of its next disk */
         CHECK_INT(given, 2);
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The process that unmounts nodes which were taken back: ublkd, executed again with NODE_RECALL_OPTION. */
+#pragma once
+
+#define NODE_RECALL_NAME "node-recall"
+#define NODE_RECALL_OPTION "--" NODE_RECALL_NAME
+
+enum { RECALL_NODES_FD = 3 /* the directory of the nodes */ };
+
+/* Look through the mount namespaces of all containers. Return the exit status: 0, also if there was nothing; EXIT_FAILURE:
+ * the search failed, or a node may still be mounted. */
+int recall_process_main(void);
