@@ -124,6 +124,7 @@ static int start(const struct config_request *request, const struct config *conf
                 .policy = &policy,
                 .state_dir = values->state_directory,
                 .runtime_dir = values->runtime_directory,
+                .cdi_dir = values->cdi_directory,
                 .worker = worker,
                 .listen = values->listen,
                 .listen_count = values->listen_count,

@@ -370,13 +370,14 @@ static void on_disk_changed(void *userdata, int number)
                 reconciler_disk_changed(manager->reconciler, number);
 }
 
-static void open_optional_parts(struct manager *manager)
+static void open_optional_parts(struct manager *manager, const struct manager_options *options)
 {
         manager->worker_groups = optional_worker_groups(manager->event);
         worker_start_use_groups(manager->worker_start, manager->worker_groups);
         manager->partition_scanner = optional_partition_scanner(manager->event);
         manager->private_nodes = optional_private_nodes(manager->store, manager->runtime_dir);
         manager->node_recall = optional_node_recall(manager->event, manager->private_nodes);
+        manager->cdi_specs = optional_cdi_specs(options->cdi_dir, manager->runtime_dir);
         manager->disk_watch = optional_disk_watch(manager->event, on_disk_changed, manager);
         manager->disk_marks = optional_disk_marks(manager->store, manager->runtime_dir);
 }
@@ -399,6 +400,7 @@ static int open_reconciler(struct manager *manager)
                         .partition_scanner = manager->partition_scanner,
                         .private_nodes = manager->private_nodes,
                         .node_recall = manager->node_recall,
+                        .cdi_specs = manager->cdi_specs,
                         .worker_groups = manager->worker_groups,
                         .image_thread = manager->image_thread,
                         .path_watches = manager->path_watches,
@@ -488,7 +490,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = peer_paths_new(manager->event, &manager->peer_paths);
         if (r >= 0)
-                open_optional_parts(manager);
+                open_optional_parts(manager, options);
         if (r >= 0)
                 r = open_runtime_guard(manager);
         if (r >= 0)
@@ -522,6 +524,7 @@ struct manager *manager_free(struct manager *manager)
         partition_scanner_free(manager->partition_scanner);
         node_deliveries_free(manager->node_deliveries);
         peer_paths_free(manager->peer_paths);
+        cdi_specs_free(manager->cdi_specs);
         node_recall_free(manager->node_recall);
         private_nodes_free(manager->private_nodes);
         job_thread_free(manager->image_thread);

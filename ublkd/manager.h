@@ -19,6 +19,7 @@ struct manager_options {
         const struct tenant_policy *policy;          /* what users may have who are not administrators */
         const char *state_dir;                       /* the database and the API token */
         const char *runtime_dir;                     /* sockets of workers */
+        const char *cdi_dir;                         /* files for container engines; NULL: none */
         const char *worker;                          /* path of ublkd-worker */
         const char *const *listen;
         uint64_t

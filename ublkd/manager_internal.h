@@ -34,6 +34,7 @@ struct manager {
         struct partition_scanner *partition_scanner; /* as worker_groups */
         struct private_nodes *private_nodes;         /* as worker_groups */
         struct node_recall *node_recall;             /* as worker_groups */
+        struct cdi_specs *cdi_specs;                 /* NULL: not wanted, or as worker_groups */
         struct node_deliveries *node_deliveries;
         struct peer_paths *peer_paths;
         struct path_watches *path_watches;

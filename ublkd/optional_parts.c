@@ -105,6 +105,27 @@ struct node_recall *optional_node_recall(sd_event *event, struct private_nodes *
         return recall;
 }
 
+struct cdi_specs *optional_cdi_specs(const char *directory, const struct runtime_dir *dir)
+{
+        struct cdi_specs *specs = NULL;
+        int r = directory ? cdi_specs_open(directory, runtime_dir_path(dir), &specs) : 0;
+
+        if (r < 0) {
+                log_errno(LOG_WARNING, NULL, r,
+                        "Opening %s failed: %s; container engines do not find the disks; have root own the "
+                        "directory, let no other user write to it, and restart ublkd",
+                        directory, strerror(-r));
+                return NULL;
+        }
+        r = specs ? cdi_specs_clear(specs) : 0;
+        if (r < 0)
+                log_errno(LOG_WARNING, NULL, r,
+                        "Removing the files of earlier disks from %s failed: %s; containers may get other "
+                        "disks by them; remove ublkd-*.json there, and restart ublkd",
+                        directory, strerror(-r));
+        return specs;
+}
+
 struct disk_watch *optional_disk_watch(sd_event *event, disk_watch_handler changed, void *userdata)
 {
         struct disk_watch *watch = NULL;

@@ -241,6 +241,7 @@ PROC_USERS = [
     "ublkd/driver/ublk_ctl_check.c",  # in the helper
     "ublkd/paths/path_process.c",  # the program that the path watcher is executed from
     "ublkd/paths/path_watcher.c",  # in the path watcher
+    "ublkd/nodes/cdi_spec.c",  # its own descriptors of files
     "ublkd/nodes/delivery_process.c",  # in a process of its own
     "ublkd/nodes/node_delivery.c",  # the program that this process is executed from
     "ublkd/nodes/node_recall.c",  # the same
@@ -321,6 +322,7 @@ PRIVATE_PARTS = {
     "partitions": [],
     "path": [],
     "preflight": [],
+    "cdi": [],
     "private": [],
     "progress": [],
     "shared": [],

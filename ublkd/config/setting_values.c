@@ -106,6 +106,11 @@ int setting_parse_policy_directory(const char *text, bool in_file, struct settin
         return parse_path(text, in_file, &values->policy_directory);
 }
 
+int setting_parse_cdi_directory(const char *text, bool in_file, struct setting_values *values)
+{
+        return parse_path(text, in_file, &values->cdi_directory);
+}
+
 int setting_parse_worker(const char *text, bool in_file, struct setting_values *values)
 {
         return parse_path(text, in_file, &values->worker);

@@ -16,6 +16,7 @@ struct setting_values {
         const char *devices_dirs[SETTING_DIRS_MAX];
         size_t devices_dir_count; /* 0: the usual ones */
         const char *policy_directory;
+        const char *cdi_directory;  /* NULL: none */
         const char *worker;         /* NULL: ublkd chooses */
         uint64_t ignored_features;  /* bit N: kernel_feature_name(N) */
         bool refuse_unstable_paths; /* do not warn, refuse */
@@ -35,8 +36,8 @@ struct setting_values {
 typedef int setting_parse(const char *text, bool in_file, struct setting_values *values);
 
 setting_parse setting_parse_listen, setting_parse_state_directory, setting_parse_runtime_directory,
-        setting_parse_devices_directory, setting_parse_policy_directory, setting_parse_worker,
-        setting_parse_ignored_feature, setting_parse_unstable_paths, setting_parse_readers,
-        setting_parse_administrators, setting_parse_polkit, setting_parse_socket_group,
+        setting_parse_devices_directory, setting_parse_policy_directory, setting_parse_cdi_directory,
+        setting_parse_worker, setting_parse_ignored_feature, setting_parse_unstable_paths,
+        setting_parse_readers, setting_parse_administrators, setting_parse_polkit, setting_parse_socket_group,
         setting_parse_worker_uids, setting_parse_sandbox, setting_parse_upgrade_workers,
         setting_parse_log_level;

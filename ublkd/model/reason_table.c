@@ -269,6 +269,16 @@ const struct reason_info reason_table[] = {
                 .meaning = "ublkd cannot remove the private node of the disk, and keeps the disk: the node "
                            "would open the next disk that gets the number.",
                 .advice = "Check that /dev is writable for the service; ublkd tries again." },
+        [REASON_CDI_SPEC_NOT_WRITTEN] = { "CdiSpecNotWritten",
+                .meaning = "ublkd cannot write the description of the disk for container engines; the disk is served "
+                           "nevertheless.",
+                .advice = "Check that CdiDirectory= is on a file system with trusted extended attributes and "
+                          "access control lists, such as /run, that the service may write to it, and that no file "
+                          "of another program has the name; ublkd tries again." },
+        [REASON_CDI_SPEC_NOT_REMOVED] = { "CdiSpecNotRemoved", .obstacle = true,
+                .meaning = "ublkd cannot remove the description of the disk for container engines, and keeps the "
+                           "disk: a container would get the next disk that has the number.",
+                .advice = "Check that CdiDirectory= is writable for the service; ublkd tries again." },
         [REASON_UDEV_LATE] = { "UdevLate",
                 .meaning = "The rules of udev have not run for a new disk in time; links to it may be "
                            "missing.",

@@ -10,6 +10,7 @@
 #include "ublkd/reconcile/backing/device_image.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
+#include "ublkd/reconcile/disk/device_cdi.h"
 #include "ublkd/reconcile/disk/device_private.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
@@ -148,6 +149,7 @@ static int mark_serving(struct managed_device *device, const struct device_recor
                 (void)device_node_changed(device); /* the node may be new */
         device_show_node(device, record);
         device_private_give(device, record);
+        device_cdi_write(device, record);
         return r;
 }
 
@@ -270,6 +272,7 @@ static void on_refusable_stop(void *userdata, int result, const struct kernel_de
         if ((result == -EBUSY || result == -ETIME) && record->spec) {
                 device_shared_apply(device, record);
                 device_private_give(device, record);
+                device_cdi_write(device, record);
         }
         device_on_command_done(userdata, result, kernel);
 }
@@ -289,8 +292,10 @@ static int stop_unless_used(struct managed_device *device, const struct device_r
 static void stop_dev(struct managed_device *device)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
-        int r = device_private_shut(device, record);
+        int r = device_cdi_remove(device, record);
 
+        if (r >= 0)
+                r = device_private_shut(device, record);
         if (r < 0) {
                 device_step_done(device, r);
                 return;
@@ -325,8 +330,10 @@ static void on_deleted(void *userdata, int result, const struct kernel_device *k
 
 static void step_del_dev(struct managed_device *device, const struct device_record *record)
 {
-        int r = device_private_remove(device, record);
+        int r = device_cdi_remove(device, record);
 
+        if (r >= 0)
+                r = device_private_remove(device, record);
         if (r < 0) {
                 device_step_done(device, r);
                 return;

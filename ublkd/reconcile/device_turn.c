@@ -11,6 +11,7 @@
 #include "ublkd/reconcile/backing/device_image.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
+#include "ublkd/reconcile/disk/device_cdi.h"
 #include "ublkd/reconcile/disk/device_private.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_path.h"
@@ -154,6 +155,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                         device_note_clear(device);
                 device_show_node(device, record);
                 device_private_give(device, record);
+                device_cdi_write(device, record);
                 device_shared_apply(device, record);
                 (void)device_keep_record(device);
                 if (manual != held || record->recover_requested)
@@ -261,6 +263,7 @@ static void device_decide(struct managed_device *device, const struct device_rec
         struct plan_wish wish;
         bool waits;
 
+        device_cdi_follow(device, record);
         device_private_follow(device, record);
         device_backing_follow(device, record);
         device_claim_follow(device); /* after it: the claim goes with the store that is kept */

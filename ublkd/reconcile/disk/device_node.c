@@ -13,7 +13,7 @@
 
 enum { UDEV_USEC = 5 * 1000 * 1000 };
 
-static struct disk_node node_of(const struct managed_device *device, const struct device_record *record)
+struct disk_node device_node_of(const struct managed_device *device, const struct device_record *record)
 {
         const struct device_options *options = &record->spec->options;
         bool is_public = !tenant_is_set(record->tenant);
@@ -34,7 +34,7 @@ static struct disk_node node_of(const struct managed_device *device, const struc
 
 int device_announce_node(const struct managed_device *device, const struct device_record *record)
 {
-        struct disk_node node = node_of(device, record);
+        struct disk_node node = device_node_of(device, record);
         _cleanup_close_ int disks = runtime_dir_open_disks(device->env->config.runtime_dir);
 
         return disks < 0 ? disks : disk_node_announce(disks, &node);
@@ -56,7 +56,7 @@ void device_show_node(struct managed_device *device, const struct device_record 
         if (device->node.shown_generation == record->generation)
                 return;
         device->node.shown_generation = record->generation;
-        node = node_of(device, record);
+        node = device_node_of(device, record);
         r = announced = device_announce_node(device, record);
         if (r >= 0)
                 r = disk_node_publish(&node);

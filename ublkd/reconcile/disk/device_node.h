@@ -2,6 +2,7 @@
 /* The node of a device's disk: its owner, mode and link. */
 #pragma once
 
+#include "ublkd/disks/disk_node.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
@@ -13,6 +14,8 @@ struct device_node {
                 udev_deadline; /* CLOCK_MONOTONIC: until then a new disk waits for udev; 0: it does not wait */
 };
 
+/* Return owner, mode and link of the node, as the spec has them. The texts are those of the record. */
+struct disk_node device_node_of(const struct managed_device *device, const struct device_record *record);
 /* Announce owner, mode and link to udev, before the node appears. Return 1; 0: announced before; or
  * -errno. */
 int device_announce_node(const struct managed_device *device, const struct device_record *record);

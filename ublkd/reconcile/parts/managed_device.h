@@ -18,6 +18,7 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
+#include "ublkd/reconcile/disk/device_cdi.h"
 #include "ublkd/reconcile/disk/device_private.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
@@ -65,6 +66,7 @@ struct managed_device {
         struct device_openers openers;
         struct device_node node;
         struct device_private private;
+        struct device_cdi cdi;
         struct device_partitions partitions;
 };
 

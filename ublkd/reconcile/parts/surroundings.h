@@ -8,6 +8,7 @@
 #include "ublkd/disks/disk_watch.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/host/host.h"
+#include "ublkd/nodes/cdi_spec.h"
 #include "ublkd/nodes/node_recall.h"
 #include "ublkd/nodes/private_node.h"
 #include "ublkd/partitions/partition_scan.h"
@@ -38,6 +39,7 @@ struct reconciler_config {
         struct disk_watch *disk_watch;               /* what udev does; NULL: it is not known */
         struct private_nodes *private_nodes;         /* NULL: tenants get no nodes */
         struct node_recall *node_recall;             /* NULL: what containers have mounted stays */
+        struct cdi_specs *cdi_specs;                 /* NULL: no files for container engines */
         struct partition_scanner *partition_scanner; /* NULL: ublkd leaves partitions alone */
         struct path_watches *path_watches;           /* where paths lead; NULL: not watched */
         struct fd_store *fd_store; /* what the service manager keeps; NULL: no service manager */

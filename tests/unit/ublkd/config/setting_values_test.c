@@ -60,7 +60,7 @@ static void test_as_many_addresses_as_there_is_room_for(void)
 static void test_paths(void)
 {
         setting_parse *const parsers[] = {setting_parse_state_directory, setting_parse_runtime_directory,
-                setting_parse_policy_directory, setting_parse_worker};
+                setting_parse_policy_directory, setting_parse_cdi_directory, setting_parse_worker};
         static char longest[PATH_MAX + 1];
 
         memset(longest, '/', PATH_MAX);

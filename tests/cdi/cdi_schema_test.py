@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""The files for container engines against the schema of the Container Device Interface."""
+import json
+import os
+import pathlib
+import subprocess
+
+import jsonschema
+import pytest
+
+PROGRAM = os.environ.get("UBLKD_CDI_SPEC_TEST", "build/tests/unit/ublkd/nodes/cdi_spec_test")
+SCHEMA = json.loads(pathlib.Path(__file__).with_name("cdi.schema.json").read_text(encoding="utf-8"))
+SKIP = 77
+
+
+def check(file):
+    jsonschema.Draft202012Validator(SCHEMA).validate(file)
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("change", [
+    {"cdiVersion": "2"}, {"kind": "disk"}, {"devices": []}, {"devices": [{"name": "a"}]}, {"more": 1},
+    {"devices": [{"name": "a", "containerEdits": {"deviceNodes": [{"hostPath": "/dev/a"}]}}]}])
+def test_the_schema_refuses(change):
+    good = {"cdiVersion": "0.5.0", "kind": "a.b/c", "devices": [{"name": "a", "containerEdits": {"env": ["A=b"]}}]}
+    check(good)
+    with pytest.raises(jsonschema.ValidationError):
+        check({**good, **change})
+
+
+def test_what_ublkd_writes_is_valid(tmp_path):
+    status = subprocess.run([PROGRAM, "--write", tmp_path / "cdi"], check=False).returncode
+    if status == SKIP:
+        pytest.skip("no trusted extended attributes here")
+    assert status == 0
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in (tmp_path / "cdi").iterdir()]
+    assert len(files) == 2
+    for file in files:
+        check(file)

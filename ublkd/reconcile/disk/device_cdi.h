@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The description of a disk for container engines: written when the disk is served, removed before it stops. The kernel
+ * gives the number of a disk to another disk later, and a container would get that one. */
+#pragma once
+
+#include "ublkd/store/device_store.h"
+
+struct managed_device;
+
+/* Private to device_cdi.c. */
+struct device_cdi {
+        uint64_t written; /* the generation of the record that the file is of; 0: there is no file */
+        int error;        /* -errno of the last call, which has made an event; 0: it worked */
+};
+
+/* Write the file of a disk that is served, after its nodes. A failure makes an event, and the next call tries again. */
+void device_cdi_write(struct managed_device *device, const struct device_record *record);
+/* Remove the file: before the disk stops. Return 0; -errno, with a note: the disk must stay. */
+int device_cdi_remove(struct managed_device *device, const struct device_record *record);
+/* Remove the file of a disk that does not serve any more, which another program may have stopped. */
+void device_cdi_follow(struct managed_device *device, const struct device_record *record);
