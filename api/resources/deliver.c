@@ -6,6 +6,7 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "api/http/view.h"
+#include "api/resources/delivery_refusal.h"
 #include "api/resources/tenant_check.h"
 
 #include <string.h>
@@ -44,45 +45,6 @@ static void reply_delivered(struct request *request, const char *path)
         reply_json(request, MHD_HTTP_OK, object);
 }
 
-/* What the client can do, for each outcome without an error of the system. */
-static const char *const refusals[_DELIVERY_OUTCOME_MAX] = {
-        [DELIVERY_AT_HOME] =
-                "The client is on the host itself; the node is there: open status.node of the device.",
-        [DELIVERY_WITHOUT_USERS] = "The container of the client has no user namespace of its own, so a node "
-                                   "in there could not be "
-                                   "taken back; give it one, as rootless Podman does.",
-        [DELIVERY_ENDED] = "The client has ended; keep the process that asks until the answer comes.",
-        [DELIVERY_SHARED] =
-                "The mount at the path is shared with other mount namespaces; choose a path on a mount "
-                "that is private to the container.",
-        [DELIVERY_TAKEN_BACK] =
-                "The disk was stopped or removed meanwhile, and its node is gone; wait until the "
-                "disk is Live, and repeat the request.",
-        [DELIVERY_LATE] =
-                "The node was not delivered in time: a file system on the path does not answer; see whether "
-                "the node is there, and repeat the request with another path.",
-};
-
-static void reply_failed(struct request *request, const struct delivery_report *report)
-{
-        static const char *const failures[_DELIVERY_OUTCOME_MAX] = {
-                [DELIVERY_NOT_ENTERED] = "Entering the container failed",
-                [DELIVERY_NO_FILE] = "Creating the file for the node failed",
-                [DELIVERY_NOT_MOUNTED] = "Mounting the node on the file failed",
-        };
-        const char *failure = failures[report->outcome];
-
-        if (failure)
-                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "%s: %s; choose a path to which the client may write, without links, where nothing "
-                        "is.",
-                        failure, strerror(-report->error));
-        else
-                reply_problem(request,
-                        report->outcome == DELIVERY_LATE ? PROBLEM_TIMEOUT : PROBLEM_NOT_POSSIBLE_NOW, "%s",
-                        refusals[report->outcome]);
-}
-
 static bool may_deliver(struct request *request, const struct device_record *record)
 {
         if (!record) {
@@ -114,5 +76,5 @@ void handle_device_deliver(struct request *request)
         if (report->outcome == DELIVERY_DONE)
                 reply_delivered(request, path);
         else
-                reply_failed(request, report);
+                reply_delivery_refused(request, report);
 }

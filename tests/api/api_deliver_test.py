@@ -55,11 +55,19 @@ def test_a_delivery_that_does_not_begin_is_a_problem(tenants, error, status, pro
     check_problem(deliver(tenants, f"/begin/{error}"), status, problem)
 
 
-@pytest.mark.parametrize("outcome, error", [
-    (AT_HOME, 0), (OF_ROOT, 0), (ENDED, 0), (NOT_ENTERED, errno.EPERM), (NO_FILE, errno.EEXIST), (SHARED, 0),
-    (NOT_MOUNTED, errno.EPERM), (TAKEN_BACK, 0)])
-def test_a_delivery_that_fails_is_a_problem(tenants, outcome, error):
-    check_problem(deliver(tenants, f"/end/{outcome}/{error}"), 409, "not-possible-now")
+@pytest.mark.parametrize("outcome, error, reason", [
+    (AT_HOME, 0, "AtHome"), (OF_ROOT, 0, "NoUserNamespace"), (ENDED, 0, "ClientEnded"), (SHARED, 0, "SharedMount"),
+    (TAKEN_BACK, 0, "TakenBack"), (NO_FILE, errno.EROFS, "ReadOnly"), (NO_FILE, errno.EEXIST, "Occupied"),
+    (NO_FILE, errno.ENOENT, "NoDirectory"), (NO_FILE, errno.ENOTDIR, "NoDirectory"), (NO_FILE, errno.ELOOP, "LinkInPath"),
+    (NO_FILE, errno.EACCES, "NoRight"), (NO_FILE, errno.EPERM, "NoSockets"), (NO_FILE, errno.EIO, "SystemError"),
+    (NOT_MOUNTED, errno.EPERM, "NotOwner"), (NOT_MOUNTED, errno.EACCES, "SecurityModule"),
+    (NOT_MOUNTED, errno.ENOSPC, "TooManyMounts"), (NOT_MOUNTED, errno.EIO, "SystemError"),
+    (NOT_ENTERED, errno.EPERM, "SecurityModule"), (NOT_ENTERED, errno.EACCES, "SecurityModule"),
+    (NOT_ENTERED, errno.EPIPE, "SystemError")])
+def test_a_delivery_that_fails_is_a_problem_with_a_reason(tenants, outcome, error, reason):
+    answer = deliver(tenants, f"/end/{outcome}/{error}")
+    check_problem(answer, 409, "not-possible-now")
+    assert [(fault["pointer"], fault["reason"]) for fault in answer.json["errors"]] == [("/path", reason)]
 
 
 def test_a_delivery_that_is_late_is_a_problem(tenants):

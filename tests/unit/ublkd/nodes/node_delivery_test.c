@@ -98,6 +98,43 @@ static void test_no_file_is_covered_and_no_link_followed(void)
         container_end(&container);
 }
 
+/* As that for /dev in a container that is started with --read-only. */
+static int enter_read_only(void)
+{
+        char path[128];
+
+        path_there("", path);
+        return enter_rootless() < 0 ? -1 : mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL);
+}
+
+static void test_a_read_only_file_system_is_refused(void)
+{
+        struct container container = container_start(enter_read_only);
+
+        check_report_is(deliver(&container, "data"), DELIVERY_NO_FILE, -EROFS);
+        container_end(&container);
+}
+
+/* The mount of the node is another one. */
+static int enter_without_devices(void)
+{
+        char path[128];
+
+        path_there("", path);
+        return enter_rootless() < 0 ? -1 : mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_NODEV, NULL);
+}
+
+static void test_a_file_system_without_devices_does_not_hinder(void)
+{
+        struct container container = container_start(enter_without_devices);
+        char path[128];
+
+        path_there("data", path);
+        check_report_is(deliver(&container, "data"), DELIVERY_DONE, 0);
+        CHECK_INT(container_open(&container, path), 0);
+        container_end(&container);
+}
+
 /* It would be root of the container that creates the file, not the client. */
 static void test_the_file_is_created_with_the_rights_of_the_client(void)
 {
@@ -218,6 +255,8 @@ int main(int argc, char *argv[])
                 test_what_is_mounted_on_the_node_stays_in_the_container();
                 test_the_root_directory_is_that_of_the_process();
                 test_no_file_is_covered_and_no_link_followed();
+                test_a_read_only_file_system_is_refused();
+                test_a_file_system_without_devices_does_not_hinder();
                 test_the_file_is_created_with_the_rights_of_the_client();
                 test_mounts_of_another_user_namespace_stay_as_they_are();
                 test_a_shared_mount_is_refused();
