@@ -108,7 +108,7 @@ static bool device_drop(struct managed_device *device, const struct device_recor
 {
         int r;
 
-        if (!device_image_remove(device, record))
+        if (device_cdi_is_left(device) || !device_image_remove(device, record))
                 return false;
         device_claim_release(device);
         device_backing_release(device);

@@ -30,6 +30,8 @@ static int write_file(struct managed_device *device, const struct device_record 
         snprintf(disk, sizeof(disk), "/dev/ublkb%d", record->number);
         if (stat(disk, &st) < 0)
                 return -errno;
+        if (!S_ISBLK(st.st_mode))
+                return -ENOTBLK;
         if (spec.tenant != 0)
                 private_node_path(record->uid, private);
         spec.node = spec.tenant != 0 ? private : disk;
@@ -57,12 +59,13 @@ void device_cdi_write(struct managed_device *device, const struct device_record 
                 device->cdi.written = record->generation;
 }
 
+/* Also without a file of ours: an earlier ublkd may have left one that could not be removed at the start. */
 static int remove_file(struct managed_device *device, const struct device_record *record)
 {
         struct cdi_spec spec = spec_of(record);
         int r;
 
-        if (!device->env->config.cdi_specs || device->cdi.written == 0)
+        if (!device->env->config.cdi_specs)
                 return 0;
         r = cdi_spec_remove(device->env->config.cdi_specs, &spec);
         if (r >= 0)
@@ -92,8 +95,14 @@ void device_cdi_follow(struct managed_device *device, const struct device_record
         if (r < 0 && r != device->cdi.error)
                 device_emit(device, EVENT_WARNING, REASON_CDI_SPEC_NOT_REMOVED,
                         "The disk is gone, and its description for container engines cannot be removed: %s; "
-                        "remove it, as a container may get another disk by it.",
+                        "remove it, as a container may get another disk by it. The device is not deleted "
+                        "before.",
                         strerror(-r));
         if (r < 0)
                 device->cdi.error = r;
+}
+
+bool device_cdi_is_left(const struct managed_device *device)
+{
+        return device->cdi.error < 0;
 }

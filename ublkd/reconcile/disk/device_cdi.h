@@ -5,6 +5,8 @@
 
 #include "ublkd/store/device_store.h"
 
+#include <stdbool.h>
+
 struct managed_device;
 
 /* Private to device_cdi.c. */
@@ -19,3 +21,5 @@ void device_cdi_write(struct managed_device *device, const struct device_record 
 int device_cdi_remove(struct managed_device *device, const struct device_record *record);
 /* Remove the file of a disk that does not serve any more, which another program may have stopped. */
 void device_cdi_follow(struct managed_device *device, const struct device_record *record);
+/* Return whether the last call of device_cdi_follow() could not remove it: the record must stay, which names the file. */
+bool device_cdi_is_left(const struct managed_device *device);

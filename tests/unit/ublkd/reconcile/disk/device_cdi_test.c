@@ -11,6 +11,7 @@
 
 static int written, removed, result, events, notes;
 static enum condition_reason reason;
+static mode_t disk_mode = S_IFBLK;
 static char node[64];
 static struct host host = {.disk_group = 6};
 static struct surroundings env = {
@@ -33,7 +34,7 @@ void __wrap_device_note(struct managed_device *device, enum condition_reason rea
 int __wrap_stat(const char *path, struct stat *ret)
 {
         CHECK_STR(path, "/dev/ublkb7");
-        *ret = (struct stat){.st_rdev = makedev(259, 4)};
+        *ret = (struct stat){.st_mode = disk_mode, .st_rdev = makedev(259, 4)};
         return 0;
 }
 
@@ -110,15 +111,16 @@ static void test_a_disk_stops_without_its_file_or_not_at_all(void)
 {
         struct managed_device device = device_on(KERNEL_LIVE);
 
-        CHECK_INT(device_cdi_remove(&device, &record), 0); /* there is none */
-        CHECK_INT(removed, 0);
+        result = -EROFS; /* of an earlier ublkd */
+        CHECK_INT(device_cdi_remove(&device, &record), -EROFS);
+        CHECK_INT(notes, 1);
+        notes = removed = result = 0;
         device_cdi_write(&device, &record);
         result = -EROFS;
         CHECK_INT(device_cdi_remove(&device, &record), -EROFS);
         CHECK_INT(notes, 1);
         CHECK_INT(reason, REASON_CDI_SPEC_NOT_REMOVED);
         result = 0;
-        CHECK_INT(device_cdi_remove(&device, &record), 0);
         CHECK_INT(device_cdi_remove(&device, &record), 0);
         CHECK_INT(removed, 2);
         device_cdi_write(&device, &record); /* the driver has refused the stop */
@@ -150,10 +152,22 @@ static void test_a_disk_that_is_gone_has_no_file(void)
         device_cdi_follow(&device, &record);
         CHECK_INT(events, 1);
         CHECK_INT(reason, REASON_CDI_SPEC_NOT_REMOVED);
+        CHECK(device_cdi_is_left(&device));
         result = 0;
         device_cdi_follow(&device, &record);
-        device_cdi_follow(&device, &record);
+        CHECK(!device_cdi_is_left(&device));
         CHECK_INT(removed, 3);
+}
+
+static void test_what_is_not_a_disk_has_no_file(void)
+{
+        struct managed_device device = device_on(KERNEL_LIVE);
+
+        disk_mode = S_IFREG;
+        device_cdi_write(&device, &record);
+        disk_mode = S_IFBLK;
+        CHECK_INT(written, 0);
+        CHECK_INT(device.cdi.error, -ENOTBLK);
 }
 
 int main(void)
@@ -163,5 +177,6 @@ int main(void)
         test_a_disk_stops_without_its_file_or_not_at_all();
         test_a_failure_is_reported_once_and_tried_again();
         test_a_disk_that_is_gone_has_no_file();
+        test_what_is_not_a_disk_has_no_file();
         return check_report();
 }
