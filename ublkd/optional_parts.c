@@ -80,9 +80,10 @@ struct private_nodes *optional_private_nodes(const struct device_store *store, c
 static void on_recall_failed(void *userdata _unused_, int error)
 {
         log_errno(LOG_WARNING, NULL, error,
-                "Unmounting the nodes of removed disks in a container failed: %s; they open nothing there, "
-                "and "
-                "root of the container can unmount them",
+                "Unmounting the nodes of removed disks in %s failed: %s; they open nothing there, root of "
+                "the container can unmount them, and ublkd tries again",
+                error == -ETIMEDOUT ? "a container, which has hindered it or given it too little time,"
+                                    : "containers",
                 strerror(-error));
 }
 

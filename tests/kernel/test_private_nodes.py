@@ -255,4 +255,4 @@ def test_a_running_container_gets_the_node_and_loses_it_with_the_disk(open_daemo
             assert stranger.status == 404
         daemon.api.delete("theirs")
         _next_disk_of(daemon.api, number)
-        wait_until(lambda: container.write("e") == errno.ENOENT, "the node unmounted in the container")
+        wait_until(lambda: container.write("e") == errno.ENXIO, "the node unmounted in the container")

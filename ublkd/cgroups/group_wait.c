@@ -18,17 +18,18 @@
 /* Where groups cannot be had for workers, they are in this one, and serve on. */
 #define WORKER "ublkd-worker"
 #define DELIVERY "ublkd-delivery"
+#define RECALL "ublkd-recall"
 
 enum { NAME_SIZE = 64 };
 
-/* Return whether the process may outlive ublkd: a worker, or a delivery that hangs in a file system of a client. */
+/* Return whether the process may outlive ublkd: a worker, or one that hangs in a file system of a container. */
 static bool may_stay(pid_t pid)
 {
         char path[NAME_SIZE], name[NAME_SIZE];
 
         snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
         return read_line_at(AT_FDCWD, path, name, sizeof(name)) >= 0
-               && (strcmp(name, WORKER) == 0 || strcmp(name, DELIVERY) == 0);
+               && (strcmp(name, WORKER) == 0 || strcmp(name, DELIVERY) == 0 || strcmp(name, RECALL) == 0);
 }
 
 /* Return a pidfd, or -1: it has ended. One that is not reaped yet may be shown for a while. */

@@ -209,19 +209,29 @@ static struct delivery_report mount_over(const struct place *place, int file)
         return failed(r < 0 ? DELIVERY_NOT_MOUNTED : DELIVERY_DONE, r);
 }
 
-/* Create what the node is mounted on. It is a socket, which nothing can open: where a node was, no program may find a file
- * that it writes to instead. Return a descriptor; -EEXIST: something is there; other -errno. */
-static int create_place(int parent, const char *name)
+/* Return whether it is a socket as a delivery leaves it, of this user. The user can have a program serve one that looks like it,
+ * and then asks for a node over it. */
+static bool is_place(const struct stat *st)
+{
+        return S_ISSOCK(st->st_mode) && (st->st_mode & 07777) == 0600 && st->st_size == 0
+               && st->st_uid == geteuid();
+}
+
+/* Create what the node is mounted on, or take what an earlier delivery has left. It is a socket, which nothing can open: where
+ * a node was, no program may find a file that it writes to instead. Return a descriptor; -EEXIST: something else is there; other
+ * -errno. */
+static int create_place(int parent, const char *name, bool *ret_created)
 {
         _cleanup_close_ int file = -1;
         struct stat st;
 
-        if (mknodat(parent, name, S_IFSOCK | 0600, 0) < 0)
+        *ret_created = mknodat(parent, name, S_IFSOCK | 0600, 0) >= 0;
+        if (!*ret_created && errno != EEXIST)
                 return -errno;
         file = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (file < 0 || fstat(file, &st) < 0)
                 return -errno;
-        return S_ISSOCK(st.st_mode) ? TAKE_FD(file) : -EEXIST;
+        return is_place(&st) ? TAKE_FD(file) : -EEXIST;
 }
 
 static struct delivery_report put_node(const struct place *place, char *path)
@@ -229,14 +239,15 @@ static struct delivery_report put_node(const struct place *place, char *path)
         const char *name = NULL;
         struct delivery_report report;
         _cleanup_close_ int parent = open_parent(place, path, &name), file = -1;
+        bool created;
 
         if (parent < 0)
                 return failed(DELIVERY_NO_FILE, parent);
-        file = create_place(parent, name);
+        file = create_place(parent, name, &created);
         if (file < 0)
                 return failed(DELIVERY_NO_FILE, file);
         report = mount_over(place, file);
-        if (report.outcome != DELIVERY_DONE)
+        if (report.outcome != DELIVERY_DONE && created)
                 (void)unlinkat(parent, name, 0); /* the caller learns of the first failure */
         return report;
 }

@@ -11,9 +11,13 @@
 struct node_recall;
 
 struct node_recall_options {
-        uint64_t patience_usec;        /* 0: 20 s */
-        void (*ended)(void *userdata); /* a process has ended, and none follows; NULL: not wanted */
-        /* A look has failed, and the one before has not: a node may still be mounted. NULL: not wanted. */
+        uint64_t patience_usec; /* 0: 20 s */
+        uint64_t pause_usec;    /* from the end of a look to the next one; 0: 1 s */
+        uint64_t retry_usec;    /* from the end of a look that has failed to the next one; 0: 60 s */
+        void (*ended)(
+                void *userdata); /* a look has ended, or could not begin, and no other was asked for; NULL: not wanted */
+        /* A look has failed, and the one before has not, or by another error: a node may still be mounted. -ETIMEDOUT: a container has
+         * hindered it. NULL: not wanted. */
         void (*failed)(void *userdata, int error);
         void *userdata;
 };
@@ -23,6 +27,6 @@ int node_recall_new(sd_event *event, struct private_nodes *nodes, const struct n
         struct node_recall **ret);
 struct node_recall *node_recall_free(struct node_recall *recall);
 
-/* A node was taken back, or may have been mounted since: look through all containers, after the look that is under way. The
- * next look does the work of one that fails, too. */
+/* A node was taken back, or may have been mounted since: look through all containers, after the look that is under way, and a
+ * pause. A look that fails is tried again. */
 void node_recall_ask(struct node_recall *recall);

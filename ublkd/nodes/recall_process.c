@@ -5,13 +5,18 @@
  * go, by whatever process it was made, and it does not matter how the search has found it. The search reads what the kernel writes of the
  * mounts, not what the container does: it begins with a process of each namespace, and a child for each enters it.
  *
- * The child has no right over the host: it has the ids of no user there, and it is root of the container in what it looks up. It follows no
- * link, and waits for no file system: it looks up only what the kernel has in memory, as it has the place of each mount. It
- * judges what it has opened, and unmounts that. A mount that is covered, or that is moved meanwhile, stays. */
+ * The child has no right over the host: it has the ids of no user there, and it is root of the container in what it looks up. It
+ * follows no link, and asks no file system of the container: it looks up only what the kernel has in memory, and has statx(2)
+ * ask none (AT_STATX_DONT_SYNC).
+ * It judges what it has opened, unmounts that, and removes nothing. A mount that is covered, or that is moved meanwhile, stays.
+ *
+ * A container may stop the child, which is in its user namespace: all containers of a user have the time of one child
+ * together, so no user takes the time of others. */
 #include "ublkd/nodes/recall_process.h"
 #include "ublkd/nodes/process_rights.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 #include "ublkd/kernel/mount_line.h"
 
 #include <ctype.h>
@@ -31,20 +36,30 @@
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 
-enum { OVERFLOW_ID = 65534, CHILD_MSEC = 2000, SECONDS_MAX = 60, POINTS_MAX = 1024 };
+#define NAME "ublkd-recall"
+
+enum {
+        OVERFLOW_ID = 65534,
+        OWNER_MSEC = 2000, /* for all containers of a user */
+        KILL_MSEC = 200,   /* until a child that was killed has ended */
+        SECONDS_MAX = 60,
+        POINTS_MAX = 1024,
+        TRIES = 8, /* of a look-up: a rename anywhere disturbs it */
+};
 
 /* ---- what is mounted ---- */
 
 /* A place at which a node is mounted that was taken back. */
 struct point {
         char *path;
-        uint64_t parent; /* the mount that the place is on */
-        bool is_local;   /* its file system waits for no process and no network */
+        uint64_t mount;
 };
 
 struct points {
@@ -61,16 +76,6 @@ static bool was_taken_back(const struct mount_line *line, dev_t nodes)
         snprintf(device, sizeof(device), "%u:%u", major(nodes), minor(nodes));
         return strcmp(line->device, device) == 0 && strstr(line->root, place) && length > strlen(deleted)
                && strcmp(line->root + length - strlen(deleted), deleted) == 0;
-}
-
-static bool is_local_type(const char *type)
-{
-        static const char *const types[] = {"tmpfs", "ext4", "xfs", "btrfs"};
-
-        for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-                if (strcmp(type, types[i]) == 0)
-                        return true;
-        return false;
 }
 
 static FILE *open_mounts(int proc)
@@ -119,120 +124,66 @@ static void note_point(void *userdata, const struct mount_line *mount)
                 return;
         path = strdup(mount->point);
         if (path)
-                points->items[points->count++] = (struct point){.path = path, .parent = mount->parent};
-}
-
-static void note_type(void *userdata, const struct mount_line *mount)
-{
-        struct points *points = userdata;
-
-        for (size_t i = 0; i < points->count; i++)
-                if (points->items[i].parent == mount->id)
-                        points->items[i].is_local = is_local_type(mount->type);
+                points->items[points->count++] = (struct point){.path = path, .mount = mount->id};
 }
 
 /* ---- in a namespace ---- */
 
+/* Return a descriptor; -EAGAIN: the kernel does not have all of the path in memory, or a file system has to be asked. */
 static int lookup(int parent, const char *path, int flags)
 {
         const struct open_how how = {
                 .flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
                 .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED,
         };
-        int fd = (int)syscall(SYS_openat2, parent, path, &how, sizeof(how));
+        int fd = -1;
 
-        return fd < 0 ? -errno : fd;
+        for (int i = 0; i < TRIES && fd < 0; i++) {
+                fd = (int)syscall(SYS_openat2, parent, path, &how, sizeof(how));
+                if (fd < 0 && errno != EAGAIN)
+                        return -errno;
+        }
+        return fd < 0 ? -EAGAIN : fd;
 }
 
-/* Return a descriptor of the node at the place; -ESTALE: it is something else, or a node that is in use. */
-static int open_node(int parent, const char *name, dev_t nodes)
+/* What the kernel knows, without the file system: one of the container may never answer. */
+static int look(int file, unsigned mask, struct statx *ret)
 {
-        _cleanup_close_ int node = lookup(parent, name, O_NOFOLLOW);
+        return statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, ret) < 0 ? -errno : 0;
+}
+
+/* Return whether the file is the node of that mount, and was taken back. Nothing but the mount and its device is asked before it is
+ * certain that these are those of the nodes. */
+static bool is_node_at(int file, const struct point *point, dev_t nodes)
+{
         struct statx info;
 
-        if (node < 0)
-                return node;
-        if (statx(node, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &info) < 0)
-                return -errno;
-        if (!S_ISBLK(info.stx_mode) || (info.stx_mode & 07777) != 0 || info.stx_nlink != 0
-                || makedev(info.stx_dev_major, info.stx_dev_minor) != nodes
+        if (look(file, STATX_MNT_ID, &info) < 0 || !(info.stx_mask & STATX_MNT_ID)
+                || info.stx_mnt_id != point->mount || makedev(info.stx_dev_major, info.stx_dev_minor) != nodes
                 || !(info.stx_attributes & STATX_ATTR_MOUNT_ROOT))
-                return -ESTALE;
-        return TAKE_FD(node);
+                return false;
+        return look(file, STATX_MODE | STATX_TYPE | STATX_NLINK, &info) >= 0 && S_ISBLK(info.stx_mode)
+               && (info.stx_mode & 07777) == 0 && info.stx_nlink == 0;
 }
 
-/* As the user to whom the socket belongs, without a right: what ublkd has created as that user goes as that user. */
-static int remove_place(const struct point *point, int parent, const char *name)
-{
-        _cleanup_close_ int place = lookup(parent, name, O_NOFOLLOW);
-        const uint64_t change = RIGHT(CAP_SETUID);
-        struct statx info;
-        int r;
-
-        if (place < 0)
-                return place;
-        if (statx(place, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID, &info) < 0)
-                return -errno;
-        if (!S_ISSOCK(info.stx_mode) || info.stx_nlink != 1 || info.stx_mnt_id != point->parent)
-                return 0;
-        r = rights_set(change, change);
-        if (r >= 0 && setresuid(info.stx_uid, info.stx_uid, info.stx_uid) < 0)
-                r = -errno;
-        if (r >= 0)
-                r = rights_hide();
-        if (r >= 0)
-                r = rights_set(change, 0);
-        return r < 0 ? r : unlinkat(parent, name, 0) < 0 ? -errno : 0;
-}
-
-/* Unmount, and remove the place. The process has the right to change its user left. */
+/* The container decides what is at the place: something else there does not count as a failure. A mount that is locked (EINVAL) is a
+ * copy of the mount, in a container in a container. */
 static int recall_point(const struct point *point, int proc, dev_t nodes)
 {
-        const uint64_t rights = RIGHT(CAP_SYS_ADMIN) | RIGHT(CAP_DAC_READ_SEARCH);
-        char *name = strrchr(point->path, '/'), link[32];
-        _cleanup_close_ int parent = -1, node = -1;
-        int r = rights_set(rights | RIGHT(CAP_SETUID), rights);
+        _cleanup_close_ int node = lookup(AT_FDCWD, point->path, O_NOFOLLOW);
+        char link[32];
 
-        if (r < 0)
-                return r;
-        if (!name || name[1] == '\0')
+        if (node < 0 || !is_node_at(node, point, nodes))
                 return 0;
-        *name++ = '\0';
-        parent = lookup(AT_FDCWD, *point->path ? point->path : "/", O_DIRECTORY);
-        if (parent < 0)
-                return parent;
-        node = open_node(parent, name, nodes);
-        if (node < 0)
-                return node;
         snprintf(link, sizeof(link), "self/fd/%d", node);
         if (fchdir(proc) < 0)
                 return -errno;
-        if (umount2(link, MNT_DETACH) < 0)
-                return errno == EINVAL ? 0
-                                       : -errno; /* locked: a copy, which goes with the place of the other */
-        return point->is_local ? remove_place(point, parent, name) : 0;
-}
-
-/* In a process of its own for each: afterwards that has the ids of another user. */
-static int recall_apart(const struct point *point, int proc, dev_t nodes)
-{
-        int status = 0;
-        pid_t pid = fork();
-
-        if (pid == 0)
-                _exit(rights_hide() < 0 || recall_point(point, proc, nodes) < 0 ? EXIT_FAILURE
-                                                                                : EXIT_SUCCESS);
-        if (pid < 0)
-                return -errno;
-        while (waitpid(pid, &status, 0) < 0)
-                if (errno != EINTR)
-                        return -errno;
-        return status == 0 ? 0 : -EIO;
+        return umount2(link, MNT_DETACH) < 0 && errno != EINVAL ? -errno : 0;
 }
 
 static int enter_users(int users)
 {
-        const uint64_t rights = RIGHT(CAP_SYS_ADMIN) | RIGHT(CAP_DAC_READ_SEARCH) | RIGHT(CAP_SETUID);
+        const uint64_t rights = RIGHT(CAP_SYS_ADMIN) | RIGHT(CAP_DAC_READ_SEARCH);
         int r;
 
         if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0
@@ -244,7 +195,7 @@ static int enter_users(int users)
                 return r;
         if (setns(users, CLONE_NEWUSER) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
                 return -errno;
-        r = rights_set(rights, 0);
+        r = rights_set(rights, rights);
         return r < 0 ? r : rights_hide();
 }
 
@@ -258,15 +209,13 @@ static int recall_here(int mounts, int users, dev_t nodes)
         if (proc < 0 || setns(mounts, CLONE_NEWNS) < 0)
                 return -errno;
         r = each_mount(proc, note_point, &search);
-        if (r >= 0 && points.count > 0)
-                r = each_mount(proc, note_type, &points);
         if (r < 0 || points.count == 0)
                 return r;
         r = enter_users(users);
         if (r < 0)
                 return r;
         for (size_t i = points.count; i > 0; i--) { /* the last mount is on top */
-                int error = recall_apart(&points.items[i - 1], proc, nodes);
+                int error = recall_point(&points.items[i - 1], proc, nodes);
 
                 r = error < 0 ? error : r;
         }
@@ -275,48 +224,121 @@ static int recall_here(int mounts, int users, dev_t nodes)
 
 /* ---- all namespaces ---- */
 
-struct namespaces {
-        ino_t *seen;
-        size_t count;
+/* A user who has containers. */
+struct owner {
+        uid_t uid;
+        int left_msec; /* for the containers that were not looked at yet */
+};
+
+struct search_all {
+        dev_t nodes;
+        ino_t *seen; /* mount namespaces */
+        size_t seen_count;
+        struct owner *owners;
+        size_t owner_count;
+        bool hindered;
 };
 
 /* Return 1: it is new; 0; -ENOMEM. */
-static int note_seen(struct namespaces *all, ino_t inode)
+static int note_seen(struct search_all *all, ino_t inode)
 {
         ino_t *seen;
 
-        for (size_t i = 0; i < all->count; i++)
+        for (size_t i = 0; i < all->seen_count; i++)
                 if (all->seen[i] == inode)
                         return 0;
-        seen = reallocarray(all->seen, all->count + 1, sizeof(*seen));
+        seen = reallocarray(all->seen, all->seen_count + 1, sizeof(*seen));
         if (!seen)
                 return -ENOMEM;
         all->seen = seen;
-        all->seen[all->count++] = inode;
+        all->seen[all->seen_count++] = inode;
         return 1;
 }
 
-/* The container may stop its child, which is in its user namespace: then the child is killed. */
-static int recall_in(int mounts, int users, dev_t nodes)
+/* Return NULL if there is no memory. It stays valid until the next call. */
+static struct owner *owner_of(struct search_all *all, uid_t uid)
 {
-        struct pollfd end = {.events = POLLIN};
+        struct owner *owners;
+
+        for (size_t i = 0; i < all->owner_count; i++)
+                if (all->owners[i].uid == uid)
+                        return &all->owners[i];
+        owners = reallocarray(all->owners, all->owner_count + 1, sizeof(*owners));
+        if (!owners)
+                return NULL;
+        all->owners = owners;
+        owners[all->owner_count] = (struct owner){.uid = uid, .left_msec = OWNER_MSEC};
+        return &owners[all->owner_count++];
+}
+
+/* Find the user of the host who has made the user namespace, or the one around it. Return 1; 0: it is ours, or not in ours;
+ * -errno. */
+static int find_owner(int users, uid_t *ret)
+{
+        _cleanup_close_ int outer = -1;
+        int r = namespace_is_ours(users, "user"), fd = users;
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        while (r == 0) {
+                int parent = ioctl(fd, NS_GET_PARENT);
+
+                if (parent < 0)
+                        return errno == EPERM ? 0 : -errno;
+                r = namespace_is_ours(parent, "user");
+                if (r != 0) {
+                        close_fd(parent);
+                        break;
+                }
+                close_fd(outer);
+                fd = outer = parent;
+        }
+        return r < 0 ? r : ioctl(fd, NS_GET_OWNER_UID, ret) < 0 ? -errno : 1;
+}
+
+static int64_t now_msec(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Return 0; -ETIMEDOUT: it was killed, and may not have ended; -EIO: it has failed; other -errno. */
+static int wait_for_child(pid_t pid, int msec)
+{
+        _cleanup_close_ int fd = pidfd_open(pid, 0);
+        struct pollfd end = {.fd = fd, .events = POLLIN};
         siginfo_t info = {};
+        int r = fd < 0 ? -errno : poll(&end, 1, msec) == 1 ? 0 : -ETIMEDOUT;
+
+        if (r < 0) {
+                (void)kill(pid, SIGKILL);
+                (void)poll(&end, 1, KILL_MSEC);
+        }
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0)
+                return -errno;
+        return r < 0 ? r : info.si_code == CLD_EXITED && info.si_status == 0 ? 0 : -EIO;
+}
+
+/* A child that a container kills has failed as one that it stops. */
+static int recall_in(struct search_all *all, struct owner *owner, int mounts, int users)
+{
+        int64_t begin = now_msec(), took;
         int r;
         pid_t pid = fork();
 
         if (pid == 0)
-                _exit(rights_hide() < 0 || recall_here(mounts, users, nodes) < 0 ? EXIT_FAILURE
-                                                                                 : EXIT_SUCCESS);
+                _exit(rights_hide() < 0 || recall_here(mounts, users, all->nodes) < 0 ? EXIT_FAILURE
+                                                                                      : EXIT_SUCCESS);
         if (pid < 0)
                 return -errno;
-        end.fd = pidfd_open(pid, 0);
-        r = end.fd < 0 ? -errno : poll(&end, 1, CHILD_MSEC) == 1 ? 0 : -ETIMEDOUT;
-        if (r < 0)
-                (void)kill(pid, SIGKILL);
-        if (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0)
-                r = -errno;
-        close_fd(end.fd);
-        return r < 0 ? r : info.si_code == CLD_EXITED && info.si_status == 0 ? 0 : -EIO;
+        r = wait_for_child(pid, owner->left_msec);
+        took = now_msec() - begin;
+        owner->left_msec = r == -ETIMEDOUT || took >= owner->left_msec ? 0 : owner->left_msec - (int)took;
+        if (r == -ETIMEDOUT || r == -EIO)
+                all->hindered = true;
+        return r == -ETIMEDOUT || r == -EIO ? 0 : r;
 }
 
 /* The process has ended, or is one that root does not look at: a security module protects it, and not a container of a
@@ -326,18 +348,28 @@ static bool is_beyond(int error)
         return error == ENOENT || error == ESRCH || error == EACCES || error == EPERM;
 }
 
-static int look_at(struct namespaces *all, const char *pid, dev_t nodes)
+/* Return a descriptor; -ENOENT: there is nothing to look at; other -errno. */
+static int open_namespace(pid_t pid, const char *name)
 {
-        char path[PATH_MAX];
-        _cleanup_close_ int mounts = -1, users = -1;
+        char path[64];
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, name);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        return fd >= 0 ? fd : is_beyond(errno) ? -ENOENT : -errno;
+}
+
+static int look_at(struct search_all *all, pid_t pid)
+{
+        _cleanup_close_ int mounts = open_namespace(pid, "mnt"), users = -1;
+        struct owner *owner;
         struct stat st;
+        uid_t uid;
         int r;
 
-        snprintf(path, sizeof(path), "/proc/%s/ns/mnt", pid);
-        mounts = open(path, O_RDONLY | O_CLOEXEC);
-        if (mounts < 0 && is_beyond(errno))
-                return 0;
-        if (mounts < 0 || fstat(mounts, &st) < 0)
+        if (mounts < 0)
+                return mounts == -ENOENT ? 0 : mounts;
+        if (fstat(mounts, &st) < 0)
                 return -errno;
         r = note_seen(all, st.st_ino);
         if (r <= 0)
@@ -345,37 +377,110 @@ static int look_at(struct namespaces *all, const char *pid, dev_t nodes)
         users = ioctl(mounts, NS_GET_USERNS);
         if (users < 0)
                 return -errno;
-        r = namespace_is_ours(users, "user");
-        return r != 0 ? (r < 0 ? r : 0) : recall_in(mounts, users, nodes);
+        r = find_owner(users, &uid);
+        if (r <= 0)
+                return r;
+        owner = owner_of(all, uid);
+        if (!owner)
+                return -ENOMEM;
+        if (owner->left_msec > 0)
+                return recall_in(all, owner, mounts, users);
+        all->hindered = true;
+        return 0;
 }
 
-static int recall_all(dev_t nodes)
+/* A child of an earlier look that could not be killed: its user gets no second one. */
+static int note_left_over(struct search_all *all, pid_t pid)
+{
+        char path[32], name[32];
+        _cleanup_close_ int users = -1;
+        struct owner *owner;
+        uid_t uid;
+        int r;
+
+        snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+        if (pid == getpid() || read_line_at(AT_FDCWD, path, name, sizeof(name)) < 0
+                || strcmp(name, NAME) != 0)
+                return 0;
+        users = open_namespace(pid, "user");
+        if (users < 0)
+                return users == -ENOENT ? 0 : users;
+        r = find_owner(users, &uid);
+        if (r <= 0)
+                return r;
+        owner = owner_of(all, uid);
+        if (!owner)
+                return -ENOMEM;
+        owner->left_msec = 0;
+        return 0;
+}
+
+struct pids {
+        pid_t *items;
+        size_t count;
+};
+
+static int list_processes(struct pids *ret)
 {
         _cleanup_closedir_ DIR *proc = opendir("/proc");
-        struct namespaces all = {};
         const struct dirent *entry;
-        int error = 0;
 
         if (!proc)
                 return -errno;
         while (errno = 0, (entry = readdir(proc))) {
-                int r = isdigit((unsigned char)*entry->d_name) ? look_at(&all, entry->d_name, nodes) : 0;
+                pid_t *items;
+
+                if (!isdigit((unsigned char)*entry->d_name))
+                        continue;
+                items = reallocarray(ret->items, ret->count + 1, sizeof(*items));
+                if (!items)
+                        return -ENOMEM;
+                ret->items = items;
+                items[ret->count++] = (pid_t)strtol(entry->d_name, NULL, 10);
+        }
+        return -errno;
+}
+
+/* Begin somewhere else each time: what a deadline has kept from one look, another one reaches. */
+static int recall_all(struct search_all *all)
+{
+        struct pids pids = {};
+        int error = list_processes(&pids);
+        size_t first = pids.count > 0 ? (size_t)now_msec() % pids.count : 0;
+
+        for (size_t i = 0; error >= 0 && i < pids.count; i++)
+                error = note_left_over(all, pids.items[i]);
+        for (size_t i = 0; i < pids.count; i++) {
+                int r = look_at(all, pids.items[(first + i) % pids.count]);
 
                 error = r < 0 ? r : error;
         }
-        error = errno != 0 ? -errno : error;
-        free(all.seen);
+        free(pids.items);
+        free(all->seen);
+        free(all->owners);
         return error;
+}
+
+static int prepare(struct search_all *all)
+{
+        struct stat nodes;
+
+        (void)prctl(PR_SET_NAME, NAME);
+        (void)alarm(SECONDS_MAX); /* if the supervisor is gone, which kills it */
+        if (rights_hide() < 0 || setrlimit(RLIMIT_CORE, &(const struct rlimit){}) < 0
+                || fstat(RECALL_NODES_FD, &nodes) < 0)
+                return -errno;
+        all->nodes = nodes.st_dev;
+        for (int fd = STDIN_FILENO; fd <= RECALL_NODES_FD; fd++)
+                close_fd(fd); /* no container gets at them */
+        return 0;
 }
 
 int recall_process_main(void)
 {
-        struct stat nodes;
+        struct search_all all = {};
 
-        (void)prctl(PR_SET_NAME, "ublkd-recall");
-        (void)alarm(SECONDS_MAX); /* if the supervisor is gone, which kills it */
-        (void)umask(077);
-        if (rights_hide() < 0 || fstat(RECALL_NODES_FD, &nodes) < 0)
+        if (prepare(&all) < 0 || recall_all(&all) < 0)
                 return EXIT_FAILURE;
-        return recall_all(nodes.st_dev) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+        return all.hindered ? RECALL_HINDERED : EXIT_SUCCESS;
 }

@@ -8,6 +8,7 @@
 #include "tests/unit/remove_tree.h"
 
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -173,6 +174,71 @@ void container_end(struct container *container)
         close(container->question);
         close(container->answer);
         close_fd(container->pidfd);
+}
+
+static int open_namespace(const struct container *container, const char *name)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)container->pid, name);
+        return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int answer_init(int fuse)
+{
+        static char request[FUSE_MIN_READ_BUFFER];
+        const struct fuse_in_header *in = (const void *)request;
+        struct {
+                struct fuse_out_header head;
+                struct fuse_init_out body;
+        } answer = {
+                .head = {.len = sizeof(answer)},
+                .body = {.major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION, .max_write = 4096},
+        };
+
+        if (read(fuse, request, sizeof(request)) < (ssize_t)sizeof(*in) || in->opcode != FUSE_INIT)
+                return -1;
+        answer.head.unique = in->unique;
+        return write(fuse, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? 0 : -1;
+}
+
+static int cover(int users, int mounts, const char *directory, const char *path)
+{
+        char options[128];
+        int fuse;
+
+        if (become_tenant() < 0 || setns(users, CLONE_NEWUSER) < 0 || setns(mounts, CLONE_NEWNS) < 0
+                || mount("tmpfs", directory, "tmpfs", 0, "mode=0755") < 0 || write_to(path, "") < 0)
+                return -1;
+        fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC); /* it stays open */
+        snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=0,group_id=0,allow_other", fuse);
+        return fuse < 0 || mount("silent", path, "fuse", MS_NOSUID | MS_NODEV, options) < 0
+                       ? -1
+                       : answer_init(fuse);
+}
+
+pid_t container_cover(const struct container *container, const char *directory, const char *path)
+{
+        int users = open_namespace(container, "user"), mounts = open_namespace(container, "mnt");
+        int ready[2], result = -1;
+        pid_t pid;
+
+        CHECK(pipe2(ready, O_CLOEXEC) == 0);
+        pid = fork();
+        if (pid == 0) {
+                result = cover(users, mounts, directory, path) < 0 ? errno : 0;
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (write(ready[1], &result, sizeof(result)) == sizeof(result))
+                        (void)pause();
+                _exit(1);
+        }
+        close(ready[1]);
+        CHECK_INT(read(ready[0], &result, sizeof(result)), (ssize_t)sizeof(result));
+        CHECK_INT(result, 0);
+        close(ready[0]);
+        close_fd(users);
+        close_fd(mounts);
+        return pid;
 }
 
 /* ---- deliveries ---- */

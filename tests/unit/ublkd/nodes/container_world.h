@@ -41,6 +41,9 @@ struct container container_start(int (*enter)(void));
 /* Return 0 or the errno of an open() in the container. */
 int container_open(const struct container *container, const char *path);
 void container_end(struct container *container);
+/* Have root of a rootless container cover the directory, and mount a file system over a file in it, whose server answers no
+ * question but the first. Return the server, a child. */
+pid_t container_cover(const struct container *container, const char *directory, const char *path);
 /* Write the path of a file in the directory that each container has for nodes. */
 void path_there(const char *name, char ret[static 128]);
 
