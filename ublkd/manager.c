@@ -377,7 +377,7 @@ static void open_optional_parts(struct manager *manager, const struct manager_op
         manager->partition_scanner = optional_partition_scanner(manager->event);
         manager->private_nodes = optional_private_nodes(manager->store, manager->runtime_dir);
         manager->node_recall = optional_node_recall(manager->event, manager->private_nodes);
-        manager->cdi_specs = optional_cdi_specs(options->cdi_dir, manager->runtime_dir);
+        manager->cdi_specs = optional_cdi_specs(options->cdi_dir, options->state_dir, manager->runtime_dir);
         manager->disk_watch = optional_disk_watch(manager->event, on_disk_changed, manager);
         manager->disk_marks = optional_disk_marks(manager->store, manager->runtime_dir);
 }

@@ -3,6 +3,7 @@
 #include "ublkd/optional_parts.h"
 
 #include "ublkd/base/log.h"
+#include "ublkd/nodes/cdi_directory.h"
 
 #include <errno.h>
 #include <string.h>
@@ -106,11 +107,27 @@ struct node_recall *optional_node_recall(sd_event *event, struct private_nodes *
         return recall;
 }
 
-struct cdi_specs *optional_cdi_specs(const char *directory, const struct runtime_dir *dir)
+struct cdi_specs *optional_cdi_specs(
+        const char *directory, const char *state_dir, const struct runtime_dir *dir)
 {
         struct cdi_specs *specs = NULL;
-        int r = directory ? cdi_specs_open(directory, runtime_dir_path(dir), &specs) : 0;
+        int left = 0, r = cdi_directory_use(state_dir, directory, runtime_dir_path(dir), &left);
 
+        if (left < 0)
+                log_errno(LOG_WARNING, NULL, left,
+                        "Removing files for container engines from an earlier CdiDirectory= failed: %s; "
+                        "containers may get other disks by them; remove ublkd-*.json in the directories that "
+                        "%s/" CDI_DIRECTORIES_FILE " names, and restart ublkd",
+                        strerror(-left), state_dir);
+        if (r < 0) {
+                log_errno(LOG_WARNING, NULL, r,
+                        "Keeping the list %s/" CDI_DIRECTORIES_FILE
+                        " failed: %s; container engines do not find the disks; check that ublkd can read and "
+                        "write that file, and restart ublkd",
+                        state_dir, strerror(-r));
+                return NULL;
+        }
+        r = directory ? cdi_specs_open(directory, runtime_dir_path(dir), &specs) : 0;
         if (r < 0) {
                 log_errno(LOG_WARNING, NULL, r,
                         "Opening %s failed: %s; container engines do not find the disks; have root own the "

@@ -16,7 +16,9 @@ struct partition_scanner *optional_partition_scanner(sd_event *event);
 /* Also remove the private nodes whose disk, or whose device, is gone: before the first disk is made or removed. */
 struct private_nodes *optional_private_nodes(const struct device_store *store, const struct runtime_dir *dir);
 struct node_recall *optional_node_recall(sd_event *event, struct private_nodes *nodes);
-/* Also remove the files of an earlier ublkd: those of disks that serve are written again. directory: NULL: return NULL. */
-struct cdi_specs *optional_cdi_specs(const char *directory, const struct runtime_dir *dir);
+/* Also remove the files of an earlier ublkd: those of disks that serve are written again; and those in a directory
+ * that the configuration named before. directory: NULL: return NULL. */
+struct cdi_specs *optional_cdi_specs(
+        const char *directory, const char *state_dir, const struct runtime_dir *dir);
 struct disk_watch *optional_disk_watch(sd_event *event, disk_watch_handler changed, void *userdata);
 struct disk_marks *optional_disk_marks(struct device_store *store, struct runtime_dir *dir);

@@ -40,21 +40,20 @@ static void file_name(const struct cdi_spec *spec, char ret[static NAME_SIZE])
 
 /* A rootless engine makes no nodes, and its runtime may take the path in the container for that on the host: it gets a bind
  * mount. */
-static void print_edits(const struct cdi_spec *spec, char *text, size_t size)
+static int print_edits(const struct cdi_spec *spec, char *text, size_t size)
 {
         if (spec->tenant != 0)
-                snprintf(text, size,
+                return snprintf(text, size,
                         "\"mounts\": [{\"hostPath\": \"%s\", \"containerPath\": \"/dev/ublk/by-name/%s\", "
                         "\"type\": \"bind\", \"options\": [\"bind\", \"%s\", \"nosuid\", \"noexec\"]}]",
                         spec->node, spec->name, spec->read_only ? "ro" : "rw");
-        else
-                snprintf(text, size,
-                        "\"deviceNodes\": [{\"path\": \"/dev/ublk/by-name/%s\", \"hostPath\": \"%s\", "
-                        "\"type\": \"b\", \"major\": %u, \"minor\": %u, \"permissions\": \"%s\", \"uid\": "
-                        "%u, "
-                        "\"gid\": %u}]",
-                        spec->name, spec->node, major(spec->dev), minor(spec->dev),
-                        spec->read_only ? "r" : "rwm", spec->owner_uid, spec->owner_gid);
+        return snprintf(text, size,
+                "\"deviceNodes\": [{\"path\": \"/dev/ublk/by-name/%s\", \"hostPath\": \"%s\", "
+                "\"type\": \"b\", \"major\": %u, \"minor\": %u, \"permissions\": \"%s\", \"uid\": "
+                "%u, "
+                "\"gid\": %u}]",
+                spec->name, spec->node, major(spec->dev), minor(spec->dev), spec->read_only ? "r" : "rwm",
+                spec->owner_uid, spec->owner_gid);
 }
 
 static int print(const struct cdi_spec *spec, char ret[static TEXT_SIZE])
@@ -62,7 +61,8 @@ static int print(const struct cdi_spec *spec, char ret[static TEXT_SIZE])
         char edits[TEXT_SIZE / 2];
         int n;
 
-        print_edits(spec, edits, sizeof(edits));
+        if (print_edits(spec, edits, sizeof(edits)) >= (int)sizeof(edits))
+                return -ENAMETOOLONG;
         n = snprintf(ret, TEXT_SIZE,
                 "{\"cdiVersion\": \"" CDI_VERSION "\", \"kind\": \"" CDI_KIND
                 "\", \"devices\": [{\"name\": \"%s\", \"containerEdits\": {%s}}]}\n",
@@ -215,11 +215,9 @@ int cdi_specs_clear(struct cdi_specs *specs)
         return error < 0 ? error : removed;
 }
 
-int cdi_specs_open(const char *directory, const char *instance, struct cdi_specs **ret)
+int cdi_specs_open_existing(const char *directory, const char *instance, struct cdi_specs **ret)
 {
         _cleanup_(cdi_specs_free_pointer) struct cdi_specs *specs = calloc(1, sizeof(*specs));
-        struct stat st;
-        bool created;
 
         if (!specs)
                 return -ENOMEM;
@@ -227,12 +225,24 @@ int cdi_specs_open(const char *directory, const char *instance, struct cdi_specs
         if (snprintf(specs->instance, sizeof(specs->instance), "%s", instance)
                 >= (int)sizeof(specs->instance))
                 return -ENAMETOOLONG;
-        created = mkdir(directory, 0755) >= 0;
-        if (!created && errno != EEXIST)
-                return -errno;
         specs->dir = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (specs->dir < 0 || fstat(specs->dir, &st) < 0)
+        if (specs->dir < 0)
                 return errno == ENOTDIR ? -ELOOP : -errno;
+        *ret = TAKE_PTR(specs);
+        return 0;
+}
+
+int cdi_specs_open(const char *directory, const char *instance, struct cdi_specs **ret)
+{
+        _cleanup_(cdi_specs_free_pointer) struct cdi_specs *specs = NULL;
+        struct stat st;
+        bool created = mkdir(directory, 0755) >= 0;
+        int r = !created && errno != EEXIST ? -errno : cdi_specs_open_existing(directory, instance, &specs);
+
+        if (r < 0)
+                return r;
+        if (fstat(specs->dir, &st) < 0)
+                return -errno;
         if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
                 return -EPERM;
         if (created && fchmod(specs->dir, 0755) < 0) /* whatever the umask is */

@@ -28,6 +28,8 @@ struct cdi_spec {
 /* Open the directory, and create it if only the last part is missing. `instance`: which ublkd, its runtime directory. Return
  * 0; -EPERM: others than root may write to it; -ELOOP: it is a symbolic link; other -errno. */
 int cdi_specs_open(const char *directory, const char *instance, struct cdi_specs **ret);
+/* As it, of a directory that is there: only to remove files. Return also -ENOENT; others may write to it. */
+int cdi_specs_open_existing(const char *directory, const char *instance, struct cdi_specs **ret);
 struct cdi_specs *cdi_specs_free(struct cdi_specs *specs);
 
 /* Remove all files of this ublkd: before a disk is created or removed. Return their number or -errno. */

@@ -2,6 +2,7 @@
 /* cdi_spec: the files, on a tmpfs of its own. With --write DIRECTORY it writes one of each kind, for cdi_schema_test.py. Needs
  * root. */
 #include "ublkd/nodes/cdi_spec.h"
+#include "ublkd/nodes/cdi_directory.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
@@ -173,6 +174,65 @@ static void test_a_directory_that_others_may_write_to_is_refused(void)
         CHECK_INT(cdi_specs_open(path, "/run/ublkd", &other), -ENOENT);
 }
 
+static int use(const char *name, int *ret_left)
+{
+        char path[160];
+
+        snprintf(path, sizeof(path), "%s/%s", place, name);
+        return cdi_directory_use(place, *name ? path : NULL, "/run/ublkd", ret_left);
+}
+
+static void write_to(const char *name, const char *file)
+{
+        char path[320];
+        struct cdi_specs *other = NULL;
+        struct cdi_spec spec = of_root();
+
+        snprintf(path, sizeof(path), "%s/%s", place, name);
+        CHECK_INT(cdi_specs_open(path, "/run/ublkd", &other), 0);
+        CHECK_INT(cdi_spec_write(other, &spec), 0);
+        cdi_specs_free(other);
+        snprintf(path, sizeof(path), "%s/%s/%s", place, name, file);
+        CHECK_INT(access(path, F_OK), 0);
+}
+
+static bool is_there(const char *name)
+{
+        char path[160];
+
+        snprintf(path, sizeof(path), "%s/%s", place, name);
+        return access(path, F_OK) == 0;
+}
+
+static void test_a_directory_that_is_not_used_any_more_is_cleared(void)
+{
+        int left;
+        char path[160];
+
+        CHECK_INT(use("", &left), 0); /* never used */
+        CHECK(!is_there(CDI_DIRECTORIES_FILE));
+        CHECK_INT(use("one", &left), 0);
+        write_to("one", "ublkd-data-1.x.json");
+        CHECK_INT(use("one", &left), 0);
+        CHECK(is_there("one/ublkd-data-1.x.json")); /* the caller clears it */
+        CHECK_INT(use("two", &left), 0);
+        CHECK_INT(left, 0);
+        CHECK(!is_there("one/ublkd-data-1.x.json"));
+        write_to("two", "ublkd-data-1.x.json");
+        snprintf(path, sizeof(path), "%s/two", place);
+        CHECK_INT(mount(path, path, NULL, MS_BIND, NULL), 0);
+        CHECK_INT(mount(NULL, path, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL), 0);
+        CHECK_INT(use("", &left), 0);
+        CHECK_INT(left, -EROFS);
+        CHECK_INT(umount(path), 0);
+        CHECK(is_there("two/ublkd-data-1.x.json"));
+        CHECK_INT(use("three", &left), 0); /* it was not lost */
+        CHECK_INT(left, 0);
+        CHECK(!is_there("two/ublkd-data-1.x.json"));
+        CHECK_INT(use("", &left), 0); /* it was never made */
+        CHECK_INT(left, 0);
+}
+
 static int write_samples(const char *to)
 {
         struct cdi_specs *samples = NULL;
@@ -210,6 +270,7 @@ int main(int argc, char *argv[])
                 test_a_tenant_reads_its_file_and_cannot_change_it();
                 test_files_of_others_stay();
                 test_a_directory_that_others_may_write_to_is_refused();
+                test_a_directory_that_is_not_used_any_more_is_cleared();
         }
         cdi_specs_free(specs);
         (void)umount2(place, MNT_DETACH);
