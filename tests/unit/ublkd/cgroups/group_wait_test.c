@@ -76,6 +76,18 @@ static void test_workers_are_left(void)
         end(worker);
 }
 
+/* A file system of a container may hold them. */
+static void test_what_may_hang_in_a_container_is_left(void)
+{
+        pid_t delivery = start("ublkd-delivery", -1), recall = start("ublkd-recall", -1);
+
+        put_members(delivery, recall);
+        CHECK_INT(group_wait(&sources, LONG_USEC), 0);
+        CHECK_INT(kill(recall, 0), 0);
+        end(delivery);
+        end(recall);
+}
+
 /* Neither is reaped before. */
 static void test_other_processes_are_waited_for(void)
 {
@@ -112,6 +124,7 @@ int main(void)
         put(own, "0::/slice/ublkd.service\n");
         test_a_group_that_cannot_be_read();
         test_workers_are_left();
+        test_what_may_hang_in_a_container_is_left();
         test_other_processes_are_waited_for();
         test_patience_ends();
         snprintf(command, sizeof(command), "rm -r %s", tree);
