@@ -34,9 +34,14 @@ static int write_to(const char *path, const char *text)
         return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
 }
 
+static int become(uid_t user)
+{
+        return setresgid(user, user, user) < 0 || setresuid(user, user, user) < 0 ? -1 : 0;
+}
+
 static int become_tenant(void)
 {
-        return setresgid(TENANT, TENANT, TENANT) < 0 || setresuid(TENANT, TENANT, TENANT) < 0 ? -1 : 0;
+        return become(TENANT);
 }
 
 /* There: a directory for the node, one that the tenant may not write to, a link, and a file. */
@@ -58,19 +63,31 @@ static int make_there(unsigned long propagation, const char *options)
         return write_to(path, "precious");
 }
 
-static int enter_users(void)
+static int enter_users_of(uid_t user)
 {
-        if (become_tenant() < 0 || prctl(PR_SET_DUMPABLE, 1) < 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0
-                || write_to("/proc/self/setgroups", "deny") < 0
-                || write_to("/proc/self/uid_map", "0 1000 1") < 0
-                || write_to("/proc/self/gid_map", "0 1000 1") < 0)
+        char map[32];
+
+        snprintf(map, sizeof(map), "0 %u 1", user);
+        if (become(user) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0
+                || write_to("/proc/self/setgroups", "deny") < 0 || write_to("/proc/self/uid_map", map) < 0
+                || write_to("/proc/self/gid_map", map) < 0)
                 return -1;
         return 0;
+}
+
+static int enter_users(void)
+{
+        return enter_users_of(TENANT);
 }
 
 int enter_rootless(void)
 {
         return enter_users() < 0 ? -1 : make_there(MS_PRIVATE, "mode=0755");
+}
+
+int enter_rootless_of_another(void)
+{
+        return enter_users_of(ANOTHER) < 0 ? -1 : make_there(MS_PRIVATE, "mode=0755");
 }
 
 /* As a rootless container that has made itself another root directory, without its mount namespace. */

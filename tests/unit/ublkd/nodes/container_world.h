@@ -5,7 +5,7 @@
 #include "ublkd/nodes/node_delivery.h"
 #include "ublkd/nodes/private_node.h"
 
-enum { TENANT = 1000 };
+enum { TENANT = 1000, ANOTHER = 1001 };
 
 extern const char node_uid[];
 extern struct private_nodes *nodes;
@@ -27,6 +27,8 @@ struct container {
 
 /* What a container does first: return 0 or -1. The names follow what it has of its own. */
 int enter_rootless(void);
+/* As it, of the user ANOTHER. */
+int enter_rootless_of_another(void);
 /* As a rootless container that has made itself another root directory, without its mount namespace. */
 int enter_rootless_chroot(void);
 int enter_mounts(void);

@@ -6,134 +6,23 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
-#include "ublkd/base/file_io.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/nodes/container_world.h"
+#include "tests/unit/ublkd/nodes/recall_looks.h"
 
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { DEADLINE_USEC = 20 * 1000 * 1000, PAUSE_USEC = 300 * 1000, LOOKS_MAX = 10 };
-
-/* Looks, until none follows. */
-struct looks {
-        bool ended;
-        int error; /* of the last one */
-};
-
-static void on_ended(void *userdata)
-{
-        ((struct looks *)userdata)->ended = true;
-}
-
-static void on_failed(void *userdata, int error)
-{
-        ((struct looks *)userdata)->error = error;
-}
-
-/* Ask `asks` times at once, and wait until no process runs. Return the error. */
-static int recall_times(int asks, uint64_t pause_usec)
-{
-        struct node_recall *recall = NULL;
-        struct looks looks = {};
-
-        CHECK_INT(node_recall_new(event, nodes,
-                          &(const struct node_recall_options){.pause_usec = pause_usec,
-                                  .ended = on_ended,
-                                  .failed = on_failed,
-                                  .userdata = &looks},
-                          &recall),
-                0);
-        for (int i = 0; i < asks; i++)
-                node_recall_ask(recall);
-        while (!looks.ended)
-                if (!CHECK(sd_event_run(event, DEADLINE_USEC) > 0))
-                        break;
-        node_recall_free(recall);
-        return looks.error;
-}
-
-/* On a machine that has much to do, the containers of a user may need more time than a look gives them. */
-static void recall_all(void)
-{
-        int error = -ETIMEDOUT;
-
-        for (int i = 0; i < LOOKS_MAX && error == -ETIMEDOUT; i++)
-                error = recall_times(1, 0);
-        CHECK_INT(error, 0);
-}
-
-/* Return how many processes of our looks are left: they are our children, as main() asks for. A zombie is none. */
-static int count_left_over(void)
-{
-        static const char name[] = "(ublkd-recall) ";
-        DIR *proc = opendir("/proc");
-        const struct dirent *entry;
-        int count = 0;
-
-        while (CHECK(proc) && (entry = readdir(proc))) {
-                char path[300], text[128] = "", state;
-                const char *rest;
-                int parent;
-
-                snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-                (void)read_line_at(AT_FDCWD, path, text, sizeof(text));
-                rest = strstr(text, name);
-                if (rest && sscanf(rest + strlen(name), "%c %d", &state, &parent) == 2 && state != 'Z'
-                        && parent == getpid())
-                        count++;
-        }
-        closedir(proc);
-        return count;
-}
-
-/* As root of the host, in the mount namespace of the container; return 0 or the errno. */
-static int do_in(const struct container *container, int (*act)(const char *path), const char *path)
-{
-        char name[64];
-        int status = -1, mounts;
-        pid_t pid;
-
-        snprintf(name, sizeof(name), "/proc/%d/ns/mnt", (int)container->pid);
-        mounts = open(name, O_RDONLY | O_CLOEXEC);
-        pid = fork();
-        if (pid == 0)
-                _exit(setns(mounts, CLONE_NEWNS) < 0 ? 255 : act(path) < 0 ? errno : 0);
-        close_fd(mounts);
-        CHECK_INT(waitpid(pid, &status, 0), pid);
-        CHECK(WIFEXITED(status));
-        return WEXITSTATUS(status);
-}
-
-static int act_unmount(const char *path)
-{
-        return umount2(path, MNT_DETACH);
-}
-
-static int act_cover(const char *path)
-{
-        return mount("tmpfs", path, "tmpfs", 0, "mode=0755");
-}
+enum { PAUSE_USEC = 300 * 1000 };
 
 static int act_let_others_write(const char *path)
 {
         return chmod(path, 0666);
-}
-
-static int act_is_socket(const char *path)
-{
-        struct stat st;
-
-        if (lstat(path, &st) < 0)
-                return -1;
-        errno = EINVAL;
-        return S_ISSOCK(st.st_mode) ? 0 : -1;
 }
 
 static char node_path[256];
@@ -141,22 +30,6 @@ static char node_path[256];
 static int act_bind_node(const char *path)
 {
         return mknod(path, S_IFREG | 0600, 0) < 0 ? -1 : mount(node_path, path, NULL, MS_BIND, NULL);
-}
-
-/* What is left is the socket of the delivery. */
-static void check_is_unmounted(const struct container *container, const char *path)
-{
-        CHECK_INT(do_in(container, act_is_socket, path), 0);
-}
-
-static struct container container_with_node(char path[static 128])
-{
-        struct container container = container_start(enter_rootless);
-
-        path_there("data", path);
-        check_report_is(deliver(&container, "data"), DELIVERY_DONE, 0);
-        CHECK_INT(container_open(&container, path), 0);
-        return container;
 }
 
 /* ---- what goes ---- */
@@ -288,45 +161,6 @@ static void test_the_copy_of_a_container_in_the_container_stays(void)
         (void)give_node();
 }
 
-/* The look neither asks the file system, nor takes it for a failure: this one would never answer. The kernel lets nothing be mounted over
- * a node without a name, so it is over another file, which hides the node. */
-static void test_a_file_system_that_never_answers_is_not_asked(void)
-{
-        char path[128], directory[128];
-        struct container container = container_with_node(path);
-        pid_t server;
-
-        path_there("", directory);
-        server = container_cover(&container, directory, path);
-        CHECK_INT(private_node_remove(nodes, node_uid), 0);
-        recall_all();
-        CHECK_INT(count_left_over(), 0);
-        (void)kill(server, SIGKILL);
-        CHECK_INT(waitpid(server, NULL, 0), server);
-        CHECK_INT(do_in(&container, act_unmount, directory), 0);
-        recall_all();
-        check_is_unmounted(&container, path);
-        container_end(&container);
-        (void)give_node();
-}
-
-static void test_a_child_that_is_stopped_is_killed(void)
-{
-        char path[128];
-        struct container container = container_with_node(path);
-
-        CHECK_INT(private_node_remove(nodes, node_uid), 0);
-        CHECK_INT(setenv("TEST_STOP", "1", 1), 0);
-        CHECK_INT(recall_times(1, 0), -ETIMEDOUT);
-        CHECK_INT(count_left_over(), 0);
-        CHECK_INT(unsetenv("TEST_STOP"), 0);
-        CHECK_INT(container_open(&container, path), EACCES);
-        recall_all();
-        check_is_unmounted(&container, path);
-        container_end(&container);
-        (void)give_node();
-}
-
 /* There CAP_SYS_ADMIN would be a right over the host. */
 static void test_a_namespace_of_the_host_is_left_alone(void)
 {
@@ -390,17 +224,6 @@ static void test_a_node_that_is_taken_back_on_its_way_is_not_left(void)
         check_taken_back_on_its_way(private_node_remove);
 }
 
-/* As a container does to the child, at the worst time. */
-int __real_umount2(const char *target, int flags);
-int __wrap_umount2(const char *target, int flags);
-
-int __wrap_umount2(const char *target, int flags)
-{
-        if (getenv("TEST_STOP"))
-                (void)raise(SIGSTOP);
-        return __real_umount2(target, flags);
-}
-
 int main(int argc, char *argv[])
 {
         bool can;
@@ -409,7 +232,6 @@ int main(int argc, char *argv[])
                 return delivery_process_main();
         if (argc == 2 && strcmp(argv[1], NODE_RECALL_OPTION) == 0)
                 return recall_process_main();
-        CHECK_INT(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
         can = world_open();
         if (can) {
                 test_a_node_that_was_taken_back_is_unmounted();
@@ -418,8 +240,6 @@ int main(int argc, char *argv[])
                 test_a_node_in_use_stays();
                 test_a_socket_is_below_the_node();
                 test_a_covered_mount_stays();
-                test_a_file_system_that_never_answers_is_not_asked();
-                test_a_child_that_is_stopped_is_killed();
                 test_a_namespace_of_the_host_is_left_alone();
                 test_a_node_that_is_taken_back_on_its_way_is_not_left();
         }
