@@ -389,18 +389,45 @@ static int look_at(struct search_all *all, pid_t pid)
         return 0;
 }
 
-/* A child of an earlier look that could not be killed: its user gets no second one. */
-static int note_left_over(struct search_all *all, pid_t pid)
+static bool has_our_name(pid_t pid)
 {
         char path[32], name[32];
-        _cleanup_close_ int users = -1;
+
+        snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+        return read_line_at(AT_FDCWD, path, name, sizeof(name)) >= 0 && strcmp(name, NAME) == 0;
+}
+
+/* Return whether it is the child of a look that has ended: no program of a container has its uid. */
+static bool is_left_over(pid_t pid)
+{
+        _cleanup_free_ char *line = NULL;
+        _cleanup_fclose_ FILE *status = NULL;
+        int parent = 0;
+        unsigned uid = 0;
+        size_t size = 0;
+        char path[32], state = 'Z';
+
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        status = fopen(path, "re");
+        while (status && getline(&line, &size, status) > 0)
+                (void)(sscanf(line, "State: %c", &state) == 1 || sscanf(line, "PPid: %d", &parent) == 1
+                        || sscanf(line, "Uid: %u", &uid) == 1);
+        return state != 'Z' && state != 'X' && parent > 0 && uid == OVERFLOW_ID && !has_our_name(parent);
+}
+
+/* End a child that an earlier look could not end, as a container had stopped it, or as it waits for a file system. Its user gets no other
+ * one from this look: it may still be there. */
+static int end_left_over(struct search_all *all, pid_t pid)
+{
+        _cleanup_close_ int fd = -1, users = -1;
         struct owner *owner;
         uid_t uid;
         int r;
 
-        snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-        if (pid == getpid() || read_line_at(AT_FDCWD, path, name, sizeof(name)) < 0
-                || strcmp(name, NAME) != 0)
+        if (!has_our_name(pid))
+                return 0;
+        fd = pidfd_open(pid, 0);
+        if (fd < 0 || !is_left_over(pid))
                 return 0;
         users = open_namespace(pid, "user");
         if (users < 0)
@@ -408,6 +435,7 @@ static int note_left_over(struct search_all *all, pid_t pid)
         r = find_owner(users, &uid);
         if (r <= 0)
                 return r;
+        (void)pidfd_send_signal(fd, SIGKILL, NULL, 0);
         owner = owner_of(all, uid);
         if (!owner)
                 return -ENOMEM;
@@ -449,7 +477,7 @@ static int recall_all(struct search_all *all)
         size_t first = pids.count > 0 ? (size_t)now_msec() % pids.count : 0;
 
         for (size_t i = 0; error >= 0 && i < pids.count; i++)
-                error = note_left_over(all, pids.items[i]);
+                error = end_left_over(all, pids.items[i]);
         for (size_t i = 0; i < pids.count; i++) {
                 int r = look_at(all, pids.items[(first + i) % pids.count]);
 

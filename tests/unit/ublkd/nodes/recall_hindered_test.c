@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* node_recall: what a container may do to the process that unmounts its nodes, and what that does to others. */
 #include "ublkd/nodes/delivery_process.h"
+#include "ublkd/nodes/process_rights.h"
 #include "ublkd/nodes/recall_process.h"
 
 #include "ublkd/base/cleanup.h"
@@ -11,6 +12,7 @@
 #include "tests/unit/ublkd/nodes/recall_looks.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -18,6 +20,7 @@
 #include <sys/wait.h>
 
 enum {
+        OVERFLOW_ID = 65534,
         DEADLINE_USEC = 20 * 1000 * 1000,
         CHILD_USEC = 2 * 1000 * 1000, /* what all containers of a user have */
 };
@@ -215,6 +218,68 @@ static void test_a_look_that_is_killed_leaves_no_child(void)
         (void)give_node();
 }
 
+/* As a look left it whose container had stopped it at the worst moment, or one that looks like it. */
+static pid_t start_in(const struct container *container, uid_t user)
+{
+        char path[64];
+        int status = -1, users;
+        pid_t pid;
+
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)container->pid);
+        users = open(path, O_RDONLY | O_CLOEXEC);
+        pid = fork();
+        if (pid == 0) {
+                const uint64_t right = RIGHT(CAP_SYS_ADMIN);
+
+                if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0
+                        || setresgid(user, user, user) < 0 || setresuid(user, user, user) < 0
+                        || rights_set(right, right) < 0 || setns(users, CLONE_NEWUSER) < 0
+                        || prctl(PR_SET_NAME, "ublkd-recall") < 0)
+                        _exit(1);
+                (void)raise(SIGSTOP);
+                _exit(0);
+        }
+        close_fd(users);
+        CHECK_INT(waitpid(pid, &status, WUNTRACED), pid);
+        CHECK(WIFSTOPPED(status));
+        return pid;
+}
+
+static void test_a_child_that_an_earlier_look_has_left_is_killed(void)
+{
+        char path[128];
+        struct container container = container_with_node(path);
+        pid_t left = start_in(&container, OVERFLOW_ID);
+        int status = -1;
+
+        CHECK_INT(private_node_remove(nodes, node_uid), 0);
+        recall_all();
+        check_is_unmounted(&container, path);
+        if (!CHECK_INT(waitpid(left, &status, WNOHANG), left)) {
+                (void)kill(left, SIGKILL);
+                CHECK_INT(waitpid(left, &status, 0), left);
+        }
+        CHECK(WIFSIGNALED(status));
+        container_end(&container);
+        (void)give_node();
+}
+
+static void test_a_process_of_the_container_with_its_name_is_left_alone(void)
+{
+        char path[128];
+        struct container container = container_with_node(path);
+        pid_t theirs = start_in(&container, TENANT);
+
+        CHECK_INT(private_node_remove(nodes, node_uid), 0);
+        recall_all();
+        check_is_unmounted(&container, path);
+        CHECK_INT(waitpid(theirs, NULL, WNOHANG), 0);
+        (void)kill(theirs, SIGKILL);
+        CHECK_INT(waitpid(theirs, NULL, 0), theirs);
+        container_end(&container);
+        (void)give_node();
+}
+
 int main(int argc, char *argv[])
 {
         bool can;
@@ -230,6 +295,8 @@ int main(int argc, char *argv[])
                 test_a_look_that_a_container_hinders_is_tried_again();
                 test_a_user_who_stops_children_takes_no_time_of_others();
                 test_a_look_that_is_killed_leaves_no_child();
+                test_a_child_that_an_earlier_look_has_left_is_killed();
+                test_a_process_of_the_container_with_its_name_is_left_alone();
         }
         world_close();
         return can || check_failures > 0 ? check_report() : CHECK_SKIP;
