@@ -107,11 +107,10 @@ struct node_recall *optional_node_recall(sd_event *event, struct private_nodes *
         return recall;
 }
 
-struct cdi_specs *optional_cdi_specs(
-        const char *directory, const char *state_dir, const struct runtime_dir *dir)
+static struct cdi_specs *open_cdi_specs(const char *directory, const char *state_dir, const char *instance)
 {
         struct cdi_specs *specs = NULL;
-        int left = 0, r = cdi_directory_use(state_dir, directory, runtime_dir_path(dir), &left);
+        int left = 0, r = cdi_directory_use(state_dir, directory, instance, &left);
 
         if (left < 0)
                 log_errno(LOG_WARNING, NULL, left,
@@ -122,20 +121,29 @@ struct cdi_specs *optional_cdi_specs(
         if (r < 0) {
                 log_errno(LOG_WARNING, NULL, r,
                         "Keeping the list %s/" CDI_DIRECTORIES_FILE
-                        " failed: %s; container engines do not find the disks; check that ublkd can read and "
-                        "write that file, and restart ublkd",
+                        " failed: %s; container engines do not find the disks, and files in an earlier "
+                        "CdiDirectory= stay; check that ublkd can read and write that file, and restart "
+                        "ublkd",
                         state_dir, strerror(-r));
                 return NULL;
         }
-        r = directory ? cdi_specs_open(directory, runtime_dir_path(dir), &specs) : 0;
-        if (r < 0) {
+        r = directory ? cdi_specs_open(directory, instance, &specs) : 0;
+        if (r < 0)
                 log_errno(LOG_WARNING, NULL, r,
                         "Opening %s failed: %s; container engines do not find the disks; have root own the "
                         "directory, let no other user write to it, and restart ublkd",
                         directory, strerror(-r));
-                return NULL;
-        }
-        r = specs ? cdi_specs_clear(specs) : 0;
+        return specs;
+}
+
+/* The files of earlier disks go also from a directory that may not be used: nothing follows the disks there. */
+struct cdi_specs *optional_cdi_specs(
+        const char *directory, const char *state_dir, const struct runtime_dir *dir)
+{
+        const char *instance = runtime_dir_path(dir);
+        struct cdi_specs *specs = open_cdi_specs(directory, state_dir, instance);
+        int r = specs ? cdi_specs_clear(specs) : directory ? cdi_directory_clear(directory, instance) : 0;
+
         if (r < 0)
                 log_errno(LOG_WARNING, NULL, r,
                         "Removing the files of earlier disks from %s failed: %s; containers may get other "

@@ -143,3 +143,25 @@ def test_files_that_are_left_behind_go_at_the_start(cdi_daemon, cdi, file_of):
     cdi_daemon.start()
     assert not file.exists() or "trusted.test.old" not in os.listxattr(file)
     assert theirs.exists()
+
+
+def _let_others_write(_daemon, cdi):
+    cdi.chmod(0o777)
+
+
+def _break_the_list(daemon, _cdi):
+    names = daemon.state / "cdi-directories"
+    names.unlink()
+    names.mkdir()
+
+
+@pytest.mark.parametrize("spoil", [_let_others_write, _break_the_list])
+def test_a_directory_that_may_not_be_used_any_more_keeps_no_file(cdi_daemon, cdi, file_of, spoil):
+    cdi_daemon.api.create(loop_spec("data", file_of()))
+    file = cdi / "ublkd-data.json"
+    cdi_daemon.stop()
+    assert file.exists(), "the file was not left behind, so this shows nothing"
+    spoil(cdi_daemon, cdi)
+    cdi_daemon.start()
+    assert not file.exists()
+    cdi_daemon.api.delete("data")

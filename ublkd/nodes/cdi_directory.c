@@ -14,7 +14,7 @@
 
 enum { LIST_SIZE_MAX = 64 * 1024 };
 
-static int clear(const char *directory, const char *instance)
+int cdi_directory_clear(const char *directory, const char *instance)
 {
         struct cdi_specs *specs = NULL;
         int r = cdi_specs_open_existing(directory, instance, &specs);
@@ -35,7 +35,7 @@ static void clear_others(char *old, const char *directory, const char *instance,
 
                 if (*line == '\0' || (directory && strcmp(line, directory) == 0))
                         continue;
-                r = clear(line, instance);
+                r = cdi_directory_clear(line, instance);
                 if (r < 0) {
                         *ret_left = r;
                         fprintf(list, "%s\n", line);
