@@ -62,7 +62,7 @@ def test_ublkctl_names_every_verb_option_and_exit_status():
 
 def test_ublkd_names_every_option():
     page = rendered("ublkd.8")
-    for own in ("ublkd --control-helper", "ublkd --path-watcher"):
+    for own in ("ublkd --control-helper", "ublkd --path-watcher", "ublkd --node-recall"):
         page = page.replace(own, "")  # not for people; only explained
     assert options_in(help_of("ublkd", "--help")) == options_in(page)
 
