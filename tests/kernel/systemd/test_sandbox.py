@@ -159,8 +159,23 @@ def test_a_tenant_opens_the_node_of_his_disk(service):
     assert os.stat(node).st_rdev == os.stat(disk.path).st_rdev
     assert write_as(_USER, node) is None
     assert write_as(_USER + 1, node) == "EACCES"
-    service.delete("data")
-    assert not os.path.exists(node)
+    with _container(node) as mounts:
+        assert "/ublk/private/" in mounts.read_text(encoding="utf-8")
+        service.delete("data")
+        assert not os.path.exists(node)
+        # CAP_SYS_PTRACE, CAP_SYS_CHROOT and the right to enter a user namespace unmount it there.
+        wait_until(lambda: "/ublk/private/" not in mounts.read_text(encoding="utf-8"), "the node unmounted in the container")
+
+
+@contextlib.contextmanager
+def _container(node):
+    """The mounts of a process of the user with namespaces of its own, which has the node mounted as a rootless engine does."""
+    body = f"mount -t tmpfs none /mnt && touch /mnt/data && mount --bind {node} /mnt/data && echo ready && read end"
+    with subprocess.Popen(
+            ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", "unshare", "--user", "--map-root-user", "--mount",
+             "sh", "-c", body], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        yield pathlib.Path(f"/proc/{process.pid}/mountinfo")
 
 
 @contextlib.contextmanager
