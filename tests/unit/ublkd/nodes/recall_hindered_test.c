@@ -188,6 +188,8 @@ static void test_a_user_who_stops_children_takes_no_time_of_others(void)
         begin = monotonic_now();
         CHECK_INT(recall_times(1, 0), -ETIMEDOUT);
         CHECK(monotonic_now() - begin < ARRAY_SIZE(stopping) * CHILD_USEC);
+        for (int i = 1; i < LOOKS_MAX && do_in(&other, act_is_socket, path) != 0; i++) /* a busy machine */
+                CHECK_INT(recall_times(1, 0), -ETIMEDOUT);
         check_is_unmounted(&other, path);
         stop_no_children();
         for (size_t i = 0; i < ARRAY_SIZE(stopping); i++)
