@@ -8,8 +8,8 @@
 #include "ublkd/base/clock.h"
 
 enum {
-        LATE_USEC = 25 * 1000,   /* a request runs after that time even if the loop is never idle */
-        SHORT_USEC = 1000,      /* not worth a pause */
+        LATE_USEC = 25 * 1000, /* a request runs after that time even if the loop is never idle */
+        SHORT_USEC = 1000,     /* not worth a pause */
         UNSENT_OF_A_USER = 2 * 1024 * 1024, /* bytes; with as many, one more answer is not begun */
         UNSENT_OF_ALL = 16 * 1024 * 1024,   /* the same for all readers */
 };

@@ -270,6 +270,11 @@ int disk_size_read(const char *sys _unused_, int number, uint64_t *ret_size, uin
         return 0;
 }
 
+bool disk_stat_is_kept(const char *sys _unused_, int number _unused_)
+{
+        return !world_bad_luck(sim);
+}
+
 int disk_stat_read(const char *sys _unused_, int number, struct disk_stat *ret)
 {
         *ret = (struct disk_stat){.in_flight = world_chance(sim, 100) ? sim->disks[number].queue_depth : 0};

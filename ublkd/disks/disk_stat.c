@@ -32,6 +32,15 @@ static int parse(const char *text, uint64_t numbers[STAT_NUMBERS])
         return 0;
 }
 
+bool disk_stat_is_kept(const char *sys, int number)
+{
+        char path[256];
+        uint64_t on;
+
+        return snprintf(path, sizeof(path), "%s/block/ublkb%d/queue/iostats", sys, number) < (int)sizeof(path)
+               && read_number_at(AT_FDCWD, path, &on) >= 0 && on > 0;
+}
+
 int disk_stat_read(const char *sys, int number, struct disk_stat *ret)
 {
         uint64_t numbers[STAT_NUMBERS];

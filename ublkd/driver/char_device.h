@@ -6,6 +6,7 @@ enum char_device {
         CHAR_DEVICE_HELD, /* a process has it open, or that cannot be known */
         CHAR_DEVICE_FREE, /* no process has it open: this one could */
         CHAR_DEVICE_GONE, /* the disk was deleted: no process can open it any more */
+        _CHAR_DEVICE_MAX
 };
 
 /* Return who has /dev/ublkcN, which is opened for that and closed at once: for a disk that no worker is about to open.

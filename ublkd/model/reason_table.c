@@ -249,9 +249,11 @@ const struct reason_info reason_table[] = {
                 .meaning = "The kernel does not report the CPUs of the queues; they run on any CPU.",
                 .advice = "Nothing; set \"cpus\" to choose them." },
         [REASON_QUEUES_LOST] = { "QueuesLost",
-                .meaning = "Another program stopped or deleted the disk right before it was live; no worker can get "
-                           "its queues, and ublkd makes the disk again.",
-                .advice = "Nothing; leave the disks of ublkd to ublkd." },
+                .meaning = "The disk went live after its queues were taken from the worker: another program stopped or "
+                           "deleted it, or the worker died right then. The driver (6.12) never notices that, no "
+                           "recovery can begin, and ublkd makes the disk again.",
+                .advice = "Check a file system that was mounted from it: what had not been written yet is lost. "
+                          "Leave stopping and deleting disks to ublkd." },
         [REASON_TIMEOUT_NOT_SET] = { "TimeoutNotSet",
                 .meaning = "The I/O timeout of the disk cannot be shortened, and a recovery may take 30 "
                            "s on this kernel.",

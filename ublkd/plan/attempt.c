@@ -84,7 +84,7 @@ static void enter_situation(struct attempt *attempt, const struct plan_facts *fa
 static void drop_refusals(struct attempt *attempt)
 {
         attempt->refusals = 0;
-        attempt->refused = attempt->unnoticed = false;
+        attempt->refused = false;
 }
 
 enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_facts *facts, uint64_t now)
@@ -96,8 +96,10 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
                 forgive_after_serving(attempt, now);
                 enter_situation(attempt, facts, now);
         }
-        if (facts->kernel != KERNEL_DOWN)
+        if (facts->kernel != KERNEL_DOWN) {
                 drop_refusals(attempt);
+                attempt_held(attempt);
+        }
         if (facts->kernel == KERNEL_LIVE && facts->worker == PLAN_WORKER_SERVING)
                 attempt->error = 0;
 
@@ -179,12 +181,20 @@ bool attempt_waits_for_release(const struct attempt *attempt)
 bool attempt_is_overdue(const struct attempt *attempt, bool full, uint64_t now)
 {
         return attempt->busy > 0 && attempt->failed == ACTION_BEGIN_RECOVERY
-               && now - attempt->seen_since >= (full ? ATTEMPT_OVERDUE_FULL : ATTEMPT_OVERDUE);
+               && now - attempt->busy_since >= (full ? ATTEMPT_OVERDUE_FULL : ATTEMPT_OVERDUE);
 }
 
-void attempt_unnoticed(struct attempt *attempt)
+void attempt_unheld(struct attempt *attempt, uint64_t now)
 {
-        attempt->unnoticed = true;
+        if (attempt->unheld_since == 0)
+                attempt->unheld_since = now;
+        attempt->unnoticed = now - attempt->unheld_since >= ATTEMPT_LOOKS_APART;
+}
+
+void attempt_held(struct attempt *attempt)
+{
+        attempt->unheld_since = 0;
+        attempt->unnoticed = false;
 }
 
 bool attempt_may_begin(bool cancels_late, uint64_t down_since, uint64_t now)
@@ -232,6 +242,8 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
         attempt->error = error;
         attempt->failed = action;
         if (is_release(action, error)) {
+                if (attempt->busy == 0)
+                        attempt->busy_since = now;
                 attempt->retry_at = now + backoff_busy(++attempt->busy);
                 return;
         }

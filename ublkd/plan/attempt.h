@@ -22,10 +22,12 @@ enum {
         ATTEMPT_SETTLES =
                 2000, /* microseconds that a driver needs, at most, once it has shown a disk as down */
         ATTEMPT_REFUSALS = 3, /* workers for which the kernel refused a recovery → TROUBLE_HOPELESS */
-        /* Microseconds of EBUSY after which the driver has noticed a death, unless it learns of it from the timeout of a
-         * request: 30 s by default (BLK_MQ_RQ_TIMEOUT), and whatever was written to io_timeout. */
+        /* Microseconds of waiting for the driver to notice a death, after which it should have. It learns of some deaths from
+         * the timeout of a request only: 30 s by default (BLK_MQ_RQ_TIMEOUT), or what was written to io_timeout. */
         ATTEMPT_OVERDUE = 10 * 1000 * 1000,
         ATTEMPT_OVERDUE_FULL = 120 * 1000 * 1000,
+        ATTEMPT_LOOKS_APART =
+                1000 * 1000, /* microseconds, at least, between two looks that find no holder of the queues */
 };
 
 /* Zero-initialise for a device that is new, or new to this supervisor. */
@@ -45,10 +47,13 @@ struct attempt {
         unsigned blind;         /* failures in a row to get an answer from the kernel */
         unsigned refusals;      /* workers for which a recovery of this disk was refused (EINVAL) */
         bool refused;           /* it was refused for this worker */
-        bool unnoticed;         /* the driver will never notice that the worker is dead */
-        bool retired;           /* this worker was asked to exit */
-        bool blocked;           /* a command that was given up kept the last step from being sent: EALREADY */
-        int error;              /* of the last step that failed, -errno, or 0: for the status */
+        uint64_t busy_since;    /* the first of `busy` */
+        uint64_t
+                unheld_since; /* the disk is live in the driver, and no process has its queues; 0: some may */
+        bool unnoticed;       /* so it was when it was looked at again */
+        bool retired;         /* this worker was asked to exit */
+        bool blocked;         /* a command that was given up kept the last step from being sent: EALREADY */
+        int error;            /* of the last step that failed, -errno, or 0: for the status */
         enum plan_action failed; /* that step; meaningless while error is 0 */
 };
 
@@ -84,12 +89,15 @@ int attempt_add_result(int result, bool foreign);
  * waits. */
 bool attempt_waits_for_release(const struct attempt *attempt);
 
-/* Return whether START_USER_RECOVERY has been EBUSY for so long that the driver may never notice the death. full: all tags
- * of a queue may be in flight. */
+/* Return whether the recovery has waited for so long (EBUSY) that the driver may never notice the death. full: all tags of a
+ * queue may be in flight. */
 bool attempt_is_overdue(const struct attempt *attempt, bool full, uint64_t now);
 
-/* Note that the driver will never notice the death: TROUBLE_HOPELESS until the disk is not down any more. */
-void attempt_unnoticed(struct attempt *attempt);
+/* Note that the driver shows the disk as live, and that no process has its queues. After a second time it is
+ * TROUBLE_HOPELESS. */
+void attempt_unheld(struct attempt *attempt, uint64_t now);
+/* Note that this is not so: what attempt_unheld() has noted is void. */
+void attempt_held(struct attempt *attempt);
 
 /* Return whether an ADD_DEV that was given up may still make a disk, so that its number must not be
  * dropped. */

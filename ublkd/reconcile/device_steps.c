@@ -18,7 +18,7 @@
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/disk/device_timeout.h"
-#include "ublkd/reconcile/disk/device_unnoticed.h"
+#include "ublkd/reconcile/disk/device_holder.h"
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/user_request.h"
@@ -180,12 +180,6 @@ static void step_mark_serving(struct managed_device *device, const struct device
 
 /* ---- recovery ---- */
 
-static void note_unnoticed(struct managed_device *device, const struct device_record *record)
-{
-        if (device_is_unnoticed(device, record))
-                attempt_unnoticed(&device->attempt);
-}
-
 static void on_recovery_begun(void *userdata, int result, const struct kernel_device *kernel _unused_)
 {
         struct managed_device *device = userdata;
@@ -194,7 +188,7 @@ static void on_recovery_begun(void *userdata, int result, const struct kernel_de
 
         device_take_result(device, record, result);
         if (result == -EBUSY)
-                note_unnoticed(device, record);
+                device_look_for_holder(device, record);
         if (result >= 0 && !device->cpus.text && device->process.worker && record->spec) {
                 learn_cpus(device, record); /* of a disk that an earlier supervisor created */
                 return;
@@ -232,7 +226,7 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
         }
         if (r >= 0 && !driver_is_ready(device)) {
                 r = -EBUSY;
-                note_unnoticed(device, record);
+                device_look_for_holder(device, record);
         }
         if (r < 0) {
                 device_step_done(device, r);

@@ -270,6 +270,8 @@ static void device_decide(struct managed_device *device, const struct device_rec
         wish = wish_of(device, record, now);
         device->view.facts.want = plan_want(&wish);
         device_path_follow(device, record);
+        if (device->view.kernel.state != KERNEL_STATE_LIVE)
+                attempt_held(&device->attempt); /* the driver has noticed the death */
         device->view.facts.trouble = attempt_observe(&device->attempt, &device->view.facts, now);
         device->step.action = plan(&device->view.facts);
         due = min_u64(attempt_due(&device->attempt, device->step.action, now), plan_want_until(&wish));

@@ -215,21 +215,42 @@ static void test_three_refused_workers_are_hopeless(void)
         CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 7), TROUBLE_NONE);
 }
 
+/* Counted from when the recovery could begin, not from when its worker came. */
+static void test_a_recovery_is_overdue(void)
+{
+        struct attempt attempt = {};
+        uint64_t began = 5 * SECONDS;
+
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, SECONDS), TROUBLE_NONE);
+        CHECK(!attempt_is_overdue(&attempt, false, SECONDS + ATTEMPT_OVERDUE)); /* nothing was tried */
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EBUSY, began);
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EBUSY, began + SECONDS);
+        CHECK(!attempt_is_overdue(&attempt, false, began + ATTEMPT_OVERDUE - 1));
+        CHECK(attempt_is_overdue(&attempt, false, began + ATTEMPT_OVERDUE));
+        CHECK(!attempt_is_overdue(&attempt, true, began + ATTEMPT_OVERDUE));
+        CHECK(attempt_is_overdue(&attempt, true, began + ATTEMPT_OVERDUE_FULL));
+}
+
+static enum plan_trouble look_twice(struct attempt *attempt, uint64_t apart)
+{
+        attempt_unheld(attempt, 20 * SECONDS);
+        CHECK_INT(see(attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 20 * SECONDS), TROUBLE_NONE);
+        attempt_unheld(attempt, 20 * SECONDS + apart);
+        return see(attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 20 * SECONDS + apart);
+}
+
 static void test_a_death_that_the_driver_never_notices_is_hopeless(void)
 {
         struct attempt attempt = {};
 
-        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, SECONDS), TROUBLE_NONE);
-        CHECK(!attempt_is_overdue(&attempt, false, SECONDS + ATTEMPT_OVERDUE)); /* nothing was tried */
-        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EBUSY, SECONDS);
-        CHECK(!attempt_is_overdue(&attempt, false, SECONDS + ATTEMPT_OVERDUE - 1));
-        CHECK(attempt_is_overdue(&attempt, false, SECONDS + ATTEMPT_OVERDUE));
-        CHECK(!attempt_is_overdue(&attempt, true, SECONDS + ATTEMPT_OVERDUE));
-        CHECK(attempt_is_overdue(&attempt, true, SECONDS + ATTEMPT_OVERDUE_FULL));
-        attempt_unnoticed(&attempt);
-        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 12 * SECONDS), TROUBLE_HOPELESS);
-        CHECK_INT(see(&attempt, KERNEL_ADDED, PLAN_WORKER_PARAMS, 13 * SECONDS), TROUBLE_NONE);
-        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 14 * SECONDS), TROUBLE_NONE);
+        see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, SECONDS);
+        CHECK_INT(look_twice(&attempt, ATTEMPT_LOOKS_APART - 1), TROUBLE_NONE);
+        CHECK_INT(look_twice(&attempt, ATTEMPT_LOOKS_APART), TROUBLE_HOPELESS);
+        attempt_held(&attempt); /* it has noticed it after all */
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 30 * SECONDS), TROUBLE_NONE);
+        CHECK_INT(look_twice(&attempt, ATTEMPT_LOOKS_APART), TROUBLE_HOPELESS);
+        CHECK_INT(see(&attempt, KERNEL_ADDED, PLAN_WORKER_PARAMS, 31 * SECONDS), TROUBLE_NONE);
+        CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 32 * SECONDS), TROUBLE_NONE);
 }
 
 /* Every queue of that worker had fetched, which the kernel allows no worker whose disk is spoilt. */
@@ -473,6 +494,7 @@ int main(void)
         test_a_disk_in_use_is_not_a_problem();
         test_a_recovery_waits_for_a_driver_that_cancels_late();
         test_three_refused_workers_are_hopeless();
+        test_a_recovery_is_overdue();
         test_a_death_that_the_driver_never_notices_is_hopeless();
         test_a_worker_that_died_while_the_disk_went_live_was_not_refused();
         test_deaths_back_off_until_one_served_long();
