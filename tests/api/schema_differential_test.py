@@ -25,7 +25,8 @@ SEED = int(os.environ.get("UBLKD_SEED", random.SystemRandom().randrange(1 << 32)
 SPECS = int(os.environ.get("UBLKD_SPECS", 3000))
 
 # The rules of device_spec.c; a schema cannot say them.
-SEMANTIC = {"SizeRequired", "SizeNotMultiple", "OneQueueOnly", "ReplayUnsafe", "BadCpuList", "OffsetNotMultiple", "BurstWithoutLimit", "PathOrPool", "PoolNeedsSize", "OffsetInPool", "KeepWithoutPool"}
+SEMANTIC = {"SizeRequired", "SizeNotMultiple", "OneQueueOnly", "ReplayUnsafe", "BadCpuList", "OffsetNotMultiple", "BurstWithoutLimit", "PathOrPool", "PoolNeedsSize", "OffsetInPool", "KeepWithoutPool",
+            "NoRecoveryInKernelIsolation", "CopyInKernelIsolation", "GroupInKernelIsolation"}
 # Limits of a number that was written as a string with a unit: the schema checks its form only.
 OF_TEXT = {"OutOfRange", "NotMultiple"}
 
@@ -283,6 +284,7 @@ class Specs:
                 "maxIoSize": self.amount(4096, 33554432, 4096),
                 "readOnly": lambda: self.pick(True, False),
                 "dataPath": lambda: self.pick("auto", "copy", "user-copy", "zero-copy", *(["Copy", ""] if self.evil else [])),
+                "isolation": lambda: self.pick("ublkd", "ublkd", "kernel", *([""] if self.evil else [])),
                 "recovery": lambda: self.members(
                     {
                         "onCrash": lambda: self.pick("reissue", "queue", "fail", "none", *([""] if self.evil else [])),

@@ -4,7 +4,6 @@
 #include "ublkd/driver/ublk_ctl.h"
 
 #include "ublkd/kernel/ublk_uapi.h"
-#include "ublkd/kernel/kernel_feature.h"
 #include "ublkd/driver/ublk_ctl_calls.h"
 #include "ublkd/driver/ublk_ctl_check.h"
 
@@ -12,6 +11,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+enum { NUMBERS = 1 << 20 };  /* UBLK_MAX_UBLKS of the driver is MINORMASK */
 enum { QUIESCE_MSEC = 200 }; /* longer than a request takes to come back to the block layer */
 
 enum { GREETING_USEC = 10 * 1000 * 1000, SECTOR_SHIFT = 9, BLOCK_SHIFT_MAX = 12, KERNEL_ENOTSUPP = 524 };
@@ -73,6 +73,8 @@ struct ublk_ctl {
         struct ctl_calls *calls;
         uint64_t deadline_usec; /* 0: as in `kinds` */
         bool no_async_delete;   /* the kernel has refused DEL_DEV_ASYNC as unknown */
+        /* A bit for each number: its disk, when it was seen last, was in the driver's unprivileged mode. */
+        unsigned char unprivileged[NUMBERS / 8];
         ublk_ctl_released released;
         void *released_userdata;
         enum ctl_opening opening;
@@ -92,44 +94,9 @@ struct ublk_ctl_call {
 
 DEFINE_CLEANUP(struct ublk_ctl, ublk_ctl_free);
 
-/* ---- flags ---- */
-
-uint64_t ublk_ctl_flags(enum kernel_recovery recovery)
-{
-        static const uint64_t flags[_KERNEL_RECOVERY_MAX] = {
-                [KERNEL_RECOVERY_NONE] = 0,
-                [KERNEL_RECOVERY_QUEUE] = UBLK_F_USER_RECOVERY,
-                [KERNEL_RECOVERY_REISSUE] = UBLK_F_USER_RECOVERY | UBLK_F_USER_RECOVERY_REISSUE,
-                [KERNEL_RECOVERY_FAIL] = UBLK_F_USER_RECOVERY | UBLK_F_USER_RECOVERY_FAIL_IO,
-        };
-
-        return flags[recovery] | UBLK_F_CMD_IOCTL_ENCODE;
-}
-
-/* ublk_ctrl_add_dev() refuses QUIESCE without USER_RECOVERY. In batches it is not asked for: QUIESCE_DEV of a
- * busy disk then returns 0 again and again and no FETCH comes back as aborted, and after the worker was killed
- * for it, requests that were not reported to any server wait for ever (seen on 7.2.12). Nor is it asked for where it
- * may not be sent (kernel_quiesces()). */
-uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, bool batch, uint64_t features)
-{
-        bool quiesce =
-                recovery != KERNEL_RECOVERY_NONE && !batch && kernel_quiesces(UBLK_F_QUIESCE, features);
-        uint64_t extra = UBLK_F_UPDATE_SIZE | (quiesce ? UBLK_F_QUIESCE : 0);
-
-        return extra & features;
-}
-
-const char *ublk_ctl_missing(uint64_t wanted, uint64_t got)
-{
-        uint64_t missing = wanted & ~got;
-        const char *name = missing ? kernel_feature_name((unsigned)__builtin_ctzll(missing)) : NULL;
-
-        return missing && !name ? "unknown" : name;
-}
-
 /* ---- structs of the UAPI ---- */
 
-static int read_info(const struct ublksrv_ctrl_dev_info *info, struct kernel_device *ret)
+static int read_info(const unsigned char *answer, struct kernel_device *ret)
 {
         static const struct {
                 uint16_t state;
@@ -140,7 +107,11 @@ static int read_info(const struct ublksrv_ctrl_dev_info *info, struct kernel_dev
                 {UBLK_S_DEV_QUIESCED, KERNEL_STATE_QUIESCED},
                 {UBLK_S_DEV_FAIL_IO,  KERNEL_STATE_FAIL_IO },
         };
+        struct ublksrv_ctrl_dev_info copy, *info = &copy;
 
+        memcpy(info, answer, sizeof(*info));
+        if (info->dev_id >= NUMBERS)
+                return -EPROTO;
         for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
                 if (states[i].state != info->state)
                         continue;
@@ -257,15 +228,37 @@ static bool is_unknown_command(int result)
         return result == -EOPNOTSUPP || result == -EINVAL || result == -KERNEL_ENOTSUPP;
 }
 
-/* A device that was made without privileges answers only clients that name its node. */
+/* A device in unprivileged mode takes only commands that name its node, before their payload
+ * (ublk_ctrl_uring_cmd_permission() in ublk_drv.c). Of another device the driver would take the path for the payload. */
+static void name_node(struct ctl_request *request)
+{
+        unsigned char *bytes = (unsigned char *)&request->payload;
+
+        memmove(bytes + CTL_DEV_PATH_SIZE, bytes, request->size);
+        memset(bytes, 0, CTL_DEV_PATH_SIZE);
+        snprintf((char *)bytes, CTL_DEV_PATH_SIZE, "/dev/ublkc%u", request->number);
+        request->path_size = CTL_DEV_PATH_SIZE;
+        request->size += CTL_DEV_PATH_SIZE;
+}
+
 static void ask_by_path(struct ctl_request *request)
 {
         request->command = UBLK_U_CMD_GET_DEV_INFO2;
         request->payload = (union ctl_payload){};
-        snprintf(request->payload.info2.path, sizeof(request->payload.info2.path), "/dev/ublkc%u",
-                request->number);
-        request->path_size = sizeof(request->payload.info2.path);
-        request->size = sizeof(request->payload.info2);
+        name_node(request);
+}
+
+static bool is_unprivileged(const struct ublk_ctl *ctl, uint32_t number)
+{
+        return ctl->unprivileged[number / 8] & 1U << number % 8;
+}
+
+static void note_mode(struct ublk_ctl *ctl, const struct kernel_device *device)
+{
+        uint32_t number = (uint32_t)device->number;
+        unsigned char bit = (unsigned char)(1U << number % 8), *byte = &ctl->unprivileged[number / 8];
+
+        *byte = device->flags & UBLK_F_UNPRIVILEGED_DEV ? *byte | bit : *byte & (unsigned char)~bit;
 }
 
 static bool reconsider(void *owner, struct ctl_call *call, int result)
@@ -289,12 +282,10 @@ static bool reconsider(void *owner, struct ctl_call *call, int result)
         }
 }
 
-static void deliver(void *owner _unused_, struct ctl_call *base)
+static void deliver(void *owner, struct ctl_call *base)
 {
         struct ublk_ctl_call *call = (struct ublk_ctl_call *)base;
-        const struct ublksrv_ctrl_dev_info *info = base->request.command == UBLK_U_CMD_GET_DEV_INFO2
-                                                           ? &base->answer.info2.info
-                                                           : &base->answer.info;
+        const unsigned char *answer = (const unsigned char *)&base->answer + base->request.path_size;
         struct kernel_device device;
         int result = base->result == -KERNEL_ENOTSUPP ? -EOPNOTSUPP : base->result < 0 ? base->result : 0;
         bool brings_device = result == 0 && kinds[call->kind].brings_device;
@@ -302,9 +293,11 @@ static void deliver(void *owner _unused_, struct ctl_call *base)
         void *userdata = call->userdata;
 
         if (brings_device) {
-                result = call->kind == CTL_GET_AFFINITY ? read_cpus(base->answer.queue_cpus, &device)
-                                                        : read_info(info, &device);
+                result = call->kind == CTL_GET_AFFINITY ? read_cpus(answer, &device)
+                                                        : read_info(answer, &device);
                 brings_device = result == 0;
+                if (brings_device && call->kind != CTL_GET_AFFINITY)
+                        note_mode(owner, &device);
         }
         free(call);
         done(userdata, result, brings_device ? &device : NULL);
@@ -332,14 +325,16 @@ static int submit(struct ublk_ctl *ctl, enum ctl_kind kind, const struct ctl_req
         struct ublk_ctl_call *call;
         int r;
 
-        if (request->number >= 1 << 20)
+        if (request->number >= NUMBERS)
                 return -EINVAL;
         call = calloc(1, sizeof(*call));
         if (!call)
                 return -ENOMEM;
         call->call.request = *request;
         call->call.request.command = kinds[kind].command;
-        if (kind == CTL_DEL && ctl->no_async_delete)
+        if (kind != CTL_GET_INFO && kind != CTL_ADD && is_unprivileged(ctl, request->number))
+                name_node(&call->call.request);
+        if (kind == CTL_DEL && (ctl->no_async_delete || call->call.request.path_size > 0))
                 call->call.request.command = UBLK_U_CMD_DEL_DEV;
         call->call.changes = !kinds[kind].only_asks;
         call->kind = kind;
@@ -379,6 +374,9 @@ int ublk_ctl_add(struct ublk_ctl *ctl, const struct kernel_device_request *wante
         struct ctl_request request = {
                 .number = (uint32_t)wanted->number,
                 .size = sizeof(struct ublksrv_ctrl_dev_info),
+                .as_user = wanted->unprivileged,
+                .uid = wanted->uid,
+                .gid = wanted->gid,
                 .payload.info =
                         {
                                        .nr_hw_queues = wanted->queues,

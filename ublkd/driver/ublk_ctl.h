@@ -40,6 +40,11 @@ struct kernel_device_request {
         uint64_t flags; /* UBLK_F_* bits, from ublk_ctl_flags() */
         uint16_t queues, queue_depth;
         uint32_t max_io_size;
+        /* Have the driver make it in its unprivileged mode: for this user and this group, without recovery, without another
+         * path of data than copy. */
+        bool unprivileged;
+        uid_t uid;
+        gid_t gid;
 };
 
 /* What the supervisor asks of a device, free of the UAPI. */
@@ -55,6 +60,9 @@ uint64_t ublk_ctl_flags(enum kernel_recovery recovery);
 /* Return the flags to add for ADD_DEV for what a disk can do more, if the driver can (`features`). batch: it
  * is served in batches, which excludes QUIESCE. */
 uint64_t ublk_ctl_extra_flags(enum kernel_recovery recovery, bool batch, uint64_t features);
+/* Return the flag of a disk in the driver's unprivileged mode, and those of `features` that such a disk may have. */
+uint64_t ublk_ctl_unprivileged_flag(void);
+uint64_t ublk_ctl_unprivileged_features(uint64_t features);
 /* Return the flags without which a disk does not have that path; 0 for DATA_PATH_AUTO. */
 uint64_t ublk_ctl_path_flags(enum data_path path);
 /* Return all flags of a route. */

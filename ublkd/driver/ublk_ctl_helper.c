@@ -16,6 +16,7 @@
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/driver/ublk_ctl_check.h"
 #include "ublkd/driver/ublk_ctl_hold.h"
+#include "ublkd/driver/ublk_ctl_user.h"
 #include "ublkd/driver/ublk_ctl_wire.h"
 
 #include <fcntl.h>
@@ -90,16 +91,25 @@ static int submit(struct helper *helper, struct errand *errand)
                 .data = request->data,
                 .dev_path_len = request->path_size,
         };
-        int r;
+        int user = 0, r;
 
         if (!sqe)
                 return -EBUSY;
+        if (request->as_user)
+                user = ctl_user_lend(&helper->ring, request->uid, request->gid);
+        if (user < 0) {
+                io_uring_prep_nop(sqe); /* it has been taken */
+                return user;
+        }
+        sqe->personality = (uint16_t)user;
         sqe->opcode = IORING_OP_URING_CMD;
         sqe->fd = helper->control;
         sqe->cmd_op = request->command;
         memcpy(sqe->cmd, &command, sizeof(command));
         io_uring_sqe_set_data(sqe, errand);
         r = io_uring_submit(&helper->ring);
+        if (user > 0) /* the command keeps the rights for itself */
+                (void)io_uring_unregister_personality(&helper->ring, user);
         return r < 0 ? r : 0;
 }
 
@@ -270,7 +280,7 @@ static int give_answers(struct helper *helper)
                 int result = cqe->res, r;
 
                 io_uring_cqe_seen(&helper->ring, cqe);
-                r = go_on(helper, errand, result);
+                r = errand ? go_on(helper, errand, result) : 0;
                 if (r < 0)
                         return r;
         }

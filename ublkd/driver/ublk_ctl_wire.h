@@ -21,7 +21,12 @@ union ctl_payload {
         uint64_t features;
         int32_t io_uring_disabled; /* in a greeting, CTL_STEP_RING: ctl_io_uring_disabled() */
         unsigned char queue_cpus[KERNEL_CPUS_SIZE];
+        unsigned char behind_path[CTL_DEV_PATH_SIZE
+                                  + sizeof(struct ublk_all_params)]; /* the largest, behind a path */
 };
+_Static_assert(sizeof(struct ublk_all_params) >= KERNEL_CPUS_SIZE, "a mask of CPUs fits behind a path");
+_Static_assert(
+        sizeof(struct ublk_all_params) >= sizeof(struct ublksrv_ctrl_dev_info), "so does what a device is");
 
 struct ctl_request {
         uint64_t sequence; /* from 1 */
@@ -31,6 +36,8 @@ struct ctl_request {
         uint32_t size;      /* bytes of the payload that the command may use; 0: none */
         uint16_t path_size; /* bytes at the start of the payload that are a path */
         uint16_t hold;      /* not 0: send it only while the helper has the disk open exclusively */
+        uint16_t as_user;   /* not 0: send it with the rights of `uid` and `gid`, without a capability */
+        uint32_t uid, gid;
         union ctl_payload payload;
 };
 

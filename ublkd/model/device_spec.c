@@ -66,6 +66,32 @@ static int rule_on_crash(const struct device_spec *spec, struct problem_list *pr
                 spec->target->name);
 }
 
+/* What a disk of the driver's unprivileged mode needs and cannot have (ublk_ctrl_add_dev(), ublk_open() in ublk_drv.c). 0
+ * (also when problems were added) or -ENOMEM. */
+static int rule_isolation(const struct device_spec *spec, struct problem_list *problems)
+{
+        const struct device_options *options = &spec->options;
+        int r = 0;
+
+        if (options->isolation != ISOLATION_KERNEL)
+                return 0;
+        if (options->recovery.on_crash != ON_CRASH_NONE)
+                r = problem_add(problems, EINVAL, "/recovery/onCrash", "NoRecoveryInKernelIsolation",
+                        "the unprivileged mode of the driver has no recovery; give onCrash \"none\", or "
+                        "leave isolation out");
+        if (r >= 0 && options->data_path != DATA_PATH_AUTO && options->data_path != DATA_PATH_COPY)
+                r = problem_add(problems, EINVAL, "/dataPath", "CopyInKernelIsolation",
+                        "the unprivileged mode of the driver has no dataPath but \"copy\"; give \"copy\" or "
+                        "\"auto\", or "
+                        "leave isolation out");
+        if (r >= 0 && options->owner.gid < 0)
+                r = problem_add(problems, EINVAL, "/owner/gid", "GroupInKernelIsolation",
+                        "in the unprivileged mode of the driver only processes of one user and one group "
+                        "open the disk; "
+                        "give owner.gid, the group of these processes, or leave isolation out");
+        return r;
+}
+
 /* A machine that is busy may keep a worker from its CPU for a while. */
 static int rule_hang_after(const struct device_spec *spec, struct problem_list *problems)
 {
@@ -156,6 +182,7 @@ static const struct {
         {.check = rule_burst, .needs_target = false, .fields = {"/limits"}},
         {.check = rule_queues, .needs_target = true, .fields = {"/queues"}},
         {.check = rule_on_crash, .needs_target = true, .fields = {"/recovery"}},
+        {.check = rule_isolation, .fields = {"/recovery", "/dataPath", "/owner"}},
         {.check = rule_hang_after, .fields = {"/recovery"}},
         {.check = rule_cpus, .fields = {"/cpus"}},
         {.check = rule_offset_multiple, .needs_target = true, .fields = {"/target/offset", "/blockSize"}},
@@ -369,6 +396,14 @@ static bool on_crash_equal(const struct device_spec *one, const struct device_sp
         return device_spec_on_crash(one) == device_spec_on_crash(other);
 }
 
+/* The driver keeps the owner of a disk in its unprivileged mode. */
+static bool driver_owners_equal(const struct device_spec *one, const struct device_spec *other)
+{
+        return one->options.isolation != ISOLATION_KERNEL
+               || (one->options.owner.uid == other->options.owner.uid
+                       && one->options.owner.gid == other->options.owner.gid);
+}
+
 /* All of "recovery" that concerns the supervisor alone. */
 static bool triggers_equal(const struct device_spec *one, const struct device_spec *other)
 {
@@ -422,6 +457,7 @@ static const struct field_rule {
         {.option = "partitions", .field = "partitions", .live = true},
         {.option = "temporary", .field = "temporary", .live = true},
         {.option = "labels", .field = "labels", .live = true},
+        {.option = "owner", .field = "owner", .equal = driver_owners_equal},
         {.option = "owner", .field = "owner", .live = true},
         {.option = "enabled", .field = "enabled", .live = true},
 };

@@ -17,6 +17,7 @@ enum on_crash {
         ON_CRASH_NONE,
         _ON_CRASH_MAX
 };
+enum isolation { ISOLATION_UBLKD, ISOLATION_KERNEL, _ISOLATION_MAX };
 enum on_full { ON_FULL_ERROR, ON_FULL_WAIT, _ON_FULL_MAX };
 enum recovery_trigger { TRIGGER_AUTO, TRIGGER_MANUAL, _TRIGGER_MAX };
 
@@ -47,6 +48,7 @@ struct device_options {
         uint64_t max_io_size; /* bytes */
         bool read_only;
         int data_path; /* enum data_path */
+        int isolation; /* enum isolation */
         struct {
                 int on_crash;           /* enum on_crash */
                 int trigger;            /* enum recovery_trigger */

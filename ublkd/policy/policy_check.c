@@ -188,13 +188,6 @@ static void check_id(struct policy_verdict *verdict)
                         (long long)rule->ids_first, (long long)rule->ids_last);
 }
 
-/* Also one with the values that it would have anyway: what the node of a tenant's disk is, ublkd decides. */
-static void check_owner(struct policy_verdict *verdict)
-{
-        if (has_field(verdict->spec->document, "owner"))
-                policy_forbid(verdict, "/owner", "allows no owner; leave it out");
-}
-
 static void check_cpus(struct policy_verdict *verdict)
 {
         const struct policy_rule *rule = verdict->rule;
@@ -231,12 +224,22 @@ static void check_labels(struct policy_verdict *verdict)
 }
 
 /* Without a recovery the kernel removes the disk when the worker dies. Another disk may get its number before ublkd has
- * taken the node from the tenant. */
-static void check_recovery(struct policy_verdict *verdict)
+ * taken the node from the tenant. A disk in the driver's unprivileged mode has none, and has to have
+ * an owner. Any other owner, also the one that it would have anyway, is refused: what the node of a tenant's disk is, ublkd
+ * decides. */
+static void check_recovery_and_owner(struct policy_verdict *verdict)
 {
+        if (verdict->spec->options.isolation == ISOLATION_KERNEL) {
+                policy_forbid(verdict, "/isolation",
+                        "does not allow kernel; give ublkd, or leave it out, and recovery.onCrash and owner "
+                        "as well");
+                return;
+        }
         if (device_spec_on_crash(verdict->spec) == ON_CRASH_NONE)
                 policy_forbid(verdict, "/recovery/onCrash",
                         "does not allow none; give reissue, queue or fail, or leave it out");
+        if (has_field(verdict->spec->document, "owner"))
+                policy_forbid(verdict, "/owner", "allows no owner; leave it out");
 }
 
 int policy_check(const struct policy_rule *rule, const struct policy_client *client,
@@ -250,10 +253,9 @@ int policy_check(const struct policy_rule *rule, const struct policy_client *cli
         check_size(&verdict, usage);
         check_name(&verdict);
         check_id(&verdict);
-        check_owner(&verdict);
         check_cpus(&verdict);
         check_labels(&verdict);
-        check_recovery(&verdict);
+        check_recovery_and_owner(&verdict);
         policy_ceilings_check(&verdict);
         return verdict.error;
 }

@@ -43,7 +43,7 @@ static bool is_kept(struct managed_device *device)
 static void add_device(struct managed_device *device, const struct device_record *record)
 {
         const struct disk_params *params = worker_proc_params(device->process.worker);
-        uint64_t features = device->env->config.host->features;
+        uint64_t features = spec_features(record->spec, device->env->config.host->features);
         enum kernel_recovery recovery = spec_wanted_recovery(record->spec);
         bool may_batch = recovery != KERNEL_RECOVERY_QUEUE && device_route_batches_pay(params->queue_depth);
         struct data_route route = device_route_choose(
@@ -56,6 +56,9 @@ static void add_device(struct managed_device *device, const struct device_record
                 .queues = params->queues,
                 .queue_depth = params->queue_depth,
                 .max_io_size = params->max_io_size,
+                .unprivileged = spec_is_unprivileged(record->spec),
+                .uid = (uid_t)record->spec->options.owner.uid,
+                .gid = (gid_t)record->spec->options.owner.gid, /* which a disk in unprivileged mode has */
         };
 
         if (!is_kept(device))

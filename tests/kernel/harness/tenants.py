@@ -49,10 +49,11 @@ def kill_under(fio, daemon, name):
     fio.wait_running()
 
 
-def write_as(uid, path, letter="t", pid=None):
-    """Write a block to a node as a user, in the mount namespace of a process; return the name of the error, or None."""
+def write_as(uid, path, letter="t", pid=None, gid=None):
+    """Write a block to a node as a user, in the mount namespace of a process; return the name of the error, or None. `gid`: of a
+    group that has not the number of the user."""
     enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt"] if pid else []
-    ids = [f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+    ids = [f"--reuid={uid}", f"--regid={uid if gid is None else gid}", "--clear-groups"]
     command = [*enter, "setpriv", *ids, sys.executable, "-c", _TRY, str(path), letter]
     number = int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60, cwd="/").stdout)
     return errno.errorcode[number] if number else None

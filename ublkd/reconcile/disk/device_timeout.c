@@ -17,12 +17,14 @@ void device_timeout_failed(const struct managed_device *device, const struct dev
                         record->number, strerror(-error));
 }
 
-/* Skip a recovered disk: it most likely has the timeout, and other steps are more urgent. */
+/* Skip a recovered disk: it most likely has the timeout, and other steps are more urgent. In its unprivileged mode the driver
+ * kills the worker at a timeout (ublk_timeout()). */
 void device_timeout_shorten(const struct managed_device *device, const struct device_record *record)
 {
         struct disk_timeout *timeout = device->env->config.disk_timeout;
         uint64_t delay = device->step.action == ACTION_END_RECOVERY ? AFTER_RECOVERY_USEC : 0;
-        int r = timeout ? disk_timeout_shorten(timeout, record->number, delay) : 0;
+        bool is_killed = device->view.kernel.flags & ublk_ctl_unprivileged_flag();
+        int r = timeout && !is_killed ? disk_timeout_shorten(timeout, record->number, delay) : 0;
 
         if (r < 0)
                 device_timeout_failed(device, record, r);

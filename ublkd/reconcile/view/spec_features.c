@@ -19,7 +19,18 @@ enum kernel_recovery spec_wanted_recovery(const struct device_spec *spec)
 uint64_t spec_wanted_flags(const struct device_spec *spec)
 {
         return ublk_ctl_flags(spec_wanted_recovery(spec))
-               | ublk_ctl_path_flags((enum data_path)spec->options.data_path);
+               | ublk_ctl_path_flags((enum data_path)spec->options.data_path)
+               | (spec_is_unprivileged(spec) ? ublk_ctl_unprivileged_flag() : 0);
+}
+
+bool spec_is_unprivileged(const struct device_spec *spec)
+{
+        return spec->options.isolation == ISOLATION_KERNEL;
+}
+
+uint64_t spec_features(const struct device_spec *spec, uint64_t features)
+{
+        return spec_is_unprivileged(spec) ? ublk_ctl_unprivileged_features(features) : features;
 }
 
 static const char *path_unsupported(const struct device_spec *spec, uint64_t features)

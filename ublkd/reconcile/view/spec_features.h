@@ -9,6 +9,10 @@
 enum kernel_recovery spec_wanted_recovery(const struct device_spec *spec);
 /* Return the driver's flags that the disk must have. */
 uint64_t spec_wanted_flags(const struct device_spec *spec);
+/* Return whether the driver is to make the disk in its unprivileged mode. */
+bool spec_is_unprivileged(const struct device_spec *spec);
+/* Return those of the driver's `features` that the disk may have. */
+uint64_t spec_features(const struct device_spec *spec, uint64_t features);
 /* Return a sentence, for REASON_NOT_SUPPORTED, if the target or a driver with these features does not support the
  * spec; else NULL. Static. */
 const char *spec_unsupported(const struct device_spec *spec, uint64_t features);

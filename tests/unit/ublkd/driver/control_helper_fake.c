@@ -44,13 +44,18 @@ static void fill_info(struct ublksrv_ctrl_dev_info *info, uint32_t number)
                 .max_io_buf_bytes = 1 << 20,
                 .dev_id = number,
                 .ublksrv_pid = -1,
-                .flags = UBLK_F_USER_RECOVERY,
+                .flags = number == NUMBER_FOREIGN ? UBLK_F_UNPRIVILEGED_DEV : UBLK_F_USER_RECOVERY,
                 .ublksrv_flags = UINT64_C(0xfedcba9876543210),
         };
 }
 
+/* The driver looks at the rights of whom it serves. */
 static int simulate_add(const struct ctl_request *request, union ctl_payload *payload)
 {
+        if (payload->info.flags & UBLK_F_UNPRIVILEGED_DEV)
+                return request->as_user && request->uid == 1000 && request->gid == 1001 ? 0 : -EPERM;
+        if (request->as_user)
+                return -EPERM;
         if (request->number != payload->info.dev_id || request->size != sizeof(payload->info))
                 return -EINVAL;
         payload->info.flags &= ~(uint64_t)UBLK_F_USER_RECOVERY_FAIL_IO; /* as 6.12 does: silently */
@@ -114,8 +119,39 @@ static int simulate_affinity(const struct ctl_request *request, union ctl_payloa
         return 0;
 }
 
+/* Commands to a device in unprivileged mode: the path first, and what is behind it is as for another device. */
+static int simulate_by_path(const struct ctl_request *request, union ctl_payload *payload)
+{
+        const struct ublk_all_params *params = (const void *)(payload->behind_path + CTL_DEV_PATH_SIZE);
+        bool named =
+                request->path_size == CTL_DEV_PATH_SIZE && strcmp(payload->info2.path, "/dev/ublkc500") == 0;
+
+        switch (named ? request->command : 0) {
+        case UBLK_U_CMD_SET_PARAMS:
+                return request->size == CTL_DEV_PATH_SIZE + sizeof(*params) && params->len == sizeof(*params)
+                               ? 0
+                               : -EFAULT;
+        case UBLK_U_CMD_GET_QUEUE_AFFINITY:
+                payload->behind_path[CTL_DEV_PATH_SIZE] = 0x0c;
+                return request->size == CTL_DEV_PATH_SIZE + KERNEL_CPUS_SIZE ? 0 : -EFAULT;
+        case UBLK_U_CMD_START_DEV:
+                return request->data == 4711 && request->size == CTL_DEV_PATH_SIZE ? 0 : -EFAULT;
+        case UBLK_U_CMD_DEL_DEV:
+                return request->size == CTL_DEV_PATH_SIZE ? 0 : -EFAULT;
+        default: /* DEL_DEV_ASYNC is not in the list of the driver */
+                return -EINVAL;
+        }
+}
+
+static bool is_question(uint32_t command)
+{
+        return command == UBLK_U_CMD_GET_DEV_INFO || command == UBLK_U_CMD_GET_DEV_INFO2;
+}
+
 static int simulate(const struct ctl_request *request, union ctl_payload *payload)
 {
+        if (request->number == NUMBER_FOREIGN && !is_question(request->command))
+                return simulate_by_path(request, payload);
         switch (request->command) {
         case UBLK_U_CMD_GET_DEV_INFO:
                 return simulate_info(request, payload);

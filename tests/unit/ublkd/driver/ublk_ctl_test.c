@@ -173,6 +173,53 @@ static void test_params(sd_event *event, struct ublk_ctl *ctl)
         CHECK_INT(answer.count, 0);
 }
 
+/* After GET_DEV_INFO has answered, ublk_ctl knows how to address it. */
+static void test_a_device_in_unprivileged_mode(sd_event *event, struct ublk_ctl *ctl)
+{
+        const struct disk_params params = {
+                .size = 1 << 20, .logical_block_size = 512, .physical_block_size = 512, .max_io_size = 4096};
+        struct kernel_device_request request = {
+                .number = 12,
+                .flags = ublk_ctl_unprivileged_flag(),
+                .queues = 1,
+                .queue_depth = 1,
+                .max_io_size = 4096,
+                .unprivileged = true,
+                .uid = 1000,
+                .gid = 1001,
+        };
+        struct answer answer = {};
+
+        CHECK_INT(ublk_ctl_add(ctl, &request, on_done, &answer, NULL), 0);
+        await(event, &answer);
+        CHECK_INT(answer.result, 0);
+        request.unprivileged = false;
+        answer = (struct answer){};
+        check_result(event, ublk_ctl_add(ctl, &request, on_done, &answer, NULL), &answer, -EPERM);
+        CHECK_INT(ublk_ctl_get_info(ctl, NUMBER_FOREIGN, on_done, &answer, NULL), 0);
+        await(event, &answer);
+        answer = (struct answer){};
+        check_result(
+                event, ublk_ctl_set_params(ctl, NUMBER_FOREIGN, &params, on_done, &answer, NULL), &answer, 0);
+        CHECK_INT(ublk_ctl_get_affinity(ctl, NUMBER_FOREIGN, 0, on_done, &answer, NULL), 0);
+        await(event, &answer);
+        CHECK_INT(answer.device.queue_cpus[0], 0x0c);
+        answer = (struct answer){};
+        check_result(event, ublk_ctl_start(ctl, NUMBER_FOREIGN, 4711, on_done, &answer, NULL), &answer, 0);
+        check_result(event, ublk_ctl_del(ctl, NUMBER_FOREIGN, on_done, &answer, NULL), &answer, 0);
+}
+
+static void test_what_such_a_device_may_have(void)
+{
+        uint64_t recovery = ublk_ctl_flags(KERNEL_RECOVERY_REISSUE) | ublk_ctl_flags(KERNEL_RECOVERY_FAIL);
+        uint64_t left = ublk_ctl_unprivileged_features(UINT64_MAX);
+
+        CHECK_STR(ublk_ctl_missing(recovery, left), "USER_RECOVERY");
+        CHECK_STR(ublk_ctl_missing(ublk_ctl_path_flags(DATA_PATH_USER_COPY), left), "USER_COPY");
+        CHECK_STR(ublk_ctl_missing(ublk_ctl_path_flags(DATA_PATH_ZERO_COPY), left), "SUPPORT_ZERO_COPY");
+        CHECK(!ublk_ctl_missing(ublk_ctl_flags(KERNEL_RECOVERY_NONE) | ublk_ctl_unprivileged_flag(), left));
+}
+
 static void test_plain(sd_event *event, struct ublk_ctl *ctl)
 {
         struct answer answer = {};
@@ -498,6 +545,8 @@ static void test_commands(sd_event *event)
         test_info_of_a_foreign_device(event, ctl);
         test_add(event, ctl);
         test_params(event, ctl);
+        test_a_device_in_unprivileged_mode(event, ctl);
+        test_what_such_a_device_may_have();
         test_plain(event, ctl);
         test_answers_in_any_order(event, ctl);
         test_cancel(event, ctl);

@@ -5,6 +5,7 @@
 #include "ublkd/model/device_spec.h"
 
 #define LOOP "\"target\":{\"type\":\"loop\",\"path\":\"/disk\"}"
+#define KERNEL ",\"isolation\":\"kernel\",\"recovery\":{\"onCrash\":\"none\"}"
 #define POOL "\"target\":{\"type\":\"loop\",\"pool\":\"fast\"}"
 #define NAMED(members) "{\"name\":\"data\"," members "}"
 
@@ -145,6 +146,9 @@ static void test_rules(void)
         check_faults(NAMED(LOOP ",\"size\":1536,\"blockSize\":1024"), "/size SizeNotMultiple");
         check_faults(NAMED(LOOP ",\"size\":1536,\"blockSize\":1000"), "/blockSize BadValue");
         check_faults(NAMED(LOOP ",\"cpus\":\"3-1\""), "/cpus BadCpuList");
+        check_faults(NAMED(LOOP ",\"isolation\":\"kernel\",\"dataPath\":\"zero-copy\""),
+                "/recovery/onCrash NoRecoveryInKernelIsolation /dataPath CopyInKernelIsolation "
+                "/owner/gid GroupInKernelIsolation");
         check_faults(
                 NAMED(LOOP ",\"limits\":{\"read\":{\"iopsBurst\":5},\"write\":{\"bytesPerSecBurst\":4096}}"),
                 "/limits/read/iopsBurst BurstWithoutLimit /limits/write/bytesPerSecBurst BurstWithoutLimit");
@@ -292,6 +296,14 @@ static void test_comparison(void)
         CHANGE(",\"labels\":{\"a\":\"b\"}", "live");
         CHANGE(",\"owner\":{\"uid\":1}", "live");
         CHANGE(",\"enabled\":false", "live");
+        CHANGE(",\"isolation\":\"ublkd\"", "same");
+        CHANGE(KERNEL ",\"owner\":{\"gid\":7}", "isolation");
+        CHECK_STR(change(NAMED(LOOP KERNEL ",\"owner\":{\"gid\":7}"),
+                          NAMED(LOOP KERNEL ",\"owner\":{\"gid\":8}")),
+                "owner");
+        CHECK_STR(change(NAMED(LOOP KERNEL ",\"owner\":{\"gid\":7}"),
+                          NAMED(LOOP KERNEL ",\"owner\":{\"gid\":7,\"mode\":\"0600\"}")),
+                "live");
         CHANGE(",\"limits\":{\"read\":{\"iops\":1000}}", "live");
         CHANGE(",\"resources\":{\"cpuWeight\":50,\"memoryMax\":\"64MiB\",\"pidsMax\":100}", "live");
         CHANGE(",\"resources\":{\"ioMax\":{\"write\":{\"bytesPerSec\":\"1MiB\"}}}", "live");
@@ -356,6 +368,8 @@ static void test_enums(void)
         CHECK_STR(option_find(option_find(&device_spec_table, "recovery")->table, "trigger")
                           ->names[TRIGGER_MANUAL],
                 "manual");
+        CHECK_STR(option_find(&device_spec_table, "isolation")->names[ISOLATION_KERNEL], "kernel");
+        CHECK(!option_find(&device_spec_table, "isolation")->names[_ISOLATION_MAX]);
         CHECK_INT(option_find(&device_spec_table, "queues")->maximum, QUEUES_MAX);
         CHECK_INT(option_find(&device_spec_table, "id")->maximum, DEVICE_NUMBER_MAX);
         CHECK_INT(option_find(&device_spec_table, "name")->length_max, DEVICE_NAME_MAX);

@@ -146,6 +146,10 @@ static void test_what_is_free_has_bounds(struct world *world)
         use(world, ROOM);
         check_bad(world, NULL_DISK(",\"recovery\":{\"onCrash\":\"none\"}"), "PolicyForbids",
                 "/recovery/onCrash");
+        check_bad(world,
+                NULL_DISK(",\"isolation\":\"kernel\",\"recovery\":{\"onCrash\":\"none\"},\"owner\":{\"gid\":"
+                          "1}"),
+                "PolicyForbids", "/isolation");
         check_good(world, NULL_DISK(",\"recovery\":{\"onCrash\":\"fail\"},\"labels\":{\"a\":\"b\"}"));
         snprintf(spec, sizeof(spec),
                 NULL_DISK(",\"labels\":{\"a\":\"%0250d\",\"b\":\"%0250d\",\"c\":\"%0250d\",\"d\":\"%0250d\","
