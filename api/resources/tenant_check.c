@@ -74,11 +74,26 @@ static bool policy_allows(struct request *request, const struct device_spec *spe
         return r >= 0;
 }
 
+/* An administrator may not either: without a recovery the kernel takes the disk away before ublkd has taken its node from the tenant. */
+static bool keeps_recovery(
+        struct request *request, const struct device_record *record, const struct device_spec *spec)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        if (!record || !tenant_is_set(record->tenant) || device_spec_on_crash(spec) != ON_CRASH_NONE)
+                return true;
+        (void)problem_add(&problems, EINVAL, "/recovery/onCrash", "NoRecoveryForTenant",
+                "the device has a tenant, whose node would outlive the disk; give onCrash \"reissue\", "
+                "\"queue\" or \"fail\"");
+        reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
+        return false;
+}
+
 bool may_put(struct request *request, const struct device_record *record, const struct device_spec *spec,
         struct put_condition *condition)
 {
         if (view_manages_all(request))
-                return true;
+                return keeps_recovery(request, record, spec);
         if (!policy_allows(request, spec)) /* a name that is not the tenant's, among others */
                 return false;
         condition->tenant = request->peer.tenant;

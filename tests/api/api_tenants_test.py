@@ -297,6 +297,13 @@ def test_administrators_change_the_devices_of_tenants(tenants):
     assert tenants.server.ask("DELETE", f"/devices/{name}?wait").status == 204
 
 
+def test_the_device_of_a_tenant_keeps_a_recovery(tenants):
+    """Also when an administrator changes it: the node of the tenant would outlive the disk."""
+    name = create(tenants, "a")["name"]
+    answer = tenants.server.ask("PATCH", f"/devices/{name}", {"recovery": {"onCrash": "none"}})
+    assert answer.status == 422 and [fault["reason"] for fault in answer.json["errors"]] == ["NoRecoveryForTenant"]
+
+
 def test_a_name_that_root_took_is_taken(tenants):
     assert tenants.server.ask("POST", "/devices?wait", spec(f"u{ALICE}-x")).status == 201
     ((status, problem),) = tenants.values(asks(("POST", "/devices", mine("x"))))

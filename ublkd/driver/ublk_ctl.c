@@ -6,6 +6,7 @@
 #include "ublkd/kernel/ublk_uapi.h"
 #include "ublkd/driver/ublk_ctl_calls.h"
 #include "ublkd/driver/ublk_ctl_check.h"
+#include "ublkd/driver/unprivileged_disks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -73,8 +74,7 @@ struct ublk_ctl {
         struct ctl_calls *calls;
         uint64_t deadline_usec; /* 0: as in `kinds` */
         bool no_async_delete;   /* the kernel has refused DEL_DEV_ASYNC as unknown */
-        /* A bit for each number: its disk, when it was seen last, was in the driver's unprivileged mode. */
-        unsigned char unprivileged[NUMBERS / 8];
+        struct unprivileged_disks *unprivileged;
         ublk_ctl_released released;
         void *released_userdata;
         enum ctl_opening opening;
@@ -248,19 +248,6 @@ static void ask_by_path(struct ctl_request *request)
         name_node(request);
 }
 
-static bool is_unprivileged(const struct ublk_ctl *ctl, uint32_t number)
-{
-        return ctl->unprivileged[number / 8] & 1U << number % 8;
-}
-
-static void note_mode(struct ublk_ctl *ctl, const struct kernel_device *device)
-{
-        uint32_t number = (uint32_t)device->number;
-        unsigned char bit = (unsigned char)(1U << number % 8), *byte = &ctl->unprivileged[number / 8];
-
-        *byte = device->flags & UBLK_F_UNPRIVILEGED_DEV ? *byte | bit : *byte & (unsigned char)~bit;
-}
-
 static bool reconsider(void *owner, struct ctl_call *call, int result)
 {
         struct ublk_ctl *ctl = owner;
@@ -284,6 +271,7 @@ static bool reconsider(void *owner, struct ctl_call *call, int result)
 
 static void deliver(void *owner, struct ctl_call *base)
 {
+        struct ublk_ctl *ctl = owner;
         struct ublk_ctl_call *call = (struct ublk_ctl_call *)base;
         const unsigned char *answer = (const unsigned char *)&base->answer + base->request.path_size;
         struct kernel_device device;
@@ -295,9 +283,17 @@ static void deliver(void *owner, struct ctl_call *base)
         if (brings_device) {
                 result = call->kind == CTL_GET_AFFINITY ? read_cpus(answer, &device)
                                                         : read_info(answer, &device);
+                if (result == 0 && call->kind != CTL_GET_AFFINITY)
+                        result = unprivileged_disks_note(ctl->unprivileged, &device);
                 brings_device = result == 0;
-                if (brings_device && call->kind != CTL_GET_AFFINITY)
-                        note_mode(owner, &device);
+        }
+        /* The driver looks the path up, which DEL_DEV removes at once; the number is free when the last opener leaves. */
+        if (result == -ENOENT && base->request.path_size > 0 && call->kind == CTL_GET_INFO) {
+                device = unprivileged_disks_deleted(ctl->unprivileged, (int)base->request.number);
+                brings_device = true;
+                result = 0;
+        } else if (result == -ENOENT && base->request.path_size > 0 && call->kind == CTL_DEL) {
+                result = 0;
         }
         free(call);
         done(userdata, result, brings_device ? &device : NULL);
@@ -332,7 +328,8 @@ static int submit(struct ublk_ctl *ctl, enum ctl_kind kind, const struct ctl_req
                 return -ENOMEM;
         call->call.request = *request;
         call->call.request.command = kinds[kind].command;
-        if (kind != CTL_GET_INFO && kind != CTL_ADD && is_unprivileged(ctl, request->number))
+        if (kind != CTL_GET_INFO && kind != CTL_ADD
+                && unprivileged_disks_have(ctl->unprivileged, (int)request->number))
                 name_node(&call->call.request);
         if (kind == CTL_DEL && (ctl->no_async_delete || call->call.request.path_size > 0))
                 call->call.request.command = UBLK_U_CMD_DEL_DEV;
@@ -561,6 +558,9 @@ int ublk_ctl_open(sd_event *event, const struct ublk_ctl_options *options, struc
 
         if (!ctl)
                 return -ENOMEM;
+        ctl->unprivileged = unprivileged_disks_new();
+        if (!ctl->unprivileged)
+                return -ENOMEM;
         ctl->helper_path = options->helper_path ? options->helper_path : "/proc/self/exe";
         ctl->deadline_usec = options->deadline_usec;
         ctl->opened = options->opened;
@@ -587,6 +587,7 @@ struct ublk_ctl *ublk_ctl_free(struct ublk_ctl *ctl)
                 return NULL;
         sd_event_source_disable_unref(ctl->verdict);
         ctl_calls_free(ctl->calls);
+        unprivileged_disks_free(ctl->unprivileged);
         free(ctl);
         return NULL;
 }

@@ -79,6 +79,13 @@ static struct io_uring_sqe *get_entry(struct helper *helper)
         return sqe;
 }
 
+/* An entry that was taken goes out with the next one. It has no errand. */
+static void withdraw(struct io_uring_sqe *sqe)
+{
+        memset(sqe, 0, 2 * sizeof(*sqe));
+        io_uring_prep_nop(sqe);
+}
+
 static int submit(struct helper *helper, struct errand *errand)
 {
         struct io_uring_sqe *sqe = get_entry(helper);
@@ -98,7 +105,7 @@ static int submit(struct helper *helper, struct errand *errand)
         if (request->as_user)
                 user = ctl_user_lend(&helper->ring, request->uid, request->gid);
         if (user < 0) {
-                io_uring_prep_nop(sqe); /* it has been taken */
+                withdraw(sqe);
                 return user;
         }
         sqe->personality = (uint16_t)user;
@@ -110,6 +117,8 @@ static int submit(struct helper *helper, struct errand *errand)
         r = io_uring_submit(&helper->ring);
         if (user > 0) /* the command keeps the rights for itself */
                 (void)io_uring_unregister_personality(&helper->ring, user);
+        if (r < 0)
+                withdraw(sqe);
         return r < 0 ? r : 0;
 }
 

@@ -4,48 +4,66 @@
 
 #include "ublkd/base/cleanup.h"
 
+#include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { KEEP = -1 };
+enum { PATIENCE_MSEC = 2000 }; /* a process of the user may stop the one that has its rights */
 
-static int set_effective(bool all)
+static int drop_capabilities(void)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+        struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
 
-        if (syscall(SYS_capget, &header, data) < 0)
-                return -errno;
-        for (size_t i = 0; i < ARRAY_SIZE(data); i++)
-                data[i].effective = all ? data[i].permitted : 0;
-        return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+        return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
 }
 
-/* The driver looks at the real ids. The saved uid stays 0, so that what this process may do comes back. */
-static int become(uid_t uid, gid_t gid)
+/* In the process apart. Return the number of the personality, or -errno. */
+static int take_and_register(struct io_uring *ring, uid_t uid, gid_t gid)
 {
-        if (setresgid(gid, gid, (gid_t)KEEP) < 0 || setresuid(uid, uid, (uid_t)KEEP) < 0)
+        int r;
+
+        if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
                 return -errno;
-        return set_effective(false); /* of root the kernel takes none */
+        r = drop_capabilities(); /* those of root are left */
+        return r < 0 ? r : io_uring_register_personality(ring);
 }
 
-static int come_back(void)
+static int receive(int fd)
 {
-        int r = setresuid(0, 0, (uid_t)KEEP) < 0 ? -errno : 0;
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        int answer;
 
-        if (r >= 0)
-                r = set_effective(true);
-        return r >= 0 && setresgid(0, 0, (gid_t)KEEP) < 0 ? -errno : r;
+        if (poll(&ready, 1, PATIENCE_MSEC) != 1)
+                return -ETIME;
+        return read(fd, &answer, sizeof(answer)) == sizeof(answer) ? answer : -ESRCH;
 }
 
 int ctl_user_lend(struct io_uring *ring, uid_t uid, gid_t gid)
 {
-        int r = become(uid, gid);
+        _cleanup_close_ int from = -1, to = -1;
+        int ends[2], r;
+        pid_t child;
 
-        if (r >= 0)
-                r = io_uring_register_personality(ring);
-        if (come_back() < 0)
-                _exit(EXIT_FAILURE);
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return -errno;
+        from = ends[0];
+        to = ends[1];
+        child = fork();
+        if (child < 0)
+                return -errno;
+        if (child == 0) {
+                r = take_and_register(ring, uid, gid);
+                _exit(write(to, &r, sizeof(r)) == sizeof(r) ? EXIT_SUCCESS : EXIT_FAILURE);
+        }
+        to = close_fd(to);
+        r = receive(from);
+        (void)kill(child, SIGKILL);
+        (void)waitpid(child, NULL, 0);
         return r;
 }

@@ -6,7 +6,7 @@
 #include <liburing.h>
 #include <sys/types.h>
 
-/* Lend the ring these rights: `uid` and `gid`, and no effective capability. This process, which is root and has one thread, has
- * its own rights again when it returns; it ends if it cannot get them back. Return the number of the personality for a
- * submission, to be unregistered; -errno. */
+/* Lend the ring these rights: `uid` and `gid`, no other group, and no capability. A process apart takes them, registers them, and
+ * ends: this one, which is root and has one thread, never has them, since a process of that user could end or stop it. Waits for
+ * two seconds at most. Return the number of the personality, to be unregistered; -ETIME: the process was held up; other -errno. */
 int ctl_user_lend(struct io_uring *ring, uid_t uid, gid_t gid);

@@ -66,6 +66,30 @@ static int rule_on_crash(const struct device_spec *spec, struct problem_list *pr
                 spec->target->name);
 }
 
+static bool is_limited(const struct io_limits *limits)
+{
+        return limits->iops > 0 || limits->bytes_per_sec > 0;
+}
+
+/* The driver kills a worker that holds a request for 30 seconds (ublk_timeout()). 0 (also when problems were added) or
+ * -ENOMEM. */
+static int check_holding(const struct device_options *options, struct problem_list *problems)
+{
+        int r = 0;
+
+        if (options->on_full == ON_FULL_WAIT)
+                r = problem_add(problems, EINVAL, "/onFull", "WaitInKernelIsolation",
+                        "in the unprivileged mode of the driver no request may wait for long; give onFull "
+                        "\"error\", or "
+                        "leave isolation out");
+        if (r >= 0 && (is_limited(&options->limits.read) || is_limited(&options->limits.write)))
+                r = problem_add(problems, EINVAL, "/limits", "LimitsInKernelIsolation",
+                        "in the unprivileged mode of the driver no request may wait for long; leave it out, "
+                        "or "
+                        "leave isolation out");
+        return r;
+}
+
 /* What a disk of the driver's unprivileged mode needs and cannot have (ublk_ctrl_add_dev(), ublk_open() in ublk_drv.c). 0
  * (also when problems were added) or -ENOMEM. */
 static int rule_isolation(const struct device_spec *spec, struct problem_list *problems)
@@ -89,7 +113,7 @@ static int rule_isolation(const struct device_spec *spec, struct problem_list *p
                         "in the unprivileged mode of the driver only processes of one user and one group "
                         "open the disk; "
                         "give owner.gid, the group of these processes, or leave isolation out");
-        return r;
+        return r < 0 ? r : check_holding(options, problems);
 }
 
 /* A machine that is busy may keep a worker from its CPU for a while. */
@@ -175,14 +199,14 @@ typedef int (*spec_rule)(const struct device_spec *spec, struct problem_list *pr
 static const struct {
         spec_rule check;
         bool needs_target;
-        const char *fields[3]; /* the rule runs only if all are valid */
+        const char *fields[5]; /* the rule runs only if all are valid */
 } rules[] = {
         {.check = rule_size_required, .needs_target = true, .fields = {"/size"}},
         {.check = rule_size_multiple, .fields = {"/size", "/blockSize"}},
         {.check = rule_burst, .needs_target = false, .fields = {"/limits"}},
         {.check = rule_queues, .needs_target = true, .fields = {"/queues"}},
         {.check = rule_on_crash, .needs_target = true, .fields = {"/recovery"}},
-        {.check = rule_isolation, .fields = {"/recovery", "/dataPath", "/owner"}},
+        {.check = rule_isolation, .fields = {"/recovery", "/dataPath", "/owner", "/onFull", "/limits"}},
         {.check = rule_hang_after, .fields = {"/recovery"}},
         {.check = rule_cpus, .fields = {"/cpus"}},
         {.check = rule_offset_multiple, .needs_target = true, .fields = {"/target/offset", "/blockSize"}},

@@ -120,7 +120,8 @@ struct disk_change {
 
 /* Return whether both specs name the same target with the same options, but for those that a disk can follow. */
 bool device_spec_targets_equal(const struct device_spec *one, const struct device_spec *other);
-/* Return whether the change from `from` to `to` needs a new disk. Every field does but labels, owner, enabled,
+/* Return whether the change from `from` to `to` needs a new disk. Every field does but labels, owner (not in the
+ * driver's unprivileged mode), enabled,
  * limits, live options of the target, resources, busyPollUs, onFull, partitions, temporary, recovery.trigger,
  * recovery.giveUpAfter, recovery.hangAfter, a
  * size that the disk can grow to, and an id that is the number of the disk. ret may be NULL; it is set only if the change

@@ -317,7 +317,7 @@ static void on_deleted(void *userdata, int result, const struct kernel_device *k
         struct managed_device *device = userdata;
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
-        if (result == 0 && device->attempt.tries > 0)
+        if ((result == 0 || result == -ETIMEDOUT) && device->attempt.tries > 0)
                 device_note_openers(device, record->number, HOLD_AFTER_DELETE);
         device_on_command_done(userdata, result, kernel);
 }

@@ -36,6 +36,12 @@ enum condition_reason command_failure(
                         "The last worker is dead, but its requests for /dev/ublkb%d are still in flight in "
                         "the backing store; ublkd recovers the disk when they have ended.",
                         number);
+        else if (error == -EACCES && action == ACTION_ADD_DEV)
+                snprintf(ret, COMMAND_FAILURE_MAX,
+                        "The driver does not make /dev/ublkb%d: it allows no more disks in its unprivileged "
+                        "mode; remove one "
+                        "with \"isolation\": \"kernel\", or raise /sys/module/ublk_drv/parameters/ublks_max.",
+                        number);
         else if (reason == REASON_CONTROL_PLANE_HANGS)
                 snprintf(ret, COMMAND_FAILURE_MAX,
                         "The kernel has not answered \"%s\" for /dev/ublkb%d in time; ublkd asks again when "

@@ -3,6 +3,7 @@
 #include "ublkd/reconcile/view/spec_features.h"
 
 #include "ublkd/kernel/data_path.h"
+#include "ublkd/kernel/kernel_feature.h"
 
 enum kernel_recovery spec_wanted_recovery(const struct device_spec *spec)
 {
@@ -54,6 +55,12 @@ const char *spec_unsupported(const struct device_spec *spec, uint64_t features)
 
         if (sentence)
                 return sentence;
+        /* ublk_timeout() of 6.12 does not look at these disks for a worker that died with all tags in flight, and there is no
+         * release hook: the requests would wait for ever, and so would STOP_DEV. */
+        if (spec_is_unprivileged(spec) && kernel_cancels_late(features))
+                return "This kernel does not end the requests of a dead worker in the unprivileged mode of "
+                       "the driver; leave "
+                       "isolation out, or use Linux 6.16 or later.";
         if (ublk_ctl_missing(spec_wanted_flags(spec), features))
                 return "This kernel does not support the recovery.onCrash of the spec ('ublkctl host', or "
                        "GET /host, lists its features); choose another recovery.onCrash, or a newer kernel.";

@@ -149,6 +149,9 @@ static void test_rules(void)
         check_faults(NAMED(LOOP ",\"isolation\":\"kernel\",\"dataPath\":\"zero-copy\""),
                 "/recovery/onCrash NoRecoveryInKernelIsolation /dataPath CopyInKernelIsolation "
                 "/owner/gid GroupInKernelIsolation");
+        check_faults(NAMED(LOOP KERNEL
+                             ",\"owner\":{\"gid\":7},\"onFull\":\"wait\",\"limits\":{\"read\":{\"iops\":1}}"),
+                "/onFull WaitInKernelIsolation /limits LimitsInKernelIsolation");
         check_faults(
                 NAMED(LOOP ",\"limits\":{\"read\":{\"iopsBurst\":5},\"write\":{\"bytesPerSecBurst\":4096}}"),
                 "/limits/read/iopsBurst BurstWithoutLimit /limits/write/bytesPerSecBurst BurstWithoutLimit");

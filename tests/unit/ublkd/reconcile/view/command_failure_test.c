@@ -17,6 +17,7 @@ static const struct {
         {ACTION_ADD_DEV,        -EEXIST,      REASON_NUMBER_TAKEN       },
         {ACTION_ADD_DEV,        -EINPROGRESS, REASON_NUMBER_TAKEN       },
         {ACTION_ADD_DEV,        -EINVAL,      REASON_CONTROL_PLANE      },
+        {ACTION_ADD_DEV,        -EACCES,      REASON_CONTROL_PLANE      },
         {ACTION_ADD_DEV,        -ETIMEDOUT,   REASON_CONTROL_PLANE_HANGS},
         {ACTION_START_DEV,      -EEXIST,      REASON_CONTROL_PLANE      },
         {ACTION_BEGIN_RECOVERY, -EBUSY,       REASON_REQUESTS_UNDER_WAY },

@@ -57,8 +57,29 @@ static void check_row(const struct row *row)
         problem_list_clear(&problems);
 }
 
+/* A driver without a release hook never ends the requests of a dead worker there. */
+static void check_unprivileged(void)
+{
+        static const uint64_t quiesce = 1 << 12; /* UBLK_F_QUIESCE; see kernel_cancels_late() */
+        struct problem_list problems = {};
+        struct device_spec *spec = NULL;
+        cJSON *document = cJSON_Parse("{\"name\":\"data\",\"size\":\"1MiB\",\"target\":{\"type\":\"null\"},"
+                                      "\"isolation\":\"kernel\","
+                                      "\"recovery\":{\"onCrash\":\"none\"},\"owner\":{\"gid\":1}}");
+
+        if (CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0)) {
+                CHECK(!spec_unsupported(spec, UINT64_MAX));
+                CHECK(spec_unsupported(spec, UINT64_MAX & ~quiesce) != NULL);
+                CHECK(spec_wanted_flags(spec) & ublk_ctl_unprivileged_flag());
+        }
+        device_spec_free(spec);
+        cJSON_Delete(document);
+        problem_list_clear(&problems);
+}
+
 int main(void)
 {
+        check_unprivileged();
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 unsigned before = check_failures;
 
