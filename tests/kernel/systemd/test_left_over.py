@@ -54,28 +54,33 @@ def _worker(api, name):
     return api.get(name)["status"]["worker"]["pid"]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("way", _WAYS)
-def test_the_service_leaves_no_process(service, log, file_of, way):
-    """At once and a little later after a start and after the death of a worker."""
-    api, workers = service, {}
+def _ends():
+    """Each way after each pause. Every change tries each pause with one of the ways."""
     for number, pause in enumerate(_PAUSES):
-        name = f"disk{number}"
-        api.create(loop_spec(name, file_of(f"{name}.img", size=8 << 20)))
-        workers[name] = _worker(api, name)
-        time.sleep(pause)
-        _replace(api, way)
-        os.kill(workers[name], signal.SIGKILL)
-        api.wait_other_worker(name, workers[name])
-        workers[name] = _worker(api, name)
-        time.sleep(pause)
-        _replace(api, way)
-        assert {name: _worker(api, name) for name in workers} == workers
+        for turn, way in enumerate(_WAYS):
+            often = turn == number % len(_WAYS)
+            yield pytest.param(way, pause, marks=[] if often else pytest.mark.storm, id=f"{way}-{pause}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way,pause", _ends())
+def test_the_service_leaves_no_process(service, log, file_of, way, pause):
+    """At once and a little later after a start and after the death of a worker."""
+    api = service
+    api.create(loop_spec("disk", file_of("disk.img", size=8 << 20)))
+    time.sleep(pause)
+    _replace(api, way)
+    old = _worker(api, "disk")
+    os.kill(old, signal.SIGKILL)
+    api.wait_other_worker("disk", old)
+    new = _worker(api, "disk")
+    time.sleep(pause)
+    _replace(api, way)
+    assert _worker(api, "disk") == new
     lines = log.lines()
     assert any("ublkd.service: Main process exited" in line or "ublkd.service: Deactivated" in line for line in lines), lines
     assert not [line for line in lines if any(words in line for words in _LEFT)]
-    for name in workers:
-        api.delete(name)
+    api.delete("disk")
 
 
 def _names_in(group):
