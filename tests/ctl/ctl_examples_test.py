@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-NO_SPECS = {"monitoring", "policy"}  # tests/api/: api_monitoring_test.py, daemon_config_test.py
+NO_SPECS = {"containers", "monitoring", "policy"}  # test_container_examples.py, api_monitoring_test.py, daemon_config_test.py
 SOURCES = sorted(path for path in EXAMPLES.iterdir() if (path.is_dir() and path.name not in NO_SPECS) or path.suffix == ".json")
 
 
