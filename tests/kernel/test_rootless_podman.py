@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Rootless Podman itself: a container asks for a disk, gets it while it runs, and reaches nothing that is not its user's."""
+
+import json
+import os
+import shutil
+import sysconfig
+
+import pytest
+
+from harness.api import null_spec
+from harness.disk import Disk, block
+from harness.fio import FileOnDisk
+from harness.programs import ublkctl
+from harness.rootless import Account, Container, FioInside, activated
+from harness.tenants import kill_under
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not shutil.which("podman") or not shutil.which("newuidmap"), reason="needs podman, crun and uidmap"),
+]
+
+_PROGRAMS = ("sh", "sleep", "dd", "cat", "curl", "mkfs.ext4", "mknod", "rm", "umount", str(ublkctl()))
+_SIZE = 64 << 20
+
+# Each argument is a file; prints those that could be written to.
+_WRITE_TO_EACH = """
+for file; do
+    dd if=/dev/zero of="$file" bs=4096 count=1 conv=nocreat,notrunc oflag=direct status=none 2>/dev/null && echo "$file"
+done
+true
+"""
+
+
+@pytest.fixture(name="alice", scope="module")
+def _alice(guest):  # pylint: disable=unused-argument
+    account = Account("alice", 2001)
+    account.import_image("tools", *_PROGRAMS)
+    yield account
+    account.remove()
+
+
+@pytest.fixture(name="bob", scope="module")
+def _bob(guest):  # pylint: disable=unused-argument
+    account = Account("bob", 2002)
+    account.import_image("tools", *_PROGRAMS)
+    yield account
+    account.remove()
+
+
+@pytest.fixture(name="daemon")
+def daemon_with_a_policy(ext4, make_daemon, directory):  # in this order: devices go before their pool
+    pool, policy = ext4 / "pool", directory / "policy.d"
+    pool.mkdir(mode=0o700)
+    policy.mkdir(mode=0o755)
+    directory.chmod(0o755)
+    (policy / "10-test.json").write_text(json.dumps({
+        "pools": {"fast": {"directory": str(pool)}},
+        "rules": [{"name": "test", "who": {"users": ["alice", "bob"]}, "targets": ["loop"], "pools": ["fast"], "devices": 4,
+                   "size": "1GiB"}],
+    }), encoding="utf-8")
+    with activated(make_daemon, more_options=("--policy-dir", str(policy))) as daemon:
+        daemon.directory.chmod(0o755)
+        yield daemon
+
+
+@pytest.fixture(name="inside")
+def container_of_alice(alice, daemon, directory):
+    shared = directory / "shared"
+    shared.mkdir()
+    os.chown(shared, alice.uid, alice.uid)
+    libraries = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}"  # of fio: too many for the image
+    container = Container(alice, "tools", daemon, f"--volume={shared}:{shared}", f"--volume={libraries}:{libraries}:ro",
+                          f"--volume={shutil.which('fio')}:/usr/bin/fio:ro")
+    yield container
+    container.remove()
+
+
+def _create(container, daemon):
+    name = f"u{container.account.uid}-data"
+    spec = {"name": name, "target": {"type": "loop", "pool": "fast"}, "size": _SIZE}
+    status, device = container.ask("POST", "/devices?wait=ready&timeout=60s", spec)
+    assert status == 201 and device["tenant"] == f"uid:{container.account.uid}", device
+    return daemon.api.wait_for(name, lambda now: now["status"]["node"], "with a node")
+
+
+def test_a_running_container_gets_a_disk_that_recovers(daemon, inside, directory):
+    device = _create(inside, daemon)
+    name, disk = device["name"], Disk(device["status"]["id"])
+    assert inside.ask("POST", f"/devices/{name}/deliver", {"path": "/dev/data"}) == (200, {"path": "/dev/data"})
+    assert inside.output("sh", "-c", _WRITE_TO_EACH, "sh", "/dev/data") == "/dev/data"
+    inside.run("mkfs.ext4", "-q", "/dev/data")
+    assert disk.read(0, 4096)[1080:1082] == b"\x53\xef"  # the magic number of ext4
+    fio = FioInside(inside, directory / "shared", FileOnDisk("/dev/data", disk), size="16M", jobs=2)
+    try:
+        kill_under(fio, daemon, name)
+        fio.finish().assert_clean()
+    finally:
+        fio.kill()
+    assert inside.ask("GET", f"/devices/{name}")[1]["status"]["recoveries"]["count"] >= 1
+    assert inside.ask("DELETE", f"/devices/{name}?wait&timeout=60s")[0] == 204
+    assert inside.output("sh", "-c", _WRITE_TO_EACH, "sh", "/dev/data") == ""
+    _create(inside, daemon)
+    assert inside.ask("POST", f"/devices/{name}/deliver", {"path": "/dev/data"})[0] == 409  # the path is taken
+    inside.account.run("podman", "exec", "--privileged", inside.id, "umount", "/dev/data")
+    inside.run("rm", "/dev/data")
+    assert inside.ask("POST", f"/devices/{name}/deliver", {"path": "/dev/data"})[0] == 200
+    assert inside.output("sh", "-c", _WRITE_TO_EACH, "sh", "/dev/data") == "/dev/data"
+
+
+def test_ublkctl_works_in_a_container(alice, bob, daemon, inside):
+    def ctl(*words):
+        return inside.output("ublkctl", *words)
+
+    daemon.api.create(null_spec("roots"))
+    others = Container(bob, "tools", daemon)
+    try:
+        _create(others, daemon)
+        name = f"u{alice.uid}-more"
+        ctl("create", name, "target.type=loop", "target.pool=fast", "size=64MiB")
+        assert ctl("list", "-o", "name").split() == [name]
+        assert sorted(daemon.api.names()) == ["roots", name, f"u{bob.uid}-data"]
+        device = json.loads(ctl("get", name, "-o", "json"))
+        assert device["spec"]["size"] == "64MiB" and device["tenant"] == f"uid:{alice.uid}"
+        assert device["status"]["node"] in ctl("describe", name)
+        ctl("set", name, "labels.app=db")
+        ctl("delete", name)
+        assert ctl("list", "-o", "name") == ""
+        assert sorted(daemon.api.names()) == ["roots", f"u{bob.uid}-data"]
+    finally:
+        others.remove()
+
+
+def _host(path):
+    """A node of the host in a container that has /dev of the host."""
+    return path.replace("/dev/", "/host/")
+
+
+def test_a_hostile_container_reaches_no_disk_of_another_user(bob, daemon, inside):
+    """Not by the API, and not by /dev of the host with all capabilities that rootless Podman gives."""
+    device = _create(inside, daemon)
+    name, disk, node = device["name"], Disk(device["status"]["id"]), device["status"]["node"]
+    disk.write(0, block("a"))
+    hostile = Container(bob, "tools", daemon, "--volume=/dev:/host", "--privileged")
+    try:
+        own = _create(hostile, daemon)["status"]["node"]
+        assert hostile.ask_each(*((method, f"/devices/{name}{path}", body) for method, path, body in (
+            ("GET", "", None), ("GET", "/stats", None), ("PATCH", "", {"enabled": False}), ("POST", "/restart", None),
+            ("POST", "/stop", None), ("DELETE", "?force=true", None), ("POST", "/deliver", {"path": "/tmp/data"}),
+        ))) == [404] * 7
+        assert hostile.ask_each(("POST", "/devices", device["spec"]), ("GET", "/host", None)) == [403, 403]
+        nodes = [_host(path) for path in (own, node, disk.path, f"/dev/ublkc{disk.number}")]
+        hostile.run("sh", "-c", "for node; do test -e $node || exit 1; done", "sh", *nodes)
+        assert hostile.output("sh", "-c", _WRITE_TO_EACH, "sh", *nodes) == _host(own)
+        assert hostile.output("sh", "-c", "cd /host/ublk/private && echo *") == "*"  # not listed
+        number = os.stat(node).st_rdev
+        assert hostile.run("mknod", "/tmp/node", "b", os.major(number), os.minor(number), check=False).returncode != 0
+    finally:
+        hostile.remove()
+    given = bob.run("podman", "run", "--rm", "--network=none", f"--device={own}:/dev/own", f"--volume={node}:/dev/data", "tools",
+                    "sh", "-c", _WRITE_TO_EACH, "sh", "/dev/own", "/dev/data")
+    assert given.stdout.splitlines()[-1] == "/dev/own"
+    assert disk.read(0, 4096) == block("a") and daemon.api.phase(name) == "Live"
+    assert daemon.api.get(name)["generation"] == device["generation"]
