@@ -91,6 +91,7 @@ def _socket_of_podman(alice):
             service.terminate()
 
 
+@pytest.mark.storm
 def test_the_commands_for_podman_and_compose(daemon, alice):
     _image, created, read, _deleted = _run(daemon, alice, "Podman without root")
     assert re.search(r"^alice-data +Live ", created, re.MULTILINE), created
