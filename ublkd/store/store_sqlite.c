@@ -5,6 +5,7 @@
  * SQLite itself keeps a second ublkd out, and needs no shared memory. ublkd does not change the database of a
  * newer ublkd, nor its write-ahead log. */
 #include "ublkd/store/database_file.h"
+#include "ublkd/store/database_problem.h"
 #include "ublkd/store/device_store.h"
 #include "ublkd/store/store_columns.h"
 #include "ublkd/store/store_migrations.h"
@@ -542,44 +543,6 @@ static int open_store(const char *path, struct store_sqlite *store)
         return r < 0 ? r : prepare(store);
 }
 
-static int explain(const char *path, int error, struct problem_list *problems)
-{
-        /* clang-format off */
-        static const struct {
-                int error;
-                const char *reason, *sentence;
-        } table[] = {
-                {EPROTONOSUPPORT, "DatabaseNewer",
-                 "was written by a newer ublkd, and was not changed; start that ublkd, or name another --state-dir"},
-                {EMEDIUMTYPE, "NotOurDatabase",
-                 "is a database of another program, and was not changed; name another --state-dir"},
-                {EBADMSG, "DatabaseCorrupt",
-                 "is damaged or is not a database; replace it by a backup, or move it away to start empty"},
-                {EBUSY, "DatabaseInUse", "is in use by another ublkd; stop that one, or name another --state-dir"},
-                {EACCES, "NotPermitted", "may not be opened; start ublkd as root, or name another --state-dir"},
-                {EPERM, "NotPermitted", "may not be opened; start ublkd as root, or name another --state-dir"},
-                {EROFS, "ReadOnly",
-                 "cannot be written: the file or its file system is read-only; name another --state-dir"},
-                {ENOSPC, "DiskFull", "cannot be written: its disk is full; make room and start ublkd again"},
-                {ENOENT, "NoDirectory",
-                 "cannot be created: the directory does not exist; create it, or name another --state-dir"},
-                {ENOTDIR, "NoDirectory",
-                 "cannot be created: a part of the path is not a directory; name another --state-dir"},
-        };
-        /* clang-format on */
-
-        for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-                if (table[i].error == -error) {
-                        (void)problem_add(problems, -error, "", table[i].reason, "The database %s %s.", path,
-                                table[i].sentence);
-                        return error;
-                }
-        (void)problem_add(problems, -error, "", "DatabaseFailed",
-                "The database %s cannot be opened: %s; correct that, or name another --state-dir.", path,
-                strerror(-error));
-        return error;
-}
-
 int store_sqlite_open(const char *state_dir, const struct device_backend **ret_backend, void **ret_context,
         struct problem_list *problems)
 {
@@ -590,10 +553,10 @@ int store_sqlite_open(const char *state_dir, const struct device_backend **ret_b
         if (!store)
                 return -ENOMEM;
         if (n < 0 || (size_t)n >= sizeof(path))
-                return explain(state_dir, -ENAMETOOLONG, problems);
+                return database_problem_add(state_dir, -ENAMETOOLONG, problems);
         r = open_store(path, store);
         if (r < 0)
-                return explain(path, r, problems);
+                return database_problem_add(path, r, problems);
         *ret_backend = &sqlite_backend;
         *ret_context = TAKE_PTR(store);
         return 0;
