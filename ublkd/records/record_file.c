@@ -53,6 +53,7 @@ static const struct member members[] = {
         {.name = "backingBoot", .kind = MEMBER_TEXT, AT(record.backing_boot)},
         {.name = "source", .kind = MEMBER_STRING, .optional = true, AT(record.source)},
         {.name = "tenant", .kind = MEMBER_TEXT, .optional = true, AT(record.tenant)},
+        {.name = "filesystem", .kind = MEMBER_TEXT, .optional = true, AT(record.filesystem)},
 };
 /* clang-format on */
 

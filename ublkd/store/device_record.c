@@ -262,6 +262,33 @@ static bool add_path(cJSON *status, const cJSON *spec)
                != NULL;
 }
 
+static cJSON *filesystem_to_json(const struct filesystem *filesystem)
+{
+        cJSON *object;
+
+        if (filesystem->stage == FILESYSTEM_NONE || filesystem->stage == FILESYSTEM_UNKNOWN)
+                return cJSON_CreateNull();
+        object = cJSON_CreateObject();
+        if (object && cJSON_AddStringToObject(object, "type", filesystem_kind_name(filesystem->kind))
+                && cJSON_AddStringToObject(object, "uuid", filesystem->uuid)
+                && cJSON_AddStringToObject(object, "state", filesystem_stage_name(filesystem->stage)))
+                return object;
+        cJSON_Delete(object);
+        return NULL;
+}
+
+/* Add the file system that ublkd makes on the disk. */
+static bool add_filesystem(cJSON *status, const struct device_record *record)
+{
+        struct filesystem filesystem = filesystem_of_note(record->filesystem);
+        cJSON *object = filesystem_to_json(&filesystem);
+
+        if (object && cJSON_AddItemToObject(status, "filesystem", object))
+                return true;
+        cJSON_Delete(object);
+        return false;
+}
+
 /* Add who may change the device. */
 static bool add_owners(cJSON *object, const struct device_record *record)
 {
@@ -274,7 +301,7 @@ cJSON *device_record_to_json(const struct device_record *record)
         cJSON *object = cJSON_CreateObject(), *status = device_status_to_json(&record->status, record->name);
         cJSON *spec = record->spec ? cJSON_Duplicate(record->spec->document, true) : cJSON_CreateNull();
 
-        if (object && status && spec && add_path(status, spec)
+        if (object && status && spec && add_path(status, spec) && add_filesystem(status, record)
                 && cJSON_AddStringToObject(object, "name", record->name)
                 && cJSON_AddStringToObject(object, "uid", record->uid)
                 && json_add_integer(object, "generation", record->generation)

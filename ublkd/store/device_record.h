@@ -5,6 +5,7 @@
 #include "ublkd/backing/backing.h"
 #include "ublkd/model/device_spec.h"
 #include "ublkd/model/device_status.h"
+#include "ublkd/model/filesystem.h"
 #include "ublkd/model/tenant.h"
 
 enum { UID_TEXT_SIZE = 37 };
@@ -51,14 +52,15 @@ struct device_record {
         bool expired;                    /* not durable: it does, and that boot is over */
         uint64_t created_at;             /* CLOCK_REALTIME, microseconds */
         struct backing_identity backing; /* of the store that its disk was last created on; empty: none yet */
-        char backing_boot[UID_TEXT_SIZE]; /* boot id in which ublkd read it */
-        struct device_spec *spec;         /* NULL: quarantined, see `quarantine` */
-        char *quarantine;                 /* why the stored record cannot be used, or NULL */
-        struct device_status status;      /* not durable */
-        char *source;                     /* path of the file that owns the device; NULL: a client made it */
-        enum source_state source_state;   /* not durable; of `source` */
-        char *source_trouble; /* not durable: why it is not SOURCE_APPLIED, one sentence; or NULL */
-        enum record_age age;  /* not durable; ublkd does nothing with a device that is not current */
+        char backing_boot[UID_TEXT_SIZE];      /* boot id in which ublkd read it */
+        char filesystem[FILESYSTEM_NOTE_SIZE]; /* that ublkd makes: filesystem_of_note() */
+        struct device_spec *spec;              /* NULL: quarantined, see `quarantine` */
+        char *quarantine;                      /* why the stored record cannot be used, or NULL */
+        struct device_status status;           /* not durable */
+        char *source;                   /* path of the file that owns the device; NULL: a client made it */
+        enum source_state source_state; /* not durable; of `source` */
+        char *source_trouble;           /* not durable: why it is not SOURCE_APPLIED, one sentence; or NULL */
+        enum record_age age; /* not durable; ublkd does nothing with a device that is not current */
 };
 
 /* Return whether its disk has its number. The disk of an outdated record may be known to have another one. */

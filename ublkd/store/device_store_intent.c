@@ -213,6 +213,28 @@ int device_store_set_backing(struct device_store *store, const char *name,
         return device_store_update(store, entry, &changed, REASON_NONE, NULL);
 }
 
+int device_store_set_filesystem(struct device_store *store, const char *name, const char *note)
+{
+        static const struct {
+                enum condition_reason reason;
+                const char *message;
+        } events[_FILESYSTEM_STAGE_MAX] = {
+                [FILESYSTEM_BEGUN] = {REASON_FILE_SYSTEM_BEGUN,
+                                      "A client asked for a file system, and the disk is blank; a program makes it now."},
+                [FILESYSTEM_MADE] = {REASON_FILE_SYSTEM_MADE,
+                                      "The file system that a client asked for is on the disk."                         },
+        };
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct device_record changed;
+        enum filesystem_stage stage = filesystem_of_note(note).stage;
+
+        if (!entry)
+                return -ENOENT;
+        changed = entry->record;
+        snprintf(changed.filesystem, sizeof(changed.filesystem), "%s", note);
+        return device_store_update(store, entry, &changed, events[stage].reason, events[stage].message);
+}
+
 int device_store_try_again(struct device_store *store, const char *name)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);

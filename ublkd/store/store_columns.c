@@ -12,6 +12,8 @@ static const struct {
         {"device", "temporary_boot", "ALTER TABLE device ADD COLUMN temporary_boot TEXT NOT NULL DEFAULT ''"},
         /* who owns the device; '': the administrators */
         {"device", "tenant", "ALTER TABLE device ADD COLUMN tenant TEXT NOT NULL DEFAULT ''"},
+        /* the file system that ublkd makes on the disk; '': none */
+        {"device", "filesystem", "ALTER TABLE device ADD COLUMN filesystem TEXT NOT NULL DEFAULT ''"},
         {"event", "tenant", "ALTER TABLE event ADD COLUMN tenant TEXT NOT NULL DEFAULT ''"},
 };
 /* clang-format on */

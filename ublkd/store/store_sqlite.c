@@ -40,9 +40,9 @@ static const char *const statement_texts[] = {
                 "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
                 " recover_requested, held_boot, created_at, spec, restart, restart_refused,"
                 " backing_basis, backing_is_disk, backing_now, backing_lasting, backing_boot, source,"
-                " stopped_boot, temporary_boot, tenant)"
+                " stopped_boot, temporary_boot, tenant, filesystem)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-                "?19, ?20, ?21, ?22)"
+                "?19, ?20, ?21, ?22, ?23)"
                 " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
                 " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number,"
                 " deleting = excluded.deleting, recover_requested = excluded.recover_requested,"
@@ -52,7 +52,7 @@ static const char *const statement_texts[] = {
                 " backing_now = excluded.backing_now, backing_lasting = excluded.backing_lasting,"
                 " backing_boot = excluded.backing_boot, source = excluded.source,"
                 " stopped_boot = excluded.stopped_boot, temporary_boot = excluded.temporary_boot,"
-                " tenant = excluded.tenant",
+                " tenant = excluded.tenant, filesystem = excluded.filesystem",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
 };
@@ -242,6 +242,7 @@ static int sqlite_save(void *context, const struct device_record *record, const 
         (void)sqlite3_bind_text(save, 20, record->stopped ? boot : "", -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 21, record->temporary ? boot : "", -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 22, record->tenant, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 23, record->filesystem, -1, SQLITE_STATIC);
         r = run(store, STATEMENT_SAVE);
         if (r >= 0)
                 r = set_revision(store, revision);
@@ -346,6 +347,7 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
         snprintf(record.uid, sizeof(record.uid), "%s", column_text(row, 1));
         snprintf(record.held_boot, sizeof(record.held_boot), "%s", column_text(row, 8));
         snprintf(record.tenant, sizeof(record.tenant), "%s", column_text(row, 21));
+        snprintf(record.filesystem, sizeof(record.filesystem), "%s", column_text(row, 22));
         load_backing(row, &record);
         if (*column_text(row, 18)) /* borrowed, as the name is */
                 record.source = (char *)column_text(row, 18);
@@ -381,9 +383,8 @@ static int sqlite_load(void *context, load_each each, void *userdata, struct sto
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot, created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, "
                 "backing_now,"
-                " backing_lasting, backing_boot, source, stopped_boot, temporary_boot, tenant FROM device "
-                "ORDER BY "
-                "name",
+                " backing_lasting, backing_boot, source, stopped_boot, temporary_boot, tenant, filesystem "
+                "FROM device ORDER BY name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);

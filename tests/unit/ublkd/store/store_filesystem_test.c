@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* The note of a file system that ublkd makes: it is there after a restart, and in what clients see. */
+#include "tests/unit/ublkd/store/store_directory.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
+
+#include <string.h>
+
+#define BEGUN "ext4 begun 11111111-2222-4333-8444-555555555555"
+#define MADE "ext4 made 11111111-2222-4333-8444-555555555555"
+
+static void check_shown(const struct device_store *store, const char *state)
+{
+        cJSON *device = device_record_to_json(device_store_get(store, "data"));
+        const cJSON *shown = cJSON_GetObjectItemCaseSensitive(
+                cJSON_GetObjectItemCaseSensitive(device, "status"), "filesystem");
+
+        if (state) {
+                CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(shown, "type")), "ext4");
+                CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(shown, "state")), state);
+        } else
+                CHECK(cJSON_IsNull(shown));
+        cJSON_Delete(device);
+}
+
+static void test_the_note_stays(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put_null_disk(store, "data", "");
+        CHECK_INT(device_store_set_filesystem(store, "none", BEGUN), -ENOENT);
+        check_shown(store, NULL);
+        CHECK_INT(device_store_set_filesystem(store, "data", BEGUN), 0);
+        device_store_free(store);
+        store = open_store(directory);
+        CHECK_STR(device_store_get(store, "data")->filesystem, BEGUN);
+        check_shown(store, "begun");
+        CHECK_INT(device_store_set_filesystem(store, "data", MADE), 0);
+        put_null_disk(store, "data", ",\"labels\":{\"a\":\"b\"}");
+        device_store_free(store);
+        store = open_store(directory);
+        CHECK_STR(device_store_get(store, "data")->filesystem, MADE);
+        check_shown(store, "made");
+        CHECK_INT(device_store_remove(store, "data"), 0);
+        put_null_disk(store, "data", ""); /* another device of the name */
+        check_shown(store, NULL);
+        device_store_free(store);
+}
+
+static void test_each_change_is_an_event(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+        const struct event_log *events;
+
+        put_null_disk(store, "data", "");
+        CHECK_INT(device_store_set_filesystem(store, "data", BEGUN), 0);
+        CHECK_INT(device_store_set_filesystem(store, "data", MADE), 0);
+        events = device_store_events(store);
+        CHECK_INT(event_log_at(events, event_log_count(events) - 2)->reason, REASON_FILE_SYSTEM_BEGUN);
+        CHECK_INT(event_log_at(events, event_log_count(events) - 1)->reason, REASON_FILE_SYSTEM_MADE);
+        device_store_free(store);
+}
+
+static void test_a_database_of_an_older_ublkd(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put_null_disk(store, "data", "");
+        device_store_free(store);
+        execute(directory, "ALTER TABLE device DROP COLUMN filesystem");
+        store = open_store(directory);
+        check_shown(store, NULL);
+        CHECK_INT(device_store_set_filesystem(store, "data", MADE), 0);
+        device_store_free(store);
+        store = open_store(directory);
+        check_shown(store, "made");
+        device_store_free(store);
+}
+
+int main(void)
+{
+        in_a_new_directory(test_the_note_stays);
+        in_a_new_directory(test_each_change_is_an_event);
+        in_a_new_directory(test_a_database_of_an_older_ublkd);
+        return check_report();
+}
