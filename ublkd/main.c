@@ -6,6 +6,8 @@
 #include "ublkd/config/command_line.h"
 #include "ublkd/config/config_print.h"
 #include "ublkd/driver/ublk_ctl.h"
+#include "ublkd/filesystems/filesystem_process.h"
+#include "ublkd/filesystems/filesystem_wire.h"
 #include "ublkd/manager.h"
 #include "ublkd/nodes/delivery_process.h"
 #include "ublkd/nodes/delivery_wire.h"
@@ -53,14 +55,16 @@ static int run_group_wait(void)
         return group_wait(&group_sources_of_host, GROUP_WAIT_USEC) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* For ublk_ctl, path_watch, partition_scan, node_delivery, node_recall and ExecStopPost= of ublkd.service only. */
+/* For ublk_ctl, path_watch, partition_scan, node_delivery, node_recall, filesystem_job and ExecStopPost= of ublkd.service
+ * only. */
 static const struct command_role roles[] = {
-        {"control-helper",      run_control_helper   },
-        {"path-watcher",        run_path_watcher     },
-        {PARTITION_READER_NAME, run_partition_reader },
-        {NODE_DELIVERY_NAME,    delivery_process_main},
-        {NODE_RECALL_NAME,      recall_process_main  },
-        {"group-wait",          run_group_wait       },
+        {"control-helper",        run_control_helper     },
+        {"path-watcher",          run_path_watcher       },
+        {PARTITION_READER_NAME,   run_partition_reader   },
+        {NODE_DELIVERY_NAME,      delivery_process_main  },
+        {NODE_RECALL_NAME,        recall_process_main    },
+        {FILESYSTEM_PROCESS_NAME, filesystem_process_main},
+        {"group-wait",            run_group_wait         },
 };
 
 static void log_problems(const struct problem_list *problems, int error)

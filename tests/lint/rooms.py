@@ -17,6 +17,9 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/peers/peer_groups.h",
     "ublkd/nodes/delivery_wire.h",
     "ublkd/peers/peer_home.h",
+    "ublkd/filesystems/filesystem_maker.h",
+    "ublkd/filesystems/filesystem_rule.h",
+
     "ublkd/peers/peer_path.h",
     "ublkd/policy/policy.h",
     "ublkd/policy/policy_check.h",
@@ -67,6 +70,7 @@ QUOTED = [
     ("ublkd/runtime/*", BASE + PROTO + rooms("ublkd", "backing offload")),
     ("ublkd/store/*", COMMON + rooms("ublkd", "model")),
     ("ublkd/pools/*", COMMON + rooms("ublkd", "model policy store")),
+    ("ublkd/filesystems/*", COMMON + rooms("ublkd", "offload model store")),
     ("ublkd/host/*", BASE + rooms("ublkd", "kernel offload model driver store")),
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
     ("ublkd/declared/declared_plan.[ch]", ["!", "ublkd/declared/declared_plan.h"]),

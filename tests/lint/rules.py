@@ -247,6 +247,10 @@ PROC_USERS = [
     "ublkd/nodes/node_recall.c",  # the same
     "ublkd/nodes/process_rights.c",  # in these processes: its own
     "ublkd/nodes/recall_process.c",  # in a process of its own
+    "ublkd/filesystems/filesystem_process.c",  # in a process of its own: its own descriptors
+    "ublkd/filesystems/filesystem_program.c",  # the same
+    "ublkd/filesystems/filesystem_walls.c",  # the same
+    "ublkd/filesystems/filesystem_job.c",  # the program that this process is executed from
     "ublkd/nodes/private_node.c",  # its own descriptors of nodes
     "ublkd/peers/peer_home.c",  # where links of a process lead: no memory map, and no file system is asked
     "ublkd/peers/peer_path.c",  # in a process apart

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* filesystem_maker: file systems come onto disks once, by the real process and the real programs. The disks are files.
+ * Needs root, for the walls, and the programs of ext4 and xfs. */
+#include "ublkd/filesystems/filesystem_maker.h"
+#include "ublkd/filesystems/filesystem_job.h"
+#include "ublkd/filesystems/filesystem_process.h"
+#include "ublkd/filesystems/filesystem_sight.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
+#include "tests/unit/remove_tree.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { NUMBER = 7, DEADLINE_USEC = 60 * 1000 * 1000 };
+
+#define DISK_SIZE ((off_t)400 << 20) /* xfs wants 300 MiB */
+
+static char dev[] = "/tmp/filesystem-maker-XXXXXX";
+static char disk[64];
+static sd_event *event;
+static struct device_store *store;
+static struct filesystem_maker *maker;
+
+static const struct device_record *record(void)
+{
+        return device_store_get(store, "data");
+}
+
+static struct filesystem noted(void)
+{
+        return filesystem_of_note(record()->filesystem);
+}
+
+/* ---- a device with a disk ---- */
+
+static void make_disk(void)
+{
+        _cleanup_close_ int fd = open(disk, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+        CHECK(fd >= 0 && ftruncate(fd, DISK_SIZE) == 0);
+}
+
+static void set_live(int number)
+{
+        struct device_status status = {
+                .phase = number < 0 ? PHASE_STARTING : PHASE_LIVE, .number = number, .disk = number >= 0};
+
+        CHECK_INT(device_store_set_status(store, "data", &status), 0);
+}
+
+static void open_maker(const struct filesystem_limits *limits)
+{
+        struct filesystem_limits here = limits ? *limits : (struct filesystem_limits){};
+
+        here.dev = dev;
+        CHECK_INT(filesystem_maker_new(event, store, &here, &maker), 0);
+}
+
+static void set_up(const struct filesystem_limits *limits)
+{
+        const struct device_backend *backend;
+        void *context;
+
+        make_disk();
+        CHECK_INT(store_memory_open(&backend, &context), 0);
+        CHECK_INT(device_store_new(backend, context, &store), 0);
+        put_device(store, "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"400MiB\"}");
+        CHECK_INT(device_store_assign_number(store, "data", NUMBER), 0);
+        set_live(NUMBER);
+        open_maker(limits);
+}
+
+static void tear_down(void)
+{
+        maker = filesystem_maker_free(maker);
+        store = device_store_free(store);
+}
+
+/* ---- requests ---- */
+
+struct outcome {
+        bool answered;
+        enum filesystem_verdict verdict;
+        int error;
+        struct filesystem filesystem;
+        char text[FILESYSTEM_TEXT_SIZE];
+};
+
+static void on_answer(void *userdata, const struct filesystem_answer *answer)
+{
+        struct outcome *outcome = userdata;
+
+        *outcome = (struct outcome){.answered = true,
+                .verdict = answer->verdict,
+                .error = answer->error,
+                .filesystem = answer->filesystem};
+        snprintf(outcome->text, sizeof(outcome->text), "%s", answer->text);
+}
+
+static int begin(enum filesystem_kind kind, struct outcome *outcome)
+{
+        struct filesystem_making *making;
+
+        *outcome = (struct outcome){};
+        return filesystem_make(maker, record(), kind, on_answer, outcome, &making);
+}
+
+static void wait_for(const struct outcome *outcome)
+{
+        uint64_t now = 0, end;
+
+        CHECK(sd_event_now(event, CLOCK_MONOTONIC, &now) >= 0);
+        end = now + DEADLINE_USEC;
+        while (!outcome->answered && now < end) {
+                CHECK(sd_event_run(event, end - now) >= 0);
+                CHECK(sd_event_now(event, CLOCK_MONOTONIC, &now) >= 0);
+        }
+        CHECK(outcome->answered);
+}
+
+static struct outcome make(enum filesystem_kind kind)
+{
+        struct outcome outcome;
+        int r;
+
+        /* The process of the request before may not be reaped yet. */
+        while ((r = begin(kind, &outcome)) == -EBUSY)
+                CHECK(sd_event_run(event, DEADLINE_USEC) >= 0);
+        CHECK_INT(r, 0);
+        wait_for(&outcome);
+        return outcome;
+}
+
+static void note(enum filesystem_stage stage, enum filesystem_kind kind, const char *uuid)
+{
+        struct filesystem filesystem = {.stage = stage, .kind = kind};
+        char text[FILESYSTEM_NOTE_SIZE];
+
+        snprintf(filesystem.uuid, sizeof(filesystem.uuid), "%s", uuid);
+        filesystem_to_note(&filesystem, text);
+        CHECK_INT(device_store_set_filesystem(store, "data", text), 0);
+}
+
+static int sight(enum filesystem_kind kind, const char *uuid)
+{
+        _cleanup_close_ int fd = open(disk, O_RDONLY | O_CLOEXEC);
+
+        return filesystem_sight(fd, kind, uuid);
+}
+
+static void put_byte(off_t at)
+{
+        _cleanup_close_ int fd = open(disk, O_WRONLY | O_CLOEXEC);
+
+        CHECK_INT(pwrite(fd, "x", 1, at), 1);
+}
+
+/* ---- tests ---- */
+
+static void test_each_kind_is_made_once(void)
+{
+        for (int i = 0; i < _FILESYSTEM_KIND_MAX; i++) {
+                enum filesystem_kind kind = (enum filesystem_kind)i;
+                struct outcome first, second;
+
+                set_up(NULL);
+                first = make(kind);
+                if (!CHECK_INT(first.verdict, FILESYSTEM_IS_MADE))
+                        fprintf(stderr, "%s: %s\n", filesystem_kind_name(kind), first.text);
+                CHECK_INT(noted().stage, FILESYSTEM_MADE);
+                CHECK_INT(sight(kind, first.filesystem.uuid), FILESYSTEM_SEES_IT);
+                put_byte(DISK_SIZE / 2 + 12345); /* the data of a client */
+                second = make(kind);
+                CHECK_INT(second.verdict, FILESYSTEM_IS_MADE);
+                CHECK_STR(second.filesystem.uuid, first.filesystem.uuid);
+                tear_down();
+        }
+}
+
+static void test_another_kind_is_refused(void)
+{
+        set_up(NULL);
+        CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_IS_MADE);
+        CHECK_INT(make(FILESYSTEM_XFS).verdict, FILESYSTEM_OTHER_KIND);
+        tear_down();
+}
+
+static void test_data_stay_as_they_are(void)
+{
+        set_up(NULL);
+        put_byte(3 << 20);
+        CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_NOT_BLANK);
+        CHECK_STR(record()->filesystem, "");
+        put_byte(DISK_SIZE - 1);
+        CHECK_INT(make(FILESYSTEM_XFS).verdict, FILESYSTEM_NOT_BLANK);
+        tear_down();
+}
+
+/* ublkd died before the program wrote a byte, after the last one, and in between. */
+static void test_what_a_death_leaves(void)
+{
+        static const char uuid[] = "11111111-2222-4333-8444-555555555555";
+        char made[FILESYSTEM_UUID_SIZE];
+        struct outcome outcome;
+
+        set_up(NULL);
+        note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, uuid);
+        outcome = make(FILESYSTEM_EXT4);
+        CHECK_INT(outcome.verdict, FILESYSTEM_IS_MADE);
+        strcpy(made, outcome.filesystem.uuid);
+
+        note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, made);
+        outcome = make(FILESYSTEM_EXT4);
+        CHECK_INT(outcome.verdict, FILESYSTEM_IS_MADE);
+        CHECK_STR(outcome.filesystem.uuid, made);
+        CHECK_INT(noted().stage, FILESYSTEM_MADE);
+
+        note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, uuid);
+        CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_UNFINISHED);
+        CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
+        CHECK_INT(sight(FILESYSTEM_EXT4, made), FILESYSTEM_SEES_IT);
+        tear_down();
+}
+
+/* The superblock was written, and what it leads to was not. */
+static void test_a_file_system_that_is_not_whole_is_not_made(void)
+{
+        struct outcome outcome;
+        _cleanup_close_ int fd = -1;
+        static const char zeroes[64 << 10];
+
+        set_up(NULL);
+        outcome = make(FILESYSTEM_EXT4);
+        fd = open(disk, O_WRONLY | O_CLOEXEC);
+        CHECK_INT(pwrite(fd, zeroes, sizeof(zeroes), 4096), (int)sizeof(zeroes)); /* group descriptors */
+        note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, outcome.filesystem.uuid);
+        CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_UNFINISHED);
+        CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
+        tear_down();
+}
+
+static void test_a_lost_file_system_is_not_made_again(void)
+{
+        set_up(NULL);
+        CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_IS_MADE);
+        make_disk(); /* another store, or one that was emptied */
+        CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_LOST);
+        CHECK_INT(sight(FILESYSTEM_EXT4, ""), FILESYSTEM_SEES_BLANK);
+        tear_down();
+}
+
+static void test_a_program_that_refuses_leaves_no_note(void)
+{
+        struct outcome outcome;
+
+        set_up(NULL);
+        CHECK_INT(truncate(disk, 1 << 20), 0); /* too small for xfs */
+        outcome = make(FILESYSTEM_XFS);
+        CHECK_INT(outcome.verdict, FILESYSTEM_PROGRAM_FAILED);
+        CHECK(*outcome.text != '\0');
+        CHECK_STR(record()->filesystem, "");
+        tear_down();
+}
+
+static void test_a_disk_that_cannot_be_read(void)
+{
+        struct outcome outcome;
+
+        set_up(NULL);
+        CHECK_INT(unlink(disk), 0);
+        outcome = make(FILESYSTEM_EXT4);
+        CHECK_INT(outcome.verdict, FILESYSTEM_NOT_READ);
+        CHECK_INT(outcome.error, -ENOENT);
+        CHECK_INT(mkfifo(disk, 0600), 0);
+        outcome = make(FILESYSTEM_EXT4);
+        CHECK_INT(outcome.verdict, FILESYSTEM_NOT_READ);
+        CHECK_INT(outcome.error, -ENOTBLK);
+        CHECK_INT(unlink(disk), 0);
+        tear_down();
+}
+
+static void test_a_disk_that_is_not_in_service(void)
+{
+        struct outcome outcome;
+
+        set_up(NULL);
+        set_live(-1);
+        CHECK_INT(begin(FILESYSTEM_EXT4, &outcome), -ENODEV);
+        tear_down();
+}
+
+static void test_one_request_for_a_disk_at_a_time(void)
+{
+        struct outcome first, second;
+
+        set_up(NULL);
+        CHECK_INT(begin(FILESYSTEM_EXT4, &first), 0);
+        CHECK_INT(begin(FILESYSTEM_EXT4, &second), -EBUSY);
+        wait_for(&first);
+        CHECK_INT(first.verdict, FILESYSTEM_IS_MADE);
+        tear_down();
+}
+
+/* The device was removed, or has another disk: what the process has looked at is not the disk of the device. */
+static void test_a_disk_that_goes_meanwhile(void)
+{
+        struct outcome outcome;
+
+        set_up(NULL);
+        CHECK_INT(begin(FILESYSTEM_EXT4, &outcome), 0);
+        set_live(-1);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_NO_DISK);
+        CHECK_INT(sight(FILESYSTEM_EXT4, ""), FILESYSTEM_SEES_BLANK);
+        set_live(NUMBER);
+        while (begin(FILESYSTEM_EXT4, &outcome) == -EBUSY)
+                CHECK(sd_event_run(event, DEADLINE_USEC) >= 0);
+        CHECK_INT(device_store_remove(store, "data"), 0);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_NO_DISK);
+        tear_down();
+}
+
+static void test_a_process_that_takes_too_long_is_killed(void)
+{
+        static const struct filesystem_limits hasty = {.patience_usec = 1};
+        struct outcome outcome;
+
+        set_up(&hasty);
+        CHECK_INT(begin(FILESYSTEM_EXT4, &outcome), 0);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_TOOK_TOO_LONG);
+        tear_down();
+}
+
+static void test_an_abandoned_request_goes_on(void)
+{
+        struct filesystem_making *making;
+        struct outcome outcome = {};
+
+        set_up(NULL);
+        CHECK_INT(filesystem_make(maker, record(), FILESYSTEM_EXT4, on_answer, &outcome, &making), 0);
+        filesystem_abandon(making);
+        while (noted().stage != FILESYSTEM_MADE)
+                if (!CHECK(sd_event_run(event, DEADLINE_USEC) > 0))
+                        break;
+        CHECK(!outcome.answered);
+        tear_down();
+}
+
+int main(int argc, char *argv[])
+{
+        if (argc == 2 && strcmp(argv[1], FILESYSTEM_PROCESS_OPTION) == 0)
+                return filesystem_process_main();
+        if (getuid() != 0 || access("/usr/sbin/mkfs.ext4", X_OK) < 0
+                || access("/usr/sbin/mkfs.xfs", X_OK) < 0)
+                return CHECK_SKIP;
+        CHECK(mkdtemp(dev) != NULL);
+        snprintf(disk, sizeof(disk), "%s/ublkb%d", dev, NUMBER);
+        CHECK(sd_event_new(&event) >= 0);
+        test_each_kind_is_made_once();
+        test_another_kind_is_refused();
+        test_data_stay_as_they_are();
+        test_what_a_death_leaves();
+        test_a_file_system_that_is_not_whole_is_not_made();
+        test_a_lost_file_system_is_not_made_again();
+        test_a_program_that_refuses_leaves_no_note();
+        test_a_disk_that_cannot_be_read();
+        test_a_disk_that_is_not_in_service();
+        test_one_request_for_a_disk_at_a_time();
+        test_a_disk_that_goes_meanwhile();
+        test_a_process_that_takes_too_long_is_killed();
+        test_an_abandoned_request_goes_on();
+        sd_event_unref(event);
+        CHECK_INT(remove_tree(dev), 0);
+        return check_report();
+}

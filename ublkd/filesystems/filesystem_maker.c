@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes the file system of a device. */
+#include "ublkd/filesystems/filesystem_maker.h"
+#include "ublkd/filesystems/filesystem_job.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <inttypes.h>
+#include <sys/queue.h>
+#include <systemd/sd-id128.h>
+
+struct filesystem_making {
+        struct filesystem_maker *maker;
+        void (*then)(void *userdata, const struct filesystem_answer *answer); /* NULL: abandoned */
+        void *userdata;
+        enum filesystem_kind wanted;
+        enum filesystem_task task;
+        char device[UID_TEXT_SIZE]; /* its uid */
+        int number;                 /* of the disk, and ... */
+        uint16_t epoch;             /* ... which one of the device it is */
+        LIST_ENTRY(filesystem_making) entry;
+};
+
+struct filesystem_maker {
+        struct device_store *store;
+        const char *dev;
+        struct filesystem_jobs *jobs;
+        LIST_HEAD(, filesystem_making) all;
+};
+
+static void making_free(struct filesystem_making *making)
+{
+        LIST_REMOVE(making, entry);
+        free(making);
+}
+
+/* Return the record of the device, if the disk is still the one that the process has opened; else NULL. */
+static const struct device_record *find_record(const struct filesystem_making *making)
+{
+        const struct device_record *record = device_store_find_uid(making->maker->store, making->device);
+
+        return record && device_record_disk_has_number(record) && record->number == making->number
+                               && record->epoch == making->epoch
+                       ? record
+                       : NULL;
+}
+
+static void answer(
+        struct filesystem_making *making, enum filesystem_verdict verdict, int error, const char *text)
+{
+        const struct device_record *record = device_store_find_uid(making->maker->store, making->device);
+        struct filesystem_answer result = {.verdict = verdict, .error = error, .text = text};
+        struct filesystem_making copy = *making;
+
+        result.filesystem = filesystem_of_note(record ? record->filesystem : "");
+        making_free(making);
+        if (copy.then)
+                copy.then(copy.userdata, &result);
+}
+
+static int note(const struct filesystem_making *making, const struct device_record *record,
+        struct filesystem filesystem)
+{
+        char text[FILESYSTEM_NOTE_SIZE];
+
+        filesystem_to_note(&filesystem, text);
+        return device_store_set_filesystem(making->maker->store, record->name, text);
+}
+
+/* ---- the look ---- */
+
+static int choose(enum filesystem_kind kind, struct filesystem *ret)
+{
+        sd_id128_t id;
+        int r = sd_id128_randomize(&id);
+
+        *ret = (struct filesystem){.stage = FILESYSTEM_BEGUN, .kind = kind};
+        if (r >= 0)
+                sd_id128_to_uuid_string(id, ret->uuid);
+        return r;
+}
+
+/* Return 0 with a task for the process, or -errno. A new file system is noted before it begins. */
+static int begin(const struct filesystem_making *making, const struct device_record *record,
+        enum filesystem_task task, struct filesystem_go *ret)
+{
+        struct filesystem filesystem = filesystem_of_note(record->filesystem);
+        int r = 0;
+
+        if (task == FILESYSTEM_MAKES)
+                r = choose(making->wanted, &filesystem);
+        if (r >= 0 && task == FILESYSTEM_MAKES)
+                r = note(making, record, filesystem);
+        if (r < 0)
+                return r;
+        *ret = (struct filesystem_go){.task = task, .kind = filesystem.kind};
+        memcpy(ret->uuid, filesystem.uuid, sizeof(ret->uuid));
+        return 0;
+}
+
+static void on_look(void *userdata, const struct filesystem_look *look, struct filesystem_go *ret)
+{
+        struct filesystem_making *making = userdata;
+        const struct device_record *record = find_record(making);
+        struct filesystem noted;
+        struct filesystem_step step;
+        int r;
+
+        if (!record) {
+                answer(making, FILESYSTEM_NO_DISK, 0, "");
+                return;
+        }
+        noted = filesystem_of_note(record->filesystem);
+        step = filesystem_next(&noted, making->wanted, (enum filesystem_sight)look->sight);
+        making->task = step.task;
+        if (step.task == FILESYSTEM_LEAVES) {
+                answer(making, step.verdict, look->error, "");
+                return;
+        }
+        r = begin(making, record, step.task, ret);
+        if (r < 0) {
+                ret->task = FILESYSTEM_LEAVES;
+                answer(making, FILESYSTEM_NOT_STORED, r, "");
+        }
+}
+
+/* ---- the report ---- */
+
+static enum filesystem_verdict judge(
+        const struct filesystem_making *making, const struct filesystem_report *report)
+{
+        static const enum filesystem_verdict verdicts[_FILESYSTEM_OUTCOME_MAX] = {
+                [FILESYSTEM_DONE] = FILESYSTEM_IS_MADE,
+                [FILESYSTEM_NO_PROGRAM] = FILESYSTEM_NOT_INSTALLED,
+                [FILESYSTEM_NO_WALLS] = FILESYSTEM_NOT_CONFINED,
+                [FILESYSTEM_FAILED] = FILESYSTEM_PROGRAM_FAILED,
+                [FILESYSTEM_LATE] = FILESYSTEM_TOOK_TOO_LONG,
+        };
+
+        return making->task == FILESYSTEM_CHECKS && report->outcome == FILESYSTEM_FAILED
+                               && report->status != 0
+                       ? FILESYSTEM_UNFINISHED
+                       : verdicts[report->outcome];
+}
+
+/* Note what the disk has now. A disk that is still blank needs no note. Return 0 or -errno. */
+static int settle(const struct filesystem_making *making, const struct device_record *record,
+        const struct filesystem_report *report)
+{
+        struct filesystem filesystem = filesystem_of_note(record->filesystem);
+
+        if (filesystem.stage != FILESYSTEM_BEGUN)
+                return 0; /* cannot be: only one request for a disk is under way */
+        if (report->outcome == FILESYSTEM_DONE)
+                filesystem.stage = FILESYSTEM_MADE;
+        else if (report->sight == FILESYSTEM_SEES_BLANK)
+                filesystem.stage = FILESYSTEM_NONE;
+        else
+                return 0;
+        return note(making, record, filesystem);
+}
+
+static void on_done(void *userdata, const struct filesystem_report *report)
+{
+        struct filesystem_making *making = userdata;
+        const struct device_record *record = device_store_find_uid(making->maker->store, making->device);
+        int r = record ? settle(making, record, report) : 0;
+
+        if (!record)
+                answer(making, FILESYSTEM_NO_DISK, 0, "");
+        else if (r < 0)
+                answer(making, FILESYSTEM_NOT_STORED, r, "");
+        else
+                answer(making, judge(making, report), report->error, report->text);
+}
+
+/* ---- requests ---- */
+
+int filesystem_make(struct filesystem_maker *maker, const struct device_record *record,
+        enum filesystem_kind kind, void (*then)(void *userdata, const struct filesystem_answer *answer),
+        void *userdata, struct filesystem_making **ret)
+{
+        struct filesystem noted = filesystem_of_note(record->filesystem);
+        struct filesystem_order order = {.kind = noted.kind};
+        struct filesystem_making *making;
+        int r;
+
+        if (record->status.phase != PHASE_LIVE || !device_record_disk_has_number(record) || record->deleting)
+                return -ENODEV;
+        making = calloc(1, sizeof(*making));
+        if (!making)
+                return -ENOMEM;
+        *making = (struct filesystem_making){.maker = maker,
+                .then = then,
+                .userdata = userdata,
+                .wanted = kind,
+                .number = record->number,
+                .epoch = record->epoch};
+        memcpy(making->device, record->uid, sizeof(making->device));
+        memcpy(order.uuid, noted.uuid, sizeof(order.uuid));
+        snprintf(order.path, sizeof(order.path), "%s/ublkb%d", maker->dev, record->number);
+        LIST_INSERT_HEAD(&maker->all, making, entry);
+        r = filesystem_job_begin(maker->jobs, &order,
+                &(const struct filesystem_job_events){
+                        .looked = on_look, .done = on_done, .userdata = making});
+        if (r < 0) {
+                making_free(making);
+                return r;
+        }
+        *ret = making;
+        return 0;
+}
+
+void filesystem_abandon(struct filesystem_making *making)
+{
+        making->then = NULL;
+}
+
+/* ---- the whole ---- */
+
+int filesystem_maker_new(sd_event *event, struct device_store *store, const struct filesystem_limits *limits,
+        struct filesystem_maker **ret)
+{
+        struct filesystem_maker *maker = calloc(1, sizeof(*maker));
+        int r = maker ? filesystem_jobs_new(event, limits, &maker->jobs) : -ENOMEM;
+
+        if (r < 0) {
+                free(maker);
+                return r;
+        }
+        maker->store = store;
+        maker->dev = limits && limits->dev ? limits->dev : "/dev";
+        LIST_INIT(&maker->all);
+        *ret = maker;
+        return 0;
+}
+
+struct filesystem_maker *filesystem_maker_free(struct filesystem_maker *maker)
+{
+        struct filesystem_making *making;
+
+        if (!maker)
+                return NULL;
+        filesystem_jobs_free(maker->jobs);
+        while ((making = LIST_FIRST(&maker->all)))
+                making_free(making);
+        free(maker);
+        return NULL;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* The process that looks at a disk, and makes a file system on it.
+ *
+ * It holds the disk open all the time: so the number of the disk stays that of this disk. mkfs has the disk for itself
+ * (O_EXCL), as it wants to: so the look has it for itself, too, but no longer. */
+#include "ublkd/filesystems/filesystem_process.h"
+#include "ublkd/filesystems/filesystem_program.h"
+#include "ublkd/filesystems/filesystem_sight.h"
+#include "ublkd/filesystems/filesystem_wire.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+enum { SECONDS_MAX = 300 };
+
+static int open_disk(const char *path, int flags)
+{
+        int fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        struct stat node;
+
+        if (fd < 0)
+                return -errno;
+        if (fstat(fd, &node) < 0 || (!S_ISBLK(node.st_mode) && !S_ISREG(node.st_mode))) {
+                close_fd(fd);
+                return -ENOTBLK;
+        }
+        return fd;
+}
+
+static struct filesystem_look seen(enum filesystem_sight sight, int error)
+{
+        return (struct filesystem_look){.sight = sight, .error = error};
+}
+
+/* Another program may have the disk for itself: that matters only where a file system is to be made. */
+static struct filesystem_look look(int disk, enum filesystem_kind kind, const char *uuid)
+{
+        char path[] = "/proc/self/fd/0123456789";
+        _cleanup_close_ int exclusive = -1;
+        int r;
+
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", disk);
+        exclusive = open_disk(path, O_RDONLY | O_EXCL);
+        if (exclusive < 0 && exclusive != -EBUSY)
+                return seen(FILESYSTEM_SEES_ERROR, exclusive);
+        r = filesystem_sight(disk, kind, uuid);
+        if (r < 0)
+                return seen(FILESYSTEM_SEES_ERROR, r);
+        return seen(
+                exclusive < 0 && r != FILESYSTEM_SEES_IT ? FILESYSTEM_SEES_USE : (enum filesystem_sight)r, 0);
+}
+
+/* A program that has ended well has made what can be found there, and the disk has it. */
+static void confirm(int disk, const struct filesystem_go *go, struct filesystem_report *report)
+{
+        int synced = fsync(disk) < 0 ? -errno : 0;
+        struct filesystem_look after = look(disk, (enum filesystem_kind)go->kind, go->uuid);
+
+        report->sight = after.sight;
+        if (report->outcome != FILESYSTEM_DONE || (synced >= 0 && after.sight == FILESYSTEM_SEES_IT))
+                return;
+        report->outcome = FILESYSTEM_FAILED;
+        report->error = synced < 0 ? synced : after.error < 0 ? after.error : -EIO;
+}
+
+static bool is_good(const struct filesystem_go *go)
+{
+        return (go->task == FILESYSTEM_MAKES || go->task == FILESYSTEM_CHECKS)
+               && go->kind < _FILESYSTEM_KIND_MAX && memchr(go->uuid, '\0', sizeof(go->uuid));
+}
+
+static bool send_all(const void *message, size_t size)
+{
+        return send(FILESYSTEM_LINK_FD, message, size, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+/* Return the exit status. */
+static int work(const struct filesystem_order *order)
+{
+        struct filesystem_report report = {};
+        struct filesystem_go go;
+        _cleanup_close_ int disk = open_disk(order->path, O_RDONLY);
+        struct filesystem_look first = disk < 0 ? seen(FILESYSTEM_SEES_ERROR, disk)
+                                                : look(disk, (enum filesystem_kind)order->kind, order->uuid);
+
+        if (!send_all(&first, sizeof(first)))
+                return EXIT_FAILURE;
+        if (disk < 0 || recv(FILESYSTEM_LINK_FD, &go, sizeof(go), 0) != sizeof(go) || !is_good(&go))
+                return EXIT_SUCCESS; /* there is nothing to do */
+        filesystem_program_run(disk, &go, &report);
+        confirm(disk, &go, &report);
+        return send_all(&report, sizeof(report)) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int filesystem_process_main(void)
+{
+        static struct filesystem_order order;
+        pid_t parent = getppid();
+
+        (void)prctl(PR_SET_NAME, "ublkd-mkfs");
+        (void)alarm(SECONDS_MAX); /* the supervisor kills it earlier, unless that is stopped */
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent
+                || setrlimit(RLIMIT_CORE, &(const struct rlimit){}) < 0)
+                return EXIT_FAILURE;
+        if (recv(FILESYSTEM_LINK_FD, &order, sizeof(order), 0) != sizeof(order)
+                || order.kind >= _FILESYSTEM_KIND_MAX || !memchr(order.path, '\0', sizeof(order.path))
+                || !memchr(order.uuid, '\0', sizeof(order.uuid)))
+                return EXIT_FAILURE;
+        return work(&order);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What to do about the file system of a disk. */
+#include "ublkd/filesystems/filesystem_rule.h"
+
+#define LEAVE(why) {.task = FILESYSTEM_LEAVES, .verdict = (why)}
+
+struct filesystem_step filesystem_next(
+        const struct filesystem *noted, enum filesystem_kind wanted, enum filesystem_sight sight)
+{
+        static const struct filesystem_step make = {.task = FILESYSTEM_MAKES},
+                                            check = {.task = FILESYSTEM_CHECKS};
+        /* FILESYSTEM_SEES_IT without a note: there is nothing to look for. */
+        static const struct filesystem_step steps[_FILESYSTEM_STAGE_MAX][FILESYSTEM_SEES_USE] = {
+                [FILESYSTEM_NONE] = {[FILESYSTEM_SEES_IT] = LEAVE(FILESYSTEM_NOT_BLANK),
+                                     [FILESYSTEM_SEES_OTHER] = LEAVE(FILESYSTEM_NOT_BLANK)},
+                [FILESYSTEM_BEGUN] = {[FILESYSTEM_SEES_OTHER] = LEAVE(FILESYSTEM_UNFINISHED)},
+                [FILESYSTEM_MADE] = {[FILESYSTEM_SEES_BLANK] = LEAVE(FILESYSTEM_LOST),
+                                     [FILESYSTEM_SEES_IT] = LEAVE(FILESYSTEM_IS_MADE),
+                                     [FILESYSTEM_SEES_OTHER] = LEAVE(FILESYSTEM_LOST)},
+        };
+        static const struct filesystem_step in_use = LEAVE(FILESYSTEM_IN_USE),
+                                            not_read = LEAVE(FILESYSTEM_NOT_READ),
+                                            newer = LEAVE(FILESYSTEM_NEWER),
+                                            other_kind = LEAVE(FILESYSTEM_OTHER_KIND),
+                                            unfinished = LEAVE(FILESYSTEM_UNFINISHED);
+
+        if (sight == FILESYSTEM_SEES_USE)
+                return in_use;
+        if (sight >= FILESYSTEM_SEES_ERROR)
+                return not_read;
+        if (noted->stage == FILESYSTEM_UNKNOWN)
+                return newer;
+        if (noted->stage == FILESYSTEM_MADE && noted->kind != wanted)
+                return other_kind;
+        if (noted->stage != FILESYSTEM_MADE && sight == FILESYSTEM_SEES_BLANK)
+                return make;
+        if (noted->stage == FILESYSTEM_BEGUN && sight == FILESYSTEM_SEES_IT)
+                return noted->kind == wanted ? check : unfinished;
+        return steps[noted->stage][sight];
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* PURE: what ublkd does about the file system of a disk, by what its record notes and by what is on the disk.
+ *
+ * The rule that nothing may break: a file system is made on a blank disk only. */
+#pragma once
+
+#include "ublkd/filesystems/filesystem_wire.h"
+
+enum filesystem_verdict {
+        FILESYSTEM_IS_MADE,        /* it is there: made now, or earlier */
+        FILESYSTEM_OTHER_KIND,     /* ublkd has made one of another kind */
+        FILESYSTEM_NOT_BLANK,      /* there is something on the disk that ublkd has not made */
+        FILESYSTEM_UNFINISHED,     /* it was begun, and is not whole */
+        FILESYSTEM_LOST,           /* it was made, and is not there */
+        FILESYSTEM_NEWER,          /* the note of another version of ublkd */
+        FILESYSTEM_IN_USE,         /* the disk is mounted, or another program has it for itself */
+        FILESYSTEM_NO_DISK,        /* there is no disk, or it has become another one */
+        FILESYSTEM_NOT_READ,       /* error: opening or reading the disk */
+        FILESYSTEM_NOT_STORED,     /* error: writing the note */
+        FILESYSTEM_NOT_INSTALLED,  /* the program is missing */
+        FILESYSTEM_NOT_CONFINED,   /* error: the program was not started */
+        FILESYSTEM_PROGRAM_FAILED, /* the disk is blank, or the note is that of UNFINISHED */
+        FILESYSTEM_TOOK_TOO_LONG,
+        _FILESYSTEM_VERDICT_MAX
+};
+
+struct filesystem_step {
+        enum filesystem_task task;
+        enum filesystem_verdict verdict; /* with FILESYSTEM_LEAVES: the answer */
+};
+
+/* noted: of the record. wanted: what the client asks for. sight: with the kind and the UUID of the note. */
+struct filesystem_step filesystem_next(
+        const struct filesystem *noted, enum filesystem_kind wanted, enum filesystem_sight sight);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* What is on a disk, as far as a few reads show it: zeroes, or a file system of ours. It parses nothing: it compares
+ * bytes at fixed places. */
+#pragma once
+
+#include "ublkd/filesystems/filesystem_wire.h"
+
+/* Look at the disk. Every signature that libblkid knows is in the first or the last 4 MiB; these are read in whole, and a
+ * block in each 256th part of the rest. A disk with one byte there that is not zero is not blank.
+ *
+ * Return FILESYSTEM_SEES_BLANK, _IT, _OTHER; or -errno. */
+int filesystem_sight(int disk, enum filesystem_kind kind, const char *uuid);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What a program that makes or checks a file system gives up before it starts. */
+#pragma once
+
+#include <stdbool.h>
+
+struct filesystem_walls {
+        int disk; /* its descriptor */
+        bool writes;
+};
+
+/* Give up all capabilities for good; all groups; all files, where the kernel has Landlock, but the disk, and programs,
+ * libraries and configuration for reading; sockets, rings, mounts, other processes and keys, on CPUs that call_arch.h
+ * knows. Allow some memory and CPU time. The user is root without a right, or the owner of the disk's node: so that the
+ * program can open it. There is no way back, also not by executing a program. Return 0; -errno: a wall is missing, do not
+ * start the program. */
+int filesystem_walls_raise(const struct filesystem_walls *walls);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The messages between the supervisor and the process that makes a file system: an order; what the process has seen on
+ * the disk; a task, which the supervisor sends after it has stored what it is about to do; a report. */
+#pragma once
+
+#include "ublkd/model/filesystem.h"
+
+#include <stdint.h>
+
+#define FILESYSTEM_PROCESS_NAME "filesystem"
+#define FILESYSTEM_PROCESS_OPTION "--" FILESYSTEM_PROCESS_NAME
+
+enum {
+        FILESYSTEM_LINK_FD = 3, /* a socket that keeps messages apart */
+        FILESYSTEM_PATH_SIZE = 128,
+        FILESYSTEM_TEXT_SIZE = 512,
+};
+
+struct filesystem_order {
+        char path[FILESYSTEM_PATH_SIZE]; /* of the disk */
+        uint32_t kind;                   /* enum filesystem_kind, and ... */
+        char uuid[FILESYSTEM_UUID_SIZE]; /* ... what to look for; "": nothing */
+};
+
+enum filesystem_sight {
+        FILESYSTEM_SEES_BLANK, /* all bytes that were read are zero */
+        FILESYSTEM_SEES_IT,    /* the file system of the order: its kind and its UUID */
+        FILESYSTEM_SEES_OTHER, /* anything else */
+        FILESYSTEM_SEES_USE,   /* the disk is mounted, or another program has it for itself */
+        FILESYSTEM_SEES_ERROR, /* `error`: opening or reading the disk */
+        _FILESYSTEM_SIGHT_MAX
+};
+
+struct filesystem_look {
+        uint32_t sight; /* enum filesystem_sight */
+        int32_t error;  /* -errno; 0: none */
+};
+
+enum filesystem_task {
+        FILESYSTEM_LEAVES, /* there is nothing to do, and no report */
+        FILESYSTEM_MAKES,
+        FILESYSTEM_CHECKS, /* reads only */
+        _FILESYSTEM_TASK_MAX
+};
+
+struct filesystem_go {
+        uint32_t task;                   /* enum filesystem_task */
+        uint32_t kind;                   /* enum filesystem_kind, and ... */
+        char uuid[FILESYSTEM_UUID_SIZE]; /* ... the UUID of what is made or checked */
+};
+
+enum filesystem_outcome {
+        FILESYSTEM_DONE,       /* made, and on stable storage; or checked, and whole */
+        FILESYSTEM_NO_PROGRAM, /* the program is not installed */
+        FILESYSTEM_NO_WALLS,   /* error: confining the program; it was not started */
+        FILESYSTEM_FAILED,     /* error: running the program; or `status` and `text` show what it was */
+        FILESYSTEM_LATE,       /* it took too long, or the process was killed */
+        _FILESYSTEM_OUTCOME_MAX
+};
+
+struct filesystem_report {
+        uint32_t outcome;                /* enum filesystem_outcome */
+        int32_t error;                   /* -errno; 0: none */
+        int32_t status;                  /* of the program, as wait() gives it; 0 if it did not run */
+        uint32_t sight;                  /* enum filesystem_sight, of the disk after it */
+        char text[FILESYSTEM_TEXT_SIZE]; /* what the program has printed first, cut off */
+};
