@@ -277,6 +277,14 @@ static int api_deliver(void *userdata, int client, const struct device_record *r
                        : -ENOENT;
 }
 
+static int api_make_filesystem(void *userdata, const struct device_record *record, enum filesystem_kind kind,
+        void (*then)(void *userdata, const struct filesystem_answer *answer), void *then_userdata,
+        struct filesystem_making **ret)
+{
+        return filesystem_make(
+                ((struct manager *)userdata)->filesystem_maker, record, kind, then, then_userdata, ret);
+}
+
 static void api_read_counters(void *userdata, struct daemon_counters *ret)
 {
         struct manager *manager = userdata;
@@ -319,6 +327,8 @@ static int open_api(
                         .withdraw_question = authority_withdraw,
                         .deliver = api_deliver,
                         .cancel_delivery = node_delivery_cancel,
+                        .make_filesystem = api_make_filesystem,
+                        .abandon_filesystem = filesystem_abandon,
                         .look_at_host = manager_look_at_host,
                         .look_at_state = manager_look_at_state,
                         .adopt = api_adopt,
@@ -488,6 +498,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = node_deliveries_new(manager->event, NULL, &manager->node_deliveries);
         if (r >= 0)
+                r = filesystem_maker_new(manager->event, manager->store, NULL, &manager->filesystem_maker);
+        if (r >= 0)
                 r = peer_paths_new(manager->event, &manager->peer_paths);
         if (r >= 0)
                 open_optional_parts(manager, options);
@@ -523,6 +535,7 @@ struct manager *manager_free(struct manager *manager)
         disk_timeout_free(manager->disk_timeout);
         partition_scanner_free(manager->partition_scanner);
         node_deliveries_free(manager->node_deliveries);
+        filesystem_maker_free(manager->filesystem_maker);
         peer_paths_free(manager->peer_paths);
         cdi_specs_free(manager->cdi_specs);
         node_recall_free(manager->node_recall);

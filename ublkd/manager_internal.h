@@ -4,6 +4,7 @@
 
 #include "ublkd/manager.h"
 
+#include "ublkd/filesystems/filesystem_maker.h"
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/host/host.h"
 #include "ublkd/host/state_look.h"
@@ -36,6 +37,7 @@ struct manager {
         struct node_recall *node_recall;             /* as worker_groups */
         struct cdi_specs *cdi_specs;                 /* NULL: not wanted, or as worker_groups */
         struct node_deliveries *node_deliveries;
+        struct filesystem_maker *filesystem_maker;
         struct peer_paths *peer_paths;
         struct path_watches *path_watches;
         struct fd_store *fd_store;

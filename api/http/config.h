@@ -11,6 +11,7 @@
 #include "ublkd/store/device_store.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/host/host.h"
+#include "ublkd/filesystems/filesystem_maker.h"
 #include "ublkd/nodes/delivery_wire.h"
 
 #include <systemd/sd-event.h>
@@ -69,6 +70,14 @@ struct api_config {
                 struct node_delivery **ret);
         /* Cancel a delivery that has not called `then` yet. Set together with deliver. */
         void (*cancel_delivery)(struct node_delivery *delivery);
+        /* Make a file system on the disk of the device. Return 0 and a making; it calls `then` once, from the loop, and is
+         * gone then. -ENODEV: the disk is not in service; -EBUSY: one is under way on this disk; -EAGAIN: too many are;
+         * other -errno. NULL: there are no disks. */
+        int (*make_filesystem)(void *userdata, const struct device_record *record, enum filesystem_kind kind,
+                void (*then)(void *userdata, const struct filesystem_answer *answer), void *then_userdata,
+                struct filesystem_making **ret);
+        /* Do not call `then` of a making that has not called it yet. Set together with make_filesystem. */
+        void (*abandon_filesystem)(struct filesystem_making *making);
         /* Refresh what `host` describes. Return true if api_host_seen() follows; false if the view is already
          * fresh, or cannot be refreshed. NULL: it never changes. */
         bool (*look_at_host)(void *userdata);

@@ -48,6 +48,7 @@
 #include "tests/api/api_test_options.h"
 #include "tests/api/api_test_stats.h"
 #include "tests/api/api_test_status.h"
+#include "tests/api/api_test_filesystem.h"
 #include "tests/api/api_test_hooks.h"
 #include "tests/unit/ublkd/store/store_faulty.h"
 
@@ -550,6 +551,8 @@ int main(int argc, char *argv[])
                 .end_preflight = api_test_end_preflight,
                 .deliver = api_test_deliver,
                 .cancel_delivery = api_test_cancel_delivery,
+                .make_filesystem = api_test_make_filesystem,
+                .abandon_filesystem = api_test_abandon_filesystem,
                 .look_at_host = look_at_host,
                 .adopt = adopt,
                 .list_adoptable = list_adoptable,

@@ -19,7 +19,6 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/peers/peer_home.h",
     "ublkd/filesystems/filesystem_maker.h",
     "ublkd/filesystems/filesystem_rule.h",
-
     "ublkd/peers/peer_path.h",
     "ublkd/policy/policy.h",
     "ublkd/policy/policy_check.h",

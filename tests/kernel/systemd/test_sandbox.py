@@ -199,6 +199,15 @@ def test_the_process_of_a_user_that_has_the_disk_open_is_found(service):
     service.delete("data")
 
 
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_a_file_system_is_made(service, file_of, kind):
+    """By a program that has even less than the service."""
+    service.create(loop_spec("data", file_of(size=400 << 20)))
+    made = service.ask("POST", "/devices/data/filesystem", 200, json={"type": kind})
+    assert made["status"]["filesystem"]["state"] == "made"
+    service.delete("data")
+
+
 def test_partitions_are_read_and_mounted(service, file_of, directory):
     path, where = file_of(), directory / "mount"
     run("sfdisk", "--quiet", "--wipe=never", path, input="label: gpt\nstart=1MiB,size=32MiB\n")

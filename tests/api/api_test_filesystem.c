@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* A fake of what makes file systems. */
+#include "tests/api/api_test_filesystem.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <stdlib.h>
+
+struct filesystem_making {
+        sd_event_source *end;
+        struct filesystem_answer answer;
+        void (*then)(void *userdata, const struct filesystem_answer *answer);
+        void *userdata;
+};
+
+static int on_end(sd_event_source *source _unused_, void *userdata)
+{
+        struct filesystem_making making = *(struct filesystem_making *)userdata;
+
+        sd_event_source_disable_unref(making.end);
+        free(userdata);
+        if (making.then)
+                making.then(making.userdata, &making.answer);
+        return 0;
+}
+
+static const char *order_of(const struct device_record *record)
+{
+        const char *order = cJSON_GetStringValue(
+                cJSON_GetObjectItemCaseSensitive(record->spec->options.labels, "filesystem"));
+
+        return order ? order : "";
+}
+
+int api_test_make_filesystem(void *userdata _unused_, const struct device_record *record,
+        enum filesystem_kind kind _unused_,
+        void (*then)(void *userdata, const struct filesystem_answer *answer), void *then_userdata,
+        struct filesystem_making **ret)
+{
+        unsigned verdict = FILESYSTEM_IS_MADE;
+        struct filesystem_making *making;
+        int error = 0, r;
+        sd_event *event;
+
+        if (sscanf(order_of(record), "begin %d", &error) == 1)
+                return -error;
+        (void)sscanf(order_of(record), "end %u %d", &verdict, &error);
+        making = calloc(1, sizeof(*making));
+        r = making ? sd_event_default(&event) : -ENOMEM;
+        if (r < 0)
+                return r;
+        *making = (struct filesystem_making){
+                .answer = {.verdict = verdict,
+                           .error = -error,
+                           .text = "the first\tline\nand \x1b the second.\n"},
+                .then = then,
+                .userdata = then_userdata,
+        };
+        *ret = making;
+        r = sd_event_add_defer(event, &making->end, on_end, making);
+        if (r >= 0 && strcmp(order_of(record), "never") == 0)
+                r = sd_event_source_set_enabled(making->end, SD_EVENT_OFF);
+        sd_event_unref(event);
+        return r;
+}
+
+/* Nothing ends it here. */
+void api_test_abandon_filesystem(struct filesystem_making *making)
+{
+        sd_event_source_disable_unref(making->end);
+        free(making);
+}

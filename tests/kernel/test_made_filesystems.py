@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""ublkd makes a file system on a disk once, whatever dies when, and never where there are data."""
+
+import contextlib
+import pathlib
+import threading
+
+import pytest
+import requests
+
+from harness.api import Api, loop_spec
+from harness.disk import Disk, block
+from harness.shell import output, run
+from harness.wait import wait_until
+
+pytestmark = pytest.mark.long
+
+_SIZE = 400 << 20  # xfs wants 300 MiB
+
+
+def _ask(api, kind, status=200, name="data"):
+    return api.ask("POST", f"/devices/{name}/filesystem", status, json={"type": kind})
+
+
+def _uuid(disk):
+    return output("blkid", "-p", "-o", "value", "-s", "UUID", disk.path).strip()
+
+
+@contextlib.contextmanager
+def _mounted(disk, where):
+    where.mkdir(exist_ok=True)
+    run("mount", disk.path, where)
+    try:
+        yield where
+    finally:
+        run("umount", where)
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_a_file_system_is_made_once(daemon, file_of, directory, kind):
+    disk = Disk(daemon.api.create(loop_spec("data", file_of(size=_SIZE)))["status"]["id"])
+    made = _ask(daemon.api, kind)["status"]["filesystem"]
+    assert made == {"type": kind, "uuid": _uuid(disk), "state": "made"}
+    with _mounted(disk, directory / "mnt") as where:
+        (where / "file").write_bytes(block("f"))
+        assert _ask(daemon.api, kind)["status"]["filesystem"] == made  # also while it is mounted
+    daemon.kill()
+    daemon.start()
+    daemon.api.wait_phase("data", "Live")
+    assert _ask(daemon.api, kind)["status"]["filesystem"] == made
+    _ask(daemon.api, "xfs" if kind == "ext4" else "ext4", 409)
+    with _mounted(disk, directory / "mnt") as where:
+        assert (where / "file").read_bytes() == block("f")
+
+
+def test_a_disk_with_data_stays_as_it_is(daemon, file_of):
+    disk = Disk(daemon.api.create(loop_spec("data", file_of(size=_SIZE)))["status"]["id"])
+    disk.write(8192, block("d"))
+    _ask(daemon.api, "ext4", 409)
+    assert disk.read(8192, 4096) == block("d")
+    assert daemon.api.get("data")["status"]["filesystem"] is None
+
+
+def test_a_disk_of_others_use_is_refused(daemon, file_of):
+    """Such as device mapper, which has it for itself."""
+    disk = Disk(daemon.api.create(loop_spec("data", file_of(size=_SIZE)))["status"]["id"])
+    run("dmsetup", "create", "over", "--table", f"0 {_SIZE // 512} linear {disk.path} 0")
+    try:
+        assert "in-use" in _ask(daemon.api, "ext4", 409)["type"]
+    finally:
+        run("dmsetup", "remove", "over")
+    _ask(daemon.api, "ext4")
+
+
+def _ask_until_killed(daemon):
+    with contextlib.suppress(requests.exceptions.RequestException):
+        Api(daemon.runtime / "ublkd.sock").request("POST", "/devices/data/filesystem", json={"type": "ext4"})
+
+
+def _stage(daemon):
+    return (daemon.api.get("data")["status"]["filesystem"] or {}).get("state")
+
+
+def _mkfs_runs():
+    names = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            names.append(path.read_text().strip())
+    return "mkfs.ext4" in names or "ublkd-mkfs" in names
+
+
+def test_ublkd_is_killed_when_it_has_begun(store, daemon):
+    """The disk takes its time for writes, so that the program has begun and has not ended when ublkd dies."""
+    disk = Disk(daemon.api.create(loop_spec("data", store.path))["status"]["id"])
+    with store.holding():
+        asker = threading.Thread(target=_ask_until_killed, args=(daemon,))
+        asker.start()
+        wait_until(lambda: _stage(daemon) == "begun", "a note of what begins")
+        daemon.kill()
+        asker.join()
+    wait_until(lambda: not _mkfs_runs(), "the end of the program")
+    before = disk.read(0, 1 << 20)
+    daemon.start()
+    device = daemon.api.wait_phase("data", "Live")
+    assert device["status"]["filesystem"]["state"] == "begun"
+    response = daemon.api.request("POST", "/devices/data/filesystem", json={"type": "ext4"})
+    if response.status_code == 200:
+        run("e2fsck", "-f", "-n", disk.path)
+        return
+    assert response.status_code == 409 and disk.read(0, 1 << 20) == before
+
+
+def test_the_worker_is_killed_while_it_is_made(daemon, file_of):
+    """As for every program that uses the disk: it waits for the next worker."""
+    disk = Disk(daemon.api.create(loop_spec("data", file_of(size=_SIZE)))["status"]["id"])
+    answers = []
+    asker = threading.Thread(target=lambda: answers.append(_ask(Api(daemon.runtime / "ublkd.sock"), "xfs")))
+    asker.start()
+    wait_until(lambda: _stage(daemon), "a note of what begins")
+    daemon.kill_worker("data")
+    asker.join()
+    assert answers[0]["status"]["filesystem"]["state"] == "made"
+    run("xfs_repair", "-n", disk.path)
