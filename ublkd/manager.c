@@ -277,12 +277,13 @@ static int api_deliver(void *userdata, int client, const struct device_record *r
                        : -ENOENT;
 }
 
-static int api_make_filesystem(void *userdata, const struct device_record *record, enum filesystem_kind kind,
+static int api_make_filesystem(void *userdata, const struct device_record *record,
+        const struct filesystem_wish *wish,
         void (*then)(void *userdata, const struct filesystem_answer *answer), void *then_userdata,
         struct filesystem_making **ret)
 {
-        return filesystem_make(
-                ((struct manager *)userdata)->filesystem_maker, record, kind, then, then_userdata, ret);
+        return filesystem_request(
+                ((struct manager *)userdata)->filesystem_maker, record, wish, then, then_userdata, ret);
 }
 
 static void api_read_counters(void *userdata, struct daemon_counters *ret)
@@ -363,6 +364,21 @@ static void on_timeout_failed(void *userdata, int number, int error)
 
         if (manager->reconciler)
                 reconciler_timeout_failed(manager->reconciler, number, error);
+}
+
+/* Beside the runtime directory: a removal of that must not remove what is mounted. */
+static int open_filesystems(struct manager *manager, const char *runtime_dir)
+{
+        int r;
+
+        snprintf(manager->mounts, sizeof(manager->mounts), "%s-mounts", runtime_dir);
+        r = filesystem_maker_new(
+                &(struct filesystem_maker_config){
+                        .event = manager->event, .store = manager->store, .mounts = manager->mounts},
+                &manager->filesystem_maker);
+        return r < 0 ? r
+                     : filesystem_mounts_new(
+                               manager->event, manager->store, manager->mounts, &manager->filesystem_mounts);
 }
 
 static int open_disk_timeout(struct manager *manager)
@@ -498,7 +514,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = node_deliveries_new(manager->event, NULL, &manager->node_deliveries);
         if (r >= 0)
-                r = filesystem_maker_new(manager->event, manager->store, NULL, &manager->filesystem_maker);
+                r = open_filesystems(manager, options->runtime_dir);
         if (r >= 0)
                 r = peer_paths_new(manager->event, &manager->peer_paths);
         if (r >= 0)
@@ -535,6 +551,7 @@ struct manager *manager_free(struct manager *manager)
         disk_timeout_free(manager->disk_timeout);
         partition_scanner_free(manager->partition_scanner);
         node_deliveries_free(manager->node_deliveries);
+        filesystem_mounts_free(manager->filesystem_mounts);
         filesystem_maker_free(manager->filesystem_maker);
         peer_paths_free(manager->peer_paths);
         cdi_specs_free(manager->cdi_specs);

@@ -5,6 +5,7 @@
 #include "ublkd/manager.h"
 
 #include "ublkd/filesystems/filesystem_maker.h"
+#include "ublkd/filesystems/filesystem_mounts.h"
 #include "ublkd/host/foreign_scan.h"
 #include "ublkd/host/host.h"
 #include "ublkd/host/state_look.h"
@@ -39,6 +40,7 @@ struct manager {
         struct node_deliveries *node_deliveries;
         struct filesystem_maker *filesystem_maker;
         struct peer_paths *peer_paths;
+        struct filesystem_mounts *filesystem_mounts;
         struct path_watches *path_watches;
         struct fd_store *fd_store;
         struct disk_watch *disk_watch; /* as worker_groups */
@@ -57,4 +59,5 @@ struct manager {
         bool boot_pass_done; /* the first pass over every device is done */
         bool reloading;      /* the service manager waits for the end of a reload */
         char socket_path[PATH_MAX];
+        char mounts[PATH_MAX]; /* the directory of all mounts */
 };

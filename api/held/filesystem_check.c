@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Suspend a request until a file system is made. */
+/* Suspend a request until a file system is as it wants. */
 #include "api/held/filesystem_check.h"
 
 #include "api/http/hold.h"
@@ -61,7 +61,8 @@ static void on_answer(void *userdata, const struct filesystem_answer *answer)
         hold_end(&check->hold);
 }
 
-static int begin(struct request *request, const struct device_record *record, enum filesystem_kind kind)
+static int begin(
+        struct request *request, const struct device_record *record, const struct filesystem_wish *wish)
 {
         const struct api_config *config = &request->api->config;
         struct filesystem_check *check;
@@ -73,7 +74,7 @@ static int begin(struct request *request, const struct device_record *record, en
         if (!check)
                 return -ENOMEM;
         check->hold.request = request;
-        r = config->make_filesystem(config->userdata, record, kind, on_answer, check, &check->making);
+        r = config->make_filesystem(config->userdata, record, wish, on_answer, check, &check->making);
         if (r >= 0)
                 r = hold_attach(&check->hold, &filesystem_check_kind, request);
         if (r >= 0)
@@ -90,13 +91,15 @@ static void reply_not_begun(struct request *request, const struct device_record 
                         "The disk is not in service; wait until the device is Live.");
         else if (error == -EBUSY)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "An earlier request for a file system on this disk is under way; repeat the request "
+                        "An earlier request for the file system of this disk is under way; repeat the "
+                        "request "
                         "later.");
         else if (error == -EAGAIN)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "Too many file systems are being made; repeat the request when one is.");
+                        "Too many requests for file systems are under way; repeat the request when one has "
+                        "ended.");
         else
-                reply_error(request, error, "Cannot make the file system");
+                reply_error(request, error, "Cannot look after the file system");
 }
 
 bool filesystem_is_settled(const struct request *request)
@@ -107,7 +110,7 @@ bool filesystem_is_settled(const struct request *request)
 }
 
 const struct filesystem_result *filesystem_check(
-        struct request *request, const struct device_record *record, enum filesystem_kind kind)
+        struct request *request, const struct device_record *record, const struct filesystem_wish *wish)
 {
         const struct filesystem_check *check = (const struct filesystem_check *)request->hold;
         int r;
@@ -116,7 +119,7 @@ const struct filesystem_result *filesystem_check(
                 return NULL;
         if (filesystem_is_settled(request))
                 return &check->result;
-        r = begin(request, record, kind);
+        r = begin(request, record, wish);
         if (r < 0)
                 reply_not_begun(request, record, r);
         return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Suspend a request until the file system of its device is made, or is not. Then its handler runs again from its
+/* Suspend a request until the file system of its device is made, mounted or unmounted, or is not. Then its handler runs again from its
  * beginning. */
 #pragma once
 
@@ -20,6 +20,6 @@ struct filesystem_result {
 /* Return the result; NULL: the handler returns without a reply, because it will run again, or there is a reply: it did
  * not begin. */
 const struct filesystem_result *filesystem_check(
-        struct request *request, const struct device_record *record, enum filesystem_kind kind);
+        struct request *request, const struct device_record *record, const struct filesystem_wish *wish);
 /* Return whether the request has a result. */
 bool filesystem_is_settled(const struct request *request);

@@ -70,10 +70,11 @@ struct api_config {
                 struct node_delivery **ret);
         /* Cancel a delivery that has not called `then` yet. Set together with deliver. */
         void (*cancel_delivery)(struct node_delivery *delivery);
-        /* Make a file system on the disk of the device. Return 0 and a making; it calls `then` once, from the loop, and is
-         * gone then. -ENODEV: the disk is not in service; -EBUSY: one is under way on this disk; -EAGAIN: too many are;
-         * other -errno. NULL: there are no disks. */
-        int (*make_filesystem)(void *userdata, const struct device_record *record, enum filesystem_kind kind,
+        /* Make the file system on the disk of the device, mount it, or end the mount. Return 0 and a making; it calls `then`
+         * once, from the loop, and is gone then. -ENODEV: the disk is not in service; -EBUSY: one is under way on this
+         * disk; -EAGAIN: too many are; other -errno. NULL: there are no disks. */
+        int (*make_filesystem)(void *userdata, const struct device_record *record,
+                const struct filesystem_wish *wish,
                 void (*then)(void *userdata, const struct filesystem_answer *answer), void *then_userdata,
                 struct filesystem_making **ret);
         /* Do not call `then` of a making that has not called it yet. Set together with make_filesystem. */

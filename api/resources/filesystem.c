@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* POST /devices/{name}/filesystem: make a file system on the disk of a device, once. */
+/* POST /devices/{name}/filesystem, …/mount and …/unmount: make a file system on the disk of a device, once; mount it, and
+ * end the mount. */
 #include "api/resources/handlers.h"
 #include "api/held/filesystem_check.h"
 #include "api/http/precondition.h"
@@ -30,7 +31,29 @@ static bool read_kind(struct request *request, enum filesystem_kind *ret)
         return false;
 }
 
-static bool may_make(struct request *request, const struct device_record *record)
+/* Return false: there is a reply. */
+static bool read_flags(struct request *request, uint32_t *ret)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        cJSON *body = request_parse_body(request);
+        const cJSON *no_exec = body ? cJSON_GetObjectItemCaseSensitive(body, "noExec") : NULL;
+        bool good = cJSON_IsObject(body) && cJSON_GetArraySize(body) == (no_exec ? 1 : 0)
+                    && (!no_exec || cJSON_IsBool(no_exec));
+
+        if (!body)
+                return false;
+        if (cJSON_IsTrue(no_exec))
+                *ret = FILESYSTEM_NO_EXEC;
+        cJSON_Delete(body);
+        if (good)
+                return true;
+        (void)problem_add(&problems, EINVAL, "", "BadValue",
+                "The body must be an object; it may have \"noExec\", true or false, and nothing else.");
+        reply_problems(request, PROBLEM_INVALID_REQUEST, &problems);
+        return false;
+}
+
+static bool may_ask(struct request *request, const struct device_record *record, enum filesystem_aim aim)
 {
         if (!record) {
                 reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
@@ -38,7 +61,7 @@ static bool may_make(struct request *request, const struct device_record *record
         }
         if (!may_change(request, record) || !precondition_holds(request, record))
                 return false;
-        if (!record->deleting)
+        if (!record->deleting || aim == FILESYSTEM_AIM_UNMOUNTED)
                 return true;
         reply_problem(request, PROBLEM_BEING_REMOVED, "The device %s is being removed.", record->name);
         return false;
@@ -49,38 +72,45 @@ static const struct {
         enum problem_type type;
         const char *sentence, *advice;
 } refusals[_FILESYSTEM_VERDICT_MAX] = {
+        [FILESYSTEM_NOT_MADE] = {PROBLEM_NOT_POSSIBLE_NOW,
+                                 "ublkd has made no file system on this disk, and mounts no other; ask for one first: POST "
+                "/devices/NAME/filesystem."},
+        [FILESYSTEM_NOT_MOUNTED] = {PROBLEM_NOT_POSSIBLE_NOW, "Mounting the file system failed",
+                                 "see the log of the kernel, and check the file system."},
+        [FILESYSTEM_NOT_UNMOUNTED] = {PROBLEM_NOT_POSSIBLE_NOW, "The unmount failed",
+                                 "end the programs that use the file system, and repeat the request."},
         [FILESYSTEM_OTHER_KIND] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                   "The disk has a file system of another type; use that, or create another device."},
+                                 "The disk has a file system of another type; use that, or create another device."},
         [FILESYSTEM_NOT_BLANK] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                   "The disk is not blank, and ublkd makes a file system on a blank disk only: use what is "
+                                 "The disk is not blank, and ublkd makes a file system on a blank disk only: use what is "
                 "there, or "
                 "create another device."},
         [FILESYSTEM_UNFINISHED] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                   "An earlier try was cut off, and has left a part of a file system: look whether the disk has "
+                                 "An earlier try was cut off, and has left a part of a file system: look whether the disk has "
                 "data "
                 "of another program; if not, remove the device with its store, and create another one."},
         [FILESYSTEM_LOST] = {PROBLEM_NOT_POSSIBLE_NOW, "The file system that ublkd has made is not on the "
                                                        "disk: the backing store is another one, or was "
                                                        "overwritten; restore it."},
         [FILESYSTEM_NEWER] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                   "A newer version of ublkd has noted what is on the disk; use that version."},
+                                 "A newer version of ublkd has noted what is on the disk; use that version."},
         [FILESYSTEM_IN_USE] = {PROBLEM_IN_USE, "The disk is mounted, or another program has it for itself; "
                                                "end that, and repeat the request."},
         [FILESYSTEM_NO_DISK] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                   "The disk was removed meanwhile; wait until the device is Live, and repeat the request."},
+                                 "The disk was removed meanwhile; wait until the device is Live, and repeat the request."},
         [FILESYSTEM_NOT_READ] = {PROBLEM_NOT_POSSIBLE_NOW, "Reading the disk failed",
-                                   "see the events of the device, and repeat the request."},
+                                 "see the events of the device, and repeat the request."},
         [FILESYSTEM_NOT_STORED] = {PROBLEM_INTERNAL, "Storing the state of the file system failed",
-                                   "repeat the request."},
+                                 "repeat the request."},
         [FILESYSTEM_NOT_INSTALLED] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                   "The program for this file system is not installed on the host: install e2fsprogs for ext4, "
+                                 "The program for this file system is not installed on the host: install e2fsprogs for ext4, "
                 "xfsprogs for xfs."},
         [FILESYSTEM_NOT_CONFINED] = {PROBLEM_NOT_POSSIBLE_NOW, "Confining the program failed",
-                                   "see which rights ublkd lacks."},
+                                 "see which rights ublkd lacks."},
         [FILESYSTEM_PROGRAM_FAILED] = {PROBLEM_NOT_POSSIBLE_NOW, "The program failed",
-                                   "correct that, and repeat the request."},
+                                 "correct that, and repeat the request."},
         [FILESYSTEM_TOOK_TOO_LONG] = {PROBLEM_TIMEOUT,
-                                   "The program did not end in time; see whether the disk answers, and repeat the request."},
+                                 "The program did not end in time; see whether the disk answers, and repeat the request."},
 };
 
 static void reply_refused(struct request *request, const struct filesystem_result *result)
@@ -97,21 +127,49 @@ static void reply_refused(struct request *request, const struct filesystem_resul
                 reply_problem(request, type, "%s", refusals[result->verdict].sentence);
 }
 
-void handle_device_filesystem(struct request *request)
+static bool is_fulfilled(const struct filesystem_result *result)
+{
+        return result->verdict == FILESYSTEM_IS_MADE || result->verdict == FILESYSTEM_IS_MOUNTED
+               || result->verdict == FILESYSTEM_IS_UNMOUNTED;
+}
+
+static void handle(struct request *request, const struct filesystem_wish *wish)
 {
         const struct device_record *record = view_find(request, request->name);
         const struct filesystem_result *result;
-        enum filesystem_kind kind;
 
-        if ((!record || !filesystem_is_settled(request)) && !may_make(request, record))
+        if ((!record || !filesystem_is_settled(request)) && !may_ask(request, record, wish->aim))
                 return;
-        if (!read_kind(request, &kind))
-                return;
-        result = filesystem_check(request, record, kind);
+        result = filesystem_check(request, record, wish);
         if (!result)
                 return;
-        if (result->verdict == FILESYSTEM_IS_MADE)
+        if (is_fulfilled(result))
                 reply_device(request, MHD_HTTP_OK, record);
+        else if (result->verdict == FILESYSTEM_NOT_UNMOUNTED && result->error == -EBUSY)
+                reply_problem(request, PROBLEM_IN_USE,
+                        "A program uses the file system; end it (fuser -vm shows it), and repeat the "
+                        "request.");
         else
                 reply_refused(request, result);
+}
+
+void handle_device_filesystem(struct request *request)
+{
+        struct filesystem_wish wish = {.aim = FILESYSTEM_AIM_MADE};
+
+        if (read_kind(request, &wish.kind))
+                handle(request, &wish);
+}
+
+void handle_device_mount(struct request *request)
+{
+        struct filesystem_wish wish = {.aim = FILESYSTEM_AIM_MOUNTED};
+
+        if (read_flags(request, &wish.flags))
+                handle(request, &wish);
+}
+
+void handle_device_unmount(struct request *request)
+{
+        handle(request, &(const struct filesystem_wish){.aim = FILESYSTEM_AIM_UNMOUNTED});
 }

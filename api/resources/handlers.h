@@ -16,6 +16,8 @@ void handle_device_start(struct request *request);
 void handle_device_stop(struct request *request);
 void handle_device_deliver(struct request *request);
 void handle_device_filesystem(struct request *request);
+void handle_device_mount(struct request *request);
+void handle_device_unmount(struct request *request);
 void handle_device_stats(struct request *request);
 void handle_device_adopt(struct request *request);
 void handle_device_list(struct request *request);

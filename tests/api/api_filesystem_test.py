@@ -9,8 +9,8 @@ from api_tenants_test import ALICE, Tenants, asks, create
 from other_user import NEEDS_ROOT
 
 # enum filesystem_verdict
-(MADE, OTHER_KIND, NOT_BLANK, UNFINISHED, LOST, NEWER, IN_USE, NO_DISK, NOT_READ, NOT_STORED, NOT_INSTALLED, NOT_CONFINED,
- PROGRAM_FAILED, TOO_LONG) = range(14)
+(MADE, MOUNTED, UNMOUNTED, NOT_MADE, NOT_MOUNTED, NOT_UNMOUNTED, OTHER_KIND, NOT_BLANK, UNFINISHED, LOST, NEWER, IN_USE, NO_DISK, NOT_READ, NOT_STORED, NOT_INSTALLED, NOT_CONFINED,
+ PROGRAM_FAILED, TOO_LONG) = range(19)
 
 
 def make(server, order=None, kind="ext4"):
@@ -51,6 +51,32 @@ def test_what_does_not_begin_is_a_problem(server, error, status, problem):
     (TOO_LONG, errno.ETIMEDOUT, 504, "timeout")])
 def test_what_fails_is_a_problem(server, verdict, error, status, problem):
     check_problem(make(server, f"end {verdict} {error}"), status, problem)
+
+
+def wish(server, verb, order=None, body=None):
+    labels = {"labels": {"filesystem": order}} if order else {}
+    assert server.ask("PUT", "/devices/data?wait=ready", spec(**labels)).status in (200, 201)
+    return server.ask("POST", f"/devices/data/{verb}", body)
+
+
+@pytest.mark.parametrize("verb, body", [("mount", {}), ("mount", {"noExec": True}), ("unmount", None)])
+def test_a_mount_and_its_end(server, verb, body):
+    answer = wish(server, verb, body=body)
+    assert answer.status == 200 and answer.json["status"]["mount"] is None
+
+
+@pytest.mark.parametrize("body", [{"noExec": 1}, {"noexec": True}, {"noExec": True, "more": 1}, []])
+def test_the_body_of_a_mount_is_checked(server, body):
+    server.ask("POST", "/devices?wait=ready", spec())
+    check_problem(server.ask("POST", "/devices/data/mount", body), 422, "invalid-request")
+
+
+@pytest.mark.parametrize("verb, verdict, error, problem", [
+    ("mount", NOT_MADE, 0, "not-possible-now"), ("mount", NOT_MOUNTED, errno.EUCLEAN, "not-possible-now"),
+    ("mount", LOST, 0, "not-possible-now"), ("unmount", NOT_UNMOUNTED, errno.EBUSY, "in-use"),
+    ("unmount", NOT_UNMOUNTED, errno.EIO, "not-possible-now")])
+def test_a_mount_that_fails_is_a_problem(server, verb, verdict, error, problem):
+    check_problem(wish(server, verb, f"end {verdict} {error}", {} if verb == "mount" else None), 409, problem)
 
 
 def test_what_the_program_printed_is_one_printable_line(server):

@@ -33,11 +33,16 @@ static const char *order_of(const struct device_record *record)
 }
 
 int api_test_make_filesystem(void *userdata _unused_, const struct device_record *record,
-        enum filesystem_kind kind _unused_,
+        const struct filesystem_wish *wish,
         void (*then)(void *userdata, const struct filesystem_answer *answer), void *then_userdata,
         struct filesystem_making **ret)
 {
-        unsigned verdict = FILESYSTEM_IS_MADE;
+        static const enum filesystem_verdict good[] = {
+                [FILESYSTEM_AIM_MADE] = FILESYSTEM_IS_MADE,
+                [FILESYSTEM_AIM_MOUNTED] = FILESYSTEM_IS_MOUNTED,
+                [FILESYSTEM_AIM_UNMOUNTED] = FILESYSTEM_IS_UNMOUNTED,
+        };
+        unsigned verdict = good[wish->aim];
         struct filesystem_making *making;
         int error = 0, r;
         sd_event *event;

@@ -121,3 +121,119 @@ def test_the_worker_is_killed_while_it_is_made(daemon, file_of):
     asker.join()
     assert answers[0]["status"]["filesystem"]["state"] == "made"
     run("xfs_repair", "-n", disk.path)
+
+
+@pytest.fixture(name="mounting")
+def _mounting(daemon):
+    """A daemon; what is mounted in the end is unmounted, as it would keep its disk."""
+    yield daemon
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        if line.split()[4].startswith(f"{_top(daemon)}/"):
+            run("umount", line.split()[4])
+
+
+def _mounts(path):
+    """The options of the mount at a path; None: nothing is mounted there."""
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        if line.split()[4] == str(path):
+            return line.split()[5].split(",") + line.split(" - ")[1].split()[2].split(",")
+    return None
+
+
+def _mount(api, body=None, status=200):
+    return api.ask("POST", "/devices/data/mount", status, json=body or {})
+
+
+def _unmount(api, status=200):
+    return api.ask("POST", "/devices/data/unmount", status)
+
+
+def _top(daemon):
+    return pathlib.Path(f"{daemon.runtime}-mounts")
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_a_file_system_is_mounted(mounting, file_of, kind):
+    """Once, for root alone, and the mount keeps the disk in use, over restarts of ublkd and of the worker."""
+    device = mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
+    assert device["status"]["mount"] is None
+    _mount(mounting.api, status=409)  # there is no file system
+    _ask(mounting.api, kind)
+    where = pathlib.Path(_mount(mounting.api, {"noExec": True})["status"]["mount"])
+    assert where == _top(mounting) / device["uid"] and _top(mounting).stat().st_mode & 0o7777 == 0o700
+    assert {"nosuid", "nodev", "noexec"} <= set(_mounts(where))
+    (where / "file").write_bytes(block("f"))
+    assert _mount(mounting.api)["status"]["mount"] == str(where)  # it is there already
+    assert "in-use" in mounting.api.ask("POST", "/devices/data/stop", 409)["type"]
+    problem = mounting.api.delete("data", status=409)
+    assert problem["type"].endswith("in-use") and str(where) in problem["detail"], problem
+    mounting.kill()
+    mounting.start()
+    device = mounting.api.wait_phase("data", "Live")
+    assert device["status"]["mount"] == str(where)
+    mounting.kill_worker("data")
+    (where / "file").write_bytes(block("g"))
+    with open(where / "file", "rb"):
+        assert "in-use" in _unmount(mounting.api, 409)["type"]
+    assert _unmount(mounting.api)["status"]["mount"] is None
+    assert _mounts(where) is None and not where.exists()
+    _unmount(mounting.api)  # nothing is mounted
+    assert _mount(mounting.api)["status"]["mount"] == str(where)
+    assert "noexec" not in _mounts(where) and (where / "file").read_bytes() == block("g")
+    if kind == "ext4":
+        assert "errors=remount-ro" in _mounts(where)
+    run("umount", where)  # by another program
+    mounting.api.wait_for("data", lambda device: device["status"]["mount"] is None, "without a mount")
+    mounting.api.delete("data")
+
+
+def test_what_ublkd_has_not_made_is_not_mounted(mounting, file_of):
+    disk = Disk(mounting.api.create(loop_spec("data", file_of(size=_SIZE)))["status"]["id"])
+    run("mkfs.ext4", "-q", disk.path)
+    _mount(mounting.api, status=409)
+    _ask(mounting.api, "ext4", 409)
+    assert mounting.api.get("data")["status"]["mount"] is None
+
+
+def test_another_file_system_in_its_place_is_not_mounted(mounting, file_of):
+    """The store was replaced, or another program has made its own file system."""
+    disk = Disk(mounting.api.create(loop_spec("data", file_of(size=_SIZE)))["status"]["id"])
+    _ask(mounting.api, "ext4")
+    run("mkfs.ext4", "-q", "-F", disk.path)
+    _mount(mounting.api, status=409)
+    _ask(mounting.api, "ext4", 409)
+
+
+def test_a_directory_that_others_may_write_to_is_refused(mounting, file_of):
+    mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
+    _ask(mounting.api, "ext4")
+    _top(mounting).mkdir()
+    _top(mounting).chmod(0o777)
+    _mount(mounting.api, status=409)
+    _top(mounting).chmod(0o700)
+    _mount(mounting.api)
+    _unmount(mounting.api)
+
+
+def test_ublkd_is_killed_while_it_mounts(mounting, file_of):
+    """Whatever was done, the next request ends with one mount, and the one after that with none."""
+    mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
+    _ask(mounting.api, "ext4")
+    for _ in range(5):
+        asker = threading.Thread(target=_ask_for_mount, args=(mounting,))
+        asker.start()
+        wait_until(lambda: _mkfs_runs() or not asker.is_alive(), "a process that mounts")
+        mounting.kill()
+        asker.join()
+        mounting.start()
+        mounting.api.wait_phase("data", "Live")
+        wait_until(lambda: not _mkfs_runs(), "the end of the process")
+        where = _mount(mounting.api)["status"]["mount"]
+        assert pathlib.Path("/proc/self/mountinfo").read_text().count(f" {where} ") == 1
+        _unmount(mounting.api)
+        assert _mounts(where) is None
+
+
+def _ask_for_mount(daemon):
+    with contextlib.suppress(requests.exceptions.RequestException):
+        Api(daemon.runtime / "ublkd.sock").request("POST", "/devices/data/mount", json={})

@@ -250,6 +250,7 @@ PROC_USERS = [
     "ublkd/filesystems/filesystem_process.c",  # in a process of its own: its own descriptors
     "ublkd/filesystems/filesystem_program.c",  # the same
     "ublkd/filesystems/filesystem_walls.c",  # the same
+    "ublkd/filesystems/filesystem_mounts.c",  # its own mounts, of which the kernel has the list
     "ublkd/filesystems/filesystem_job.c",  # the program that this process is executed from
     "ublkd/nodes/private_node.c",  # its own descriptors of nodes
     "ublkd/peers/peer_home.c",  # where links of a process lead: no memory map, and no file system is asked

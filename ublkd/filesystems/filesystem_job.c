@@ -21,13 +21,16 @@ static_assert((int)FILESYSTEM_LINK_FD == (int)PROC_SPAWN_FIRST_FD, "the link is 
 enum job_stage {
         JOB_LOOKS,
         JOB_WORKS,
-        JOB_OVER /* its events are over; the process may still be there */
+        JOB_ENDS, /* what came of it is known, and the process, which has the disk open, exits now */
+        JOB_OVER  /* its events are over; a process that was killed may still be there */
 };
 
 struct filesystem_job {
         struct filesystem_jobs *jobs;
         struct filesystem_job_events events;
         enum job_stage stage;
+        bool reported;                   /* JOB_ENDS: there is a report; else there was nothing to do */
+        struct filesystem_report report; /* of the process */
         char path[FILESYSTEM_PATH_SIZE];
         int link, process; /* process: a pidfd */
         sd_event_source *readable, *death, *deadline;
@@ -53,24 +56,26 @@ static void job_free(struct filesystem_job *job)
         free(job);
 }
 
-/* The process is left to on_death(). With the link it loses what it waits for. */
-static void end(struct filesystem_job *job)
+/* Without the link the process has nothing left to do. */
+static void expect_death(struct filesystem_job *job)
+{
+        job->stage = JOB_ENDS;
+        job->readable = sd_event_source_disable_unref(job->readable);
+        job->link = close_fd(job->link);
+}
+
+static void finish(struct filesystem_job *job, const struct filesystem_report *report)
 {
         job->stage = JOB_OVER;
         job->readable = sd_event_source_disable_unref(job->readable);
         job->deadline = sd_event_source_disable_unref(job->deadline);
         job->link = close_fd(job->link);
+        job->events.done(job->events.userdata, report);
 }
 
 static void kill_process(const struct filesystem_job *job)
 {
         (void)pidfd_send_signal(job->process, SIGKILL, NULL, 0);
-}
-
-static void finish(struct filesystem_job *job, const struct filesystem_report *report)
-{
-        end(job);
-        job->events.done(job->events.userdata, report);
 }
 
 static void fail(struct filesystem_job *job, enum filesystem_outcome outcome, int error)
@@ -88,7 +93,7 @@ static void answer(struct filesystem_job *job, const struct filesystem_look *loo
 
         job->events.looked(job->events.userdata, look, &go);
         if (go.task == FILESYSTEM_LEAVES)
-                end(job);
+                expect_death(job);
         else if (send(job->link, &go, sizeof(go), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(go))
                 job->stage = JOB_WORKS;
         else
@@ -112,8 +117,10 @@ static bool take_message(struct filesystem_job *job)
         else if (job->stage == JOB_WORKS && n == sizeof(message.report)
                  && message.report.outcome < _FILESYSTEM_OUTCOME_MAX
                  && message.report.sight < _FILESYSTEM_SIGHT_MAX) {
-                message.report.text[FILESYSTEM_TEXT_SIZE - 1] = '\0';
-                finish(job, &message.report);
+                job->report = message.report;
+                job->report.text[FILESYSTEM_TEXT_SIZE - 1] = '\0';
+                job->reported = true;
+                expect_death(job);
         } else
                 fail(job, FILESYSTEM_LATE, -EPIPE);
         return true;
@@ -126,9 +133,20 @@ static int on_readable(
         return 0;
 }
 
+static void finish_as_reported(struct filesystem_job *job)
+{
+        finish(job, job->reported ? &job->report : NULL);
+}
+
 static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        fail(userdata, FILESYSTEM_LATE, -ETIMEDOUT);
+        struct filesystem_job *job = userdata;
+
+        if (job->stage == JOB_ENDS) {
+                kill_process(job);
+                finish_as_reported(job);
+        } else
+                fail(job, FILESYSTEM_LATE, -ETIMEDOUT);
         return 0;
 }
 
@@ -137,8 +155,10 @@ static int on_death(sd_event_source *source _unused_, int fd, uint32_t events _u
         struct filesystem_job *job = userdata;
 
         (void)waitid(P_PIDFD, (id_t)fd, &(siginfo_t){}, WEXITED | WNOHANG);
-        while (job->stage != JOB_OVER)
+        while (job->stage < JOB_ENDS)
                 (void)take_message(job); /* ends at the latest with the end of the link */
+        if (job->stage == JOB_ENDS)
+                finish_as_reported(job);
         job_free(job);
         return 0;
 }

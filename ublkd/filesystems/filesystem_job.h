@@ -18,10 +18,10 @@ struct filesystem_limits {
 
 /* Called from the loop. None of them may free `jobs`. */
 struct filesystem_job_events {
-        /* The process has looked. Fill the task, after what is to be done was stored. FILESYSTEM_LEAVES ends the job, and
-         * `done` is not called. */
+        /* The process has looked. Fill the task, after what is to be done was stored. */
         void (*looked)(void *userdata, const struct filesystem_look *look, struct filesystem_go *ret);
-        /* The job has ended, before or after the task. Not called after filesystem_jobs_free(). */
+        /* The process has ended, or was killed. report: what came of the task; NULL: it was FILESYSTEM_LEAVES. Not called
+         * after filesystem_jobs_free(). */
         void (*done)(void *userdata, const struct filesystem_report *report);
         void *userdata;
 };

@@ -13,17 +13,19 @@ struct filesystem_making {
         struct filesystem_maker *maker;
         void (*then)(void *userdata, const struct filesystem_answer *answer); /* NULL: abandoned */
         void *userdata;
-        enum filesystem_kind wanted;
+        struct filesystem_wish wish;
         enum filesystem_task task;
-        char device[UID_TEXT_SIZE]; /* its uid */
-        int number;                 /* of the disk, and ... */
-        uint16_t epoch;             /* ... which one of the device it is */
+        enum filesystem_verdict verdict; /* of FILESYSTEM_LEAVES, and ... */
+        int error;                       /* ... its -errno */
+        char device[UID_TEXT_SIZE];      /* its uid */
+        int number;                      /* of the disk, and ... */
+        uint16_t epoch;                  /* ... which one of the device it is */
         LIST_ENTRY(filesystem_making) entry;
 };
 
 struct filesystem_maker {
         struct device_store *store;
-        const char *dev;
+        const char *dev, *mounts;
         struct filesystem_jobs *jobs;
         LIST_HEAD(, filesystem_making) all;
 };
@@ -88,14 +90,36 @@ static int begin(const struct filesystem_making *making, const struct device_rec
         int r = 0;
 
         if (task == FILESYSTEM_MAKES)
-                r = choose(making->wanted, &filesystem);
+                r = choose(making->wish.kind, &filesystem);
         if (r >= 0 && task == FILESYSTEM_MAKES)
                 r = note(making, record, filesystem);
         if (r < 0)
                 return r;
         *ret = (struct filesystem_go){.task = task, .kind = filesystem.kind};
         memcpy(ret->uuid, filesystem.uuid, sizeof(ret->uuid));
+        ret->flags = making->wish.flags;
+        snprintf(ret->top, sizeof(ret->top), "%s", making->maker->mounts);
+        memcpy(ret->point, making->device, sizeof(ret->point));
         return 0;
+}
+
+static struct filesystem_step next(
+        const struct filesystem_making *making, const struct filesystem *noted, enum filesystem_sight sight)
+{
+        static const struct filesystem_step unmount = {.task = FILESYSTEM_UNMOUNTS};
+
+        if (making->wish.aim == FILESYSTEM_AIM_UNMOUNTED)
+                return unmount;
+        return making->wish.aim == FILESYSTEM_AIM_MOUNTED ? filesystem_next_mount(noted, sight)
+                                                          : filesystem_next(noted, making->wish.kind, sight);
+}
+
+/* There is nothing to do: the answer follows when the process has ended. */
+static void leave(struct filesystem_making *making, enum filesystem_verdict verdict, int error)
+{
+        making->task = FILESYSTEM_LEAVES;
+        making->verdict = verdict;
+        making->error = error;
 }
 
 static void on_look(void *userdata, const struct filesystem_look *look, struct filesystem_go *ret)
@@ -107,24 +131,36 @@ static void on_look(void *userdata, const struct filesystem_look *look, struct f
         int r;
 
         if (!record) {
-                answer(making, FILESYSTEM_NO_DISK, 0, "");
+                leave(making, FILESYSTEM_NO_DISK, 0);
                 return;
         }
         noted = filesystem_of_note(record->filesystem);
-        step = filesystem_next(&noted, making->wanted, (enum filesystem_sight)look->sight);
+        step = next(making, &noted, (enum filesystem_sight)look->sight);
         making->task = step.task;
         if (step.task == FILESYSTEM_LEAVES) {
-                answer(making, step.verdict, look->error, "");
+                leave(making, step.verdict, look->error);
                 return;
         }
         r = begin(making, record, step.task, ret);
         if (r < 0) {
                 ret->task = FILESYSTEM_LEAVES;
-                answer(making, FILESYSTEM_NOT_STORED, r, "");
+                leave(making, FILESYSTEM_NOT_STORED, r);
         }
 }
 
 /* ---- the report ---- */
+
+static enum filesystem_verdict judge_mount(
+        const struct filesystem_making *making, const struct filesystem_report *report)
+{
+        bool mounts = making->task == FILESYSTEM_MOUNTS;
+
+        if (report->outcome == FILESYSTEM_DONE)
+                return mounts ? FILESYSTEM_IS_MOUNTED : FILESYSTEM_IS_UNMOUNTED;
+        if (report->outcome == FILESYSTEM_LATE)
+                return FILESYSTEM_TOOK_TOO_LONG;
+        return mounts ? FILESYSTEM_NOT_MOUNTED : FILESYSTEM_NOT_UNMOUNTED;
+}
 
 static enum filesystem_verdict judge(
         const struct filesystem_making *making, const struct filesystem_report *report)
@@ -137,6 +173,8 @@ static enum filesystem_verdict judge(
                 [FILESYSTEM_LATE] = FILESYSTEM_TOOK_TOO_LONG,
         };
 
+        if (making->task == FILESYSTEM_MOUNTS || making->task == FILESYSTEM_UNMOUNTS)
+                return judge_mount(making, report);
         return making->task == FILESYSTEM_CHECKS && report->outcome == FILESYSTEM_FAILED
                                && report->status != 0
                        ? FILESYSTEM_UNFINISHED
@@ -149,8 +187,8 @@ static int settle(const struct filesystem_making *making, const struct device_re
 {
         struct filesystem filesystem = filesystem_of_note(record->filesystem);
 
-        if (filesystem.stage != FILESYSTEM_BEGUN)
-                return 0; /* cannot be: only one request for a disk is under way */
+        if (filesystem.stage != FILESYSTEM_BEGUN || making->wish.aim != FILESYSTEM_AIM_MADE)
+                return 0;
         if (report->outcome == FILESYSTEM_DONE)
                 filesystem.stage = FILESYSTEM_MADE;
         else if (report->sight == FILESYSTEM_SEES_BLANK)
@@ -160,12 +198,23 @@ static int settle(const struct filesystem_making *making, const struct device_re
         return note(making, record, filesystem);
 }
 
-static void on_done(void *userdata, const struct filesystem_report *report)
+/* The kernel has it, and the answer shows it: before the watch of the mounts does. */
+static void show_mount(const struct filesystem_making *making, const struct device_record *record)
 {
-        struct filesystem_making *making = userdata;
+        char path[MOUNT_PATH_SIZE];
+
+        snprintf(path, sizeof(path), "%s/%s", making->maker->mounts, making->device);
+        (void)device_store_set_mount(
+                making->maker->store, record->name, making->task == FILESYSTEM_MOUNTS ? path : "");
+}
+
+static void on_report(struct filesystem_making *making, const struct filesystem_report *report)
+{
         const struct device_record *record = device_store_find_uid(making->maker->store, making->device);
         int r = record ? settle(making, record, report) : 0;
 
+        if (record && report->outcome == FILESYSTEM_DONE && making->wish.aim != FILESYSTEM_AIM_MADE)
+                show_mount(making, record);
         if (!record)
                 answer(making, FILESYSTEM_NO_DISK, 0, "");
         else if (r < 0)
@@ -174,18 +223,36 @@ static void on_done(void *userdata, const struct filesystem_report *report)
                 answer(making, judge(making, report), report->error, report->text);
 }
 
+static void on_done(void *userdata, const struct filesystem_report *report)
+{
+        struct filesystem_making *making = userdata;
+
+        if (report)
+                on_report(making, report);
+        else
+                answer(making, making->verdict, making->error, "");
+}
+
 /* ---- requests ---- */
 
-int filesystem_make(struct filesystem_maker *maker, const struct device_record *record,
-        enum filesystem_kind kind, void (*then)(void *userdata, const struct filesystem_answer *answer),
-        void *userdata, struct filesystem_making **ret)
+static bool has_disk(const struct device_record *record, enum filesystem_aim aim)
+{
+        if (!device_record_disk_has_number(record))
+                return false;
+        return aim == FILESYSTEM_AIM_UNMOUNTED || (record->status.phase == PHASE_LIVE && !record->deleting);
+}
+
+int filesystem_request(struct filesystem_maker *maker, const struct device_record *record,
+        const struct filesystem_wish *wish,
+        void (*then)(void *userdata, const struct filesystem_answer *answer), void *userdata,
+        struct filesystem_making **ret)
 {
         struct filesystem noted = filesystem_of_note(record->filesystem);
         struct filesystem_order order = {.kind = noted.kind};
         struct filesystem_making *making;
         int r;
 
-        if (record->status.phase != PHASE_LIVE || !device_record_disk_has_number(record) || record->deleting)
+        if (!has_disk(record, wish->aim))
                 return -ENODEV;
         making = calloc(1, sizeof(*making));
         if (!making)
@@ -193,7 +260,7 @@ int filesystem_make(struct filesystem_maker *maker, const struct device_record *
         *making = (struct filesystem_making){.maker = maker,
                 .then = then,
                 .userdata = userdata,
-                .wanted = kind,
+                .wish = *wish,
                 .number = record->number,
                 .epoch = record->epoch};
         memcpy(making->device, record->uid, sizeof(making->device));
@@ -218,17 +285,18 @@ void filesystem_abandon(struct filesystem_making *making)
 
 /* ---- the whole ---- */
 
-int filesystem_maker_new(sd_event *event, struct device_store *store, const struct filesystem_limits *limits,
-        struct filesystem_maker **ret)
+int filesystem_maker_new(const struct filesystem_maker_config *config, struct filesystem_maker **ret)
 {
+        const struct filesystem_limits *limits = config->limits;
         struct filesystem_maker *maker = calloc(1, sizeof(*maker));
-        int r = maker ? filesystem_jobs_new(event, limits, &maker->jobs) : -ENOMEM;
+        int r = maker ? filesystem_jobs_new(config->event, limits, &maker->jobs) : -ENOMEM;
 
         if (r < 0) {
                 free(maker);
                 return r;
         }
-        maker->store = store;
+        maker->store = config->store;
+        maker->mounts = config->mounts;
         maker->dev = limits && limits->dev ? limits->dev : "/dev";
         LIST_INIT(&maker->all);
         *ret = maker;

@@ -4,6 +4,7 @@
  * It holds the disk open all the time: so the number of the disk stays that of this disk. mkfs has the disk for itself
  * (O_EXCL), as it wants to: so the look has it for itself, too, but no longer. */
 #include "ublkd/filesystems/filesystem_process.h"
+#include "ublkd/filesystems/filesystem_mount.h"
 #include "ublkd/filesystems/filesystem_program.h"
 #include "ublkd/filesystems/filesystem_sight.h"
 #include "ublkd/filesystems/filesystem_wire.h"
@@ -72,13 +73,31 @@ static void confirm(int disk, const struct filesystem_go *go, struct filesystem_
 
 static bool is_good(const struct filesystem_go *go)
 {
-        return (go->task == FILESYSTEM_MAKES || go->task == FILESYSTEM_CHECKS)
-               && go->kind < _FILESYSTEM_KIND_MAX && memchr(go->uuid, '\0', sizeof(go->uuid));
+        return go->task > FILESYSTEM_LEAVES && go->task < _FILESYSTEM_TASK_MAX
+               && go->kind < _FILESYSTEM_KIND_MAX && memchr(go->uuid, '\0', sizeof(go->uuid))
+               && memchr(go->top, '\0', sizeof(go->top)) && memchr(go->point, '\0', sizeof(go->point));
 }
 
 static bool send_all(const void *message, size_t size)
 {
         return send(FILESYSTEM_LINK_FD, message, size, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+static void carry_out(const struct filesystem_order *order, int disk, const struct filesystem_go *go,
+        struct filesystem_report *report)
+{
+        int r;
+
+        if (go->task == FILESYSTEM_MAKES || go->task == FILESYSTEM_CHECKS) {
+                filesystem_program_run(disk, go, report);
+                confirm(disk, go, report);
+                return;
+        }
+        r = go->task == FILESYSTEM_MOUNTS ? filesystem_mount(disk, order->path, go)
+                                          : filesystem_unmount(disk, go);
+        report->outcome = r < 0 ? FILESYSTEM_FAILED : FILESYSTEM_DONE;
+        report->error = r;
+        report->sight = FILESYSTEM_SEES_IT;
 }
 
 /* Return the exit status. */
@@ -94,8 +113,7 @@ static int work(const struct filesystem_order *order)
                 return EXIT_FAILURE;
         if (disk < 0 || recv(FILESYSTEM_LINK_FD, &go, sizeof(go), 0) != sizeof(go) || !is_good(&go))
                 return EXIT_SUCCESS; /* there is nothing to do */
-        filesystem_program_run(disk, &go, &report);
-        confirm(disk, &go, &report);
+        carry_out(order, disk, &go, &report);
         return send_all(&report, sizeof(report)) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

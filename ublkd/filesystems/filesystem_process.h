@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process that looks at a disk and has a program make or check a file system there: ublkd, executed again with
+/* The process that looks at a disk, has a program make or check a file system there, and mounts it: ublkd, executed again with
  * FILESYSTEM_PROCESS_OPTION. What it waits for can take as long as the disk does. */
 #pragma once
 

@@ -38,3 +38,21 @@ struct filesystem_step filesystem_next(
                 return noted->kind == wanted ? check : unfinished;
         return steps[noted->stage][sight];
 }
+
+/* A disk that is in use may be mounted already, or have a program beside the mount: the kernel judges that. */
+struct filesystem_step filesystem_next_mount(const struct filesystem *noted, enum filesystem_sight sight)
+{
+        struct filesystem_step step = {.task = FILESYSTEM_LEAVES};
+
+        if (sight == FILESYSTEM_SEES_ERROR)
+                step.verdict = FILESYSTEM_NOT_READ;
+        else if (noted->stage == FILESYSTEM_UNKNOWN)
+                step.verdict = FILESYSTEM_NEWER;
+        else if (noted->stage != FILESYSTEM_MADE)
+                step.verdict = FILESYSTEM_NOT_MADE;
+        else if (sight != FILESYSTEM_SEES_IT)
+                step.verdict = FILESYSTEM_LOST;
+        else
+                step.task = FILESYSTEM_MOUNTS;
+        return step;
+}

@@ -8,6 +8,11 @@
 
 enum filesystem_verdict {
         FILESYSTEM_IS_MADE,        /* it is there: made now, or earlier */
+        FILESYSTEM_IS_MOUNTED,     /* the same */
+        FILESYSTEM_IS_UNMOUNTED,   /* the same */
+        FILESYSTEM_NOT_MADE,       /* ublkd has made none that could be mounted */
+        FILESYSTEM_NOT_MOUNTED,    /* error: the kernel refuses the mount */
+        FILESYSTEM_NOT_UNMOUNTED,  /* error: the kernel refuses its end; -EBUSY: it is in use */
         FILESYSTEM_OTHER_KIND,     /* ublkd has made one of another kind */
         FILESYSTEM_NOT_BLANK,      /* there is something on the disk that ublkd has not made */
         FILESYSTEM_UNFINISHED,     /* it was begun, and is not whole */
@@ -29,6 +34,16 @@ struct filesystem_step {
         enum filesystem_verdict verdict; /* with FILESYSTEM_LEAVES: the answer */
 };
 
+/* What a client wants. */
+enum filesystem_aim { FILESYSTEM_AIM_MADE, FILESYSTEM_AIM_MOUNTED, FILESYSTEM_AIM_UNMOUNTED };
+struct filesystem_wish {
+        enum filesystem_aim aim;
+        enum filesystem_kind kind; /* of AIM_MADE */
+        uint32_t flags;            /* of AIM_MOUNTED: enum filesystem_flag */
+};
+
 /* noted: of the record. wanted: what the client asks for. sight: with the kind and the UUID of the note. */
 struct filesystem_step filesystem_next(
         const struct filesystem *noted, enum filesystem_kind wanted, enum filesystem_sight sight);
+/* The same for a mount. */
+struct filesystem_step filesystem_next_mount(const struct filesystem *noted, enum filesystem_sight sight);

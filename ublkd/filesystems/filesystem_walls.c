@@ -153,12 +153,15 @@ static int bar_capabilities(void)
         return prctl(PR_SET_SECUREBITS, LOCKED, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-static int drop_capabilities(void)
+/* rights: of the first 32 capabilities. */
+static int keep_capabilities(uint32_t rights)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        const struct __user_cap_data_struct none[2] = {};
+        const struct __user_cap_data_struct kept[2] = {
+                {.permitted = rights, .effective = rights}
+        };
 
-        return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+        return syscall(SYS_capset, &header, kept) < 0 ? -errno : 0;
 }
 
 /* A change of ids clears PR_SET_PDEATHSIG. */
@@ -176,7 +179,7 @@ static int leave_root(int disk)
         if (setgroups(0, NULL) < 0 || setresgid(NO_GROUP, NO_GROUP, NO_GROUP) < 0
                 || setresuid(node.st_uid, node.st_uid, node.st_uid) < 0)
                 return -errno;
-        r = drop_capabilities();
+        r = keep_capabilities(0);
         if (r < 0)
                 return r;
         if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
@@ -288,4 +291,11 @@ int filesystem_walls_raise(const struct filesystem_walls *walls)
         if (r >= 0)
                 r = limit_resources();
         return r >= 0 ? filter_calls() : r;
+}
+
+int filesystem_walls_keep_mounts(void)
+{
+        int r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : bar_capabilities();
+
+        return r < 0 ? r : keep_capabilities(UINT32_C(1) << CAP_SYS_ADMIN | UINT32_C(1) << CAP_DAC_OVERRIDE);
 }

@@ -15,3 +15,7 @@ struct filesystem_walls {
  * program can open it. There is no way back, also not by executing a program. Return 0; -errno: a wall is missing, do not
  * start the program. */
 int filesystem_walls_raise(const struct filesystem_walls *walls);
+
+/* Give up all capabilities for good but those for mounts: CAP_SYS_ADMIN, and CAP_DAC_OVERRIDE for the nodes of disks.
+ * Return 0; -errno: do not mount. */
+int filesystem_walls_keep_mounts(void);

@@ -11,8 +11,8 @@
 #define FILESYSTEM_PROCESS_OPTION "--" FILESYSTEM_PROCESS_NAME
 
 enum {
-        FILESYSTEM_LINK_FD = 3, /* a socket that keeps messages apart */
-        FILESYSTEM_PATH_SIZE = 128,
+        FILESYSTEM_LINK_FD = 3,     /* a socket that keeps messages apart */
+        FILESYSTEM_PATH_SIZE = 150, /* with the name of a device's directory, less than MOUNT_PATH_SIZE */
         FILESYSTEM_TEXT_SIZE = 512,
 };
 
@@ -40,17 +40,25 @@ enum filesystem_task {
         FILESYSTEM_LEAVES, /* there is nothing to do, and no report */
         FILESYSTEM_MAKES,
         FILESYSTEM_CHECKS, /* reads only */
+        FILESYSTEM_MOUNTS,
+        FILESYSTEM_UNMOUNTS,
         _FILESYSTEM_TASK_MAX
 };
 
+/* What a mount is like. Set-user-id bits and device nodes never count. */
+enum filesystem_flag { FILESYSTEM_NO_EXEC = 1 << 0 };
+
 struct filesystem_go {
-        uint32_t task;                   /* enum filesystem_task */
-        uint32_t kind;                   /* enum filesystem_kind, and ... */
-        char uuid[FILESYSTEM_UUID_SIZE]; /* ... the UUID of what is made or checked */
+        uint32_t task;                    /* enum filesystem_task */
+        uint32_t kind;                    /* enum filesystem_kind, and ... */
+        char uuid[FILESYSTEM_UUID_SIZE];  /* ... the UUID of what is made or checked */
+        uint32_t flags;                   /* of a mount: enum filesystem_flag */
+        char top[FILESYSTEM_PATH_SIZE];   /* of a mount: the directory of all mounts, and ... */
+        char point[FILESYSTEM_UUID_SIZE]; /* ... the name of its directory in there */
 };
 
 enum filesystem_outcome {
-        FILESYSTEM_DONE,       /* made, and on stable storage; or checked, and whole */
+        FILESYSTEM_DONE, /* made, and on stable storage; checked, and whole; mounted; not mounted any more */
         FILESYSTEM_NO_PROGRAM, /* the program is not installed */
         FILESYSTEM_NO_WALLS,   /* error: confining the program; it was not started */
         FILESYSTEM_FAILED,     /* error: running the program; or `status` and `text` show what it was */

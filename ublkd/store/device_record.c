@@ -284,7 +284,7 @@ static bool add_filesystem(cJSON *status, const struct device_record *record)
         cJSON *object = filesystem_to_json(&filesystem);
 
         if (object && cJSON_AddItemToObject(status, "filesystem", object))
-                return true;
+                return json_add_text(status, "mount", *record->mount ? record->mount : NULL);
         cJSON_Delete(object);
         return false;
 }

@@ -8,7 +8,7 @@
 #include "ublkd/model/filesystem.h"
 #include "ublkd/model/tenant.h"
 
-enum { UID_TEXT_SIZE = 37 };
+enum { UID_TEXT_SIZE = 37, MOUNT_PATH_SIZE = 192 };
 
 /* How a record compares with its copy in the runtime directory: see record_keeper.h. */
 enum record_age {
@@ -54,6 +54,7 @@ struct device_record {
         struct backing_identity backing; /* of the store that its disk was last created on; empty: none yet */
         char backing_boot[UID_TEXT_SIZE];      /* boot id in which ublkd read it */
         char filesystem[FILESYSTEM_NOTE_SIZE]; /* that ublkd makes: filesystem_of_note() */
+        char mount[MOUNT_PATH_SIZE];           /* not durable: where ublkd has mounted it; "": nowhere */
         struct device_spec *spec;              /* NULL: quarantined, see `quarantine` */
         char *quarantine;                      /* why the stored record cannot be used, or NULL */
         struct device_status status;           /* not durable */

@@ -180,6 +180,8 @@ int device_store_set_backing(struct device_store *store, const char *name,
         const struct backing_identity *identity, const char *boot);
 /* Record the file system that ublkd makes on the disk. note: filesystem_to_note(). */
 int device_store_set_filesystem(struct device_store *store, const char *name, const char *note);
+/* Set where the file system is mounted; "": nowhere. Not durable. Return 0 or -ENOENT. */
+int device_store_set_mount(struct device_store *store, const char *name, const char *path);
 /* Record whether a manual device was Live in this boot: then it is held when it loses its worker (see
  * plan_wish). Also clears recover_requested, which is done or has no effect any more. */
 int device_store_set_held(struct device_store *store, const char *name, bool held);

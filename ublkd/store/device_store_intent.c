@@ -235,6 +235,19 @@ int device_store_set_filesystem(struct device_store *store, const char *name, co
         return device_store_update(store, entry, &changed, events[stage].reason, events[stage].message);
 }
 
+int device_store_set_mount(struct device_store *store, const char *name, const char *path)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+
+        if (!entry)
+                return -ENOENT;
+        if (strcmp(entry->record.mount, path) == 0)
+                return 0;
+        snprintf(entry->record.mount, sizeof(entry->record.mount), "%s", path);
+        device_store_announce(store, STORE_INTENT, entry, NULL);
+        return 0;
+}
+
 int device_store_try_again(struct device_store *store, const char *name)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);

@@ -58,7 +58,11 @@ static void open_maker(const struct filesystem_limits *limits)
         struct filesystem_limits here = limits ? *limits : (struct filesystem_limits){};
 
         here.dev = dev;
-        CHECK_INT(filesystem_maker_new(event, store, &here, &maker), 0);
+        CHECK_INT(filesystem_maker_new(
+                          &(const struct filesystem_maker_config){
+                                  .event = event, .store = store, .mounts = "/nowhere", .limits = &here},
+                          &maker),
+                0);
 }
 
 static void set_up(const struct filesystem_limits *limits)
@@ -107,7 +111,8 @@ static int begin(enum filesystem_kind kind, struct outcome *outcome)
         struct filesystem_making *making;
 
         *outcome = (struct outcome){};
-        return filesystem_make(maker, record(), kind, on_answer, outcome, &making);
+        return filesystem_request(
+                maker, record(), &(const struct filesystem_wish){.kind = kind}, on_answer, outcome, &making);
 }
 
 static void wait_for(const struct outcome *outcome)
@@ -126,12 +131,8 @@ static void wait_for(const struct outcome *outcome)
 static struct outcome make(enum filesystem_kind kind)
 {
         struct outcome outcome;
-        int r;
 
-        /* The process of the request before may not be reaped yet. */
-        while ((r = begin(kind, &outcome)) == -EBUSY)
-                CHECK(sd_event_run(event, DEADLINE_USEC) >= 0);
-        CHECK_INT(r, 0);
+        CHECK_INT(begin(kind, &outcome), 0); /* the process of the request before has ended */
         wait_for(&outcome);
         return outcome;
 }
@@ -318,8 +319,7 @@ static void test_a_disk_that_goes_meanwhile(void)
         CHECK_INT(outcome.verdict, FILESYSTEM_NO_DISK);
         CHECK_INT(sight(FILESYSTEM_EXT4, ""), FILESYSTEM_SEES_BLANK);
         set_live(NUMBER);
-        while (begin(FILESYSTEM_EXT4, &outcome) == -EBUSY)
-                CHECK(sd_event_run(event, DEADLINE_USEC) >= 0);
+        CHECK_INT(begin(FILESYSTEM_EXT4, &outcome), 0);
         CHECK_INT(device_store_remove(store, "data"), 0);
         wait_for(&outcome);
         CHECK_INT(outcome.verdict, FILESYSTEM_NO_DISK);
@@ -344,7 +344,10 @@ static void test_an_abandoned_request_goes_on(void)
         struct outcome outcome = {};
 
         set_up(NULL);
-        CHECK_INT(filesystem_make(maker, record(), FILESYSTEM_EXT4, on_answer, &outcome, &making), 0);
+        CHECK_INT(
+                filesystem_request(maker, record(), &(const struct filesystem_wish){.kind = FILESYSTEM_EXT4},
+                        on_answer, &outcome, &making),
+                0);
         filesystem_abandon(making);
         while (noted().stage != FILESYSTEM_MADE)
                 if (!CHECK(sd_event_run(event, DEADLINE_USEC) > 0))

@@ -68,6 +68,29 @@ static void test_each_case(void)
         }
 }
 
+static void test_only_what_ublkd_has_made_is_mounted(void)
+{
+        static const enum filesystem_verdict unmade[_FILESYSTEM_STAGE_MAX] = {
+                [FILESYSTEM_NONE] = FILESYSTEM_NOT_MADE,
+                [FILESYSTEM_BEGUN] = FILESYSTEM_NOT_MADE,
+                [FILESYSTEM_MADE] = FILESYSTEM_LOST,
+                [FILESYSTEM_UNKNOWN] = FILESYSTEM_NEWER,
+        };
+
+        for (int stage = 0; stage < _FILESYSTEM_STAGE_MAX; stage++)
+                for (int sight = 0; sight < _FILESYSTEM_SIGHT_MAX; sight++) {
+                        struct filesystem note = noted((enum filesystem_stage)stage, FILESYSTEM_EXT4);
+                        struct filesystem_step step =
+                                filesystem_next_mount(&note, (enum filesystem_sight)sight);
+                        bool mounts = stage == FILESYSTEM_MADE && sight == FILESYSTEM_SEES_IT;
+
+                        CHECK_INT(step.task, mounts ? FILESYSTEM_MOUNTS : FILESYSTEM_LEAVES);
+                        if (!mounts)
+                                CHECK_INT(step.verdict,
+                                        sight == FILESYSTEM_SEES_ERROR ? FILESYSTEM_NOT_READ : unmade[stage]);
+                }
+}
+
 static void test_a_note_is_read_as_it_was_written(void)
 {
         char text[FILESYSTEM_NOTE_SIZE];
@@ -108,6 +131,7 @@ int main(void)
 {
         test_a_file_system_is_made_on_a_blank_disk_only();
         test_each_case();
+        test_only_what_ublkd_has_made_is_mounted();
         test_a_note_is_read_as_it_was_written();
         test_other_text_is_unknown();
         return check_report();

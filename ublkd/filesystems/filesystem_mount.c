@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Mounts the file system of a disk, by descriptors. */
+#include "ublkd/filesystems/filesystem_mount.h"
+#include "ublkd/filesystems/filesystem_walls.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+/* ---- the directory ---- */
+
+/* Open TOP, which is made if it is missing. Return a descriptor or -errno. */
+static int open_top(const char *path, bool make)
+{
+        struct stat info;
+        int fd;
+
+        if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
+                return -errno;
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        if (fstat(fd, &info) < 0 || info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH))) {
+                close_fd(fd);
+                return -EPERM;
+        }
+        return fd;
+}
+
+static int open_point(int top, const char *name)
+{
+        int fd = openat(top, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        return fd < 0 ? -errno : fd;
+}
+
+/* Return 1: the disk is mounted there; 0: nothing is; -EBUSY: another file system is; other -errno. */
+static int is_mounted(int point, dev_t disk)
+{
+        struct statx info;
+
+        if (statx(point, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &info) < 0)
+                return -errno;
+        if (!(info.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+                return 0;
+        return makedev(info.stx_dev_major, info.stx_dev_minor) == disk ? 1 : -EBUSY;
+}
+
+/* ---- the mount ---- */
+
+static int configure(int context, enum filesystem_kind kind, const char *source)
+{
+        if (fsconfig(context, FSCONFIG_SET_STRING, "source", source, 0) < 0
+                || (kind == FILESYSTEM_EXT4
+                        && fsconfig(context, FSCONFIG_SET_STRING, "errors", "remount-ro", 0) < 0)
+                || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+                return -errno;
+        return 0;
+}
+
+/* Return the mount, which is nowhere yet; -ESTALE: the path leads to another disk; other -errno. */
+static int make_mount(dev_t disk, const char *source, const struct filesystem_go *go)
+{
+        unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+        _cleanup_close_ int context = -1, tree = -1;
+        struct stat root;
+        int r;
+
+        if (go->flags & FILESYSTEM_NO_EXEC)
+                attributes |= MOUNT_ATTR_NOEXEC;
+        context = fsopen(filesystem_kind_name((enum filesystem_kind)go->kind), FSOPEN_CLOEXEC);
+        if (context < 0)
+                return -errno;
+        r = configure(context, (enum filesystem_kind)go->kind, source);
+        if (r < 0)
+                return r;
+        tree = fsmount(context, FSMOUNT_CLOEXEC, attributes);
+        if (tree < 0 || fstat(tree, &root) < 0)
+                return -errno;
+        return root.st_dev == disk ? TAKE_FD(tree) : -ESTALE;
+}
+
+static int attach(int top, const char *name, dev_t disk, const char *source, const struct filesystem_go *go)
+{
+        _cleanup_close_ int point = -1, tree = -1;
+        int r;
+
+        if (mkdirat(top, name, 0700) < 0 && errno != EEXIST)
+                return -errno;
+        point = open_point(top, name);
+        r = point < 0 ? point : is_mounted(point, disk);
+        if (r != 0)
+                return r < 0 ? r : 0;
+        tree = make_mount(disk, source, go);
+        if (tree < 0)
+                return tree;
+        return move_mount(tree, "", point, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno
+                                                                                                      : 0;
+}
+
+int filesystem_mount(int disk, const char *source, const struct filesystem_go *go)
+{
+        _cleanup_close_ int top = open_top(go->top, true);
+        struct stat node;
+        int r;
+
+        if (top < 0 || fstat(disk, &node) < 0)
+                return top < 0 ? top : -errno;
+        if (!S_ISBLK(node.st_mode))
+                return -ENOTBLK;
+        r = filesystem_walls_keep_mounts();
+        if (r >= 0)
+                r = attach(top, go->point, node.st_rdev, source, go);
+        if (r < 0)
+                (void)unlinkat(top, go->point, AT_REMOVEDIR); /* refused where something is mounted */
+        return r;
+}
+
+static int detach(const struct filesystem_go *go)
+{
+        char path[FILESYSTEM_PATH_SIZE + FILESYSTEM_UUID_SIZE + 1];
+
+        snprintf(path, sizeof(path), "%s/%s", go->top, go->point);
+        return umount2(path, UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+int filesystem_unmount(int disk, const struct filesystem_go *go)
+{
+        _cleanup_close_ int top = open_top(go->top, false), point = -1;
+        struct stat node;
+        int r;
+
+        if (top < 0)
+                return top == -ENOENT ? 0 : top;
+        if (fstat(disk, &node) < 0)
+                return -errno;
+        point = open_point(top, go->point);
+        if (point < 0)
+                return point == -ENOENT ? 0 : point;
+        r = is_mounted(point, node.st_rdev);
+        point = close_fd(point); /* it would keep the mount in use */
+        if (r > 0)
+                r = filesystem_walls_keep_mounts();
+        else if (r == 0)
+                return unlinkat(top, go->point, AT_REMOVEDIR) < 0 ? -errno : 0;
+        if (r >= 0)
+                r = detach(go);
+        if (r >= 0)
+                (void)unlinkat(top, go->point, AT_REMOVEDIR); /* the next mount uses it */
+        return r;
+}
