@@ -9,6 +9,8 @@
 #include "api/http/view.h"
 #include "api/resources/tenant_check.h"
 
+#include "ublkd/base/utf8.h"
+
 #include <string.h>
 
 /* Return false: there is a reply. */
@@ -31,24 +33,52 @@ static bool read_kind(struct request *request, enum filesystem_kind *ret)
         return false;
 }
 
+/* What the bodies of a mount and of an unmount have. */
+struct mount_body {
+        cJSON *document;
+        const char *holder; /* in the document; NULL: none */
+        bool no_exec, all_holders;
+};
+
+static void mount_body_clear(struct mount_body *body)
+{
+        cJSON_Delete(body->document);
+}
+
+static bool take_member(const cJSON *item, enum filesystem_aim aim, struct mount_body *body)
+{
+        bool unmounts = aim == FILESYSTEM_AIM_UNMOUNTED;
+
+        if (strcmp(item->string, "holder") == 0) {
+                body->holder = cJSON_GetStringValue(item);
+                return body->holder && *body->holder && utf8_count(body->holder) <= MOUNT_HOLDER_LENGTH_MAX;
+        }
+        if (strcmp(item->string, unmounts ? "allHolders" : "noExec") != 0 || !cJSON_IsBool(item))
+                return false;
+        *(unmounts ? &body->all_holders : &body->no_exec) = cJSON_IsTrue(item);
+        return true;
+}
+
 /* Return false: there is a reply. */
-static bool read_flags(struct request *request, uint32_t *ret)
+static bool read_mount_body(struct request *request, enum filesystem_aim aim, struct mount_body *ret)
 {
         _cleanup_problems_ struct problem_list problems = {};
-        cJSON *body = request_parse_body(request);
-        const cJSON *no_exec = body ? cJSON_GetObjectItemCaseSensitive(body, "noExec") : NULL;
-        bool good = cJSON_IsObject(body) && cJSON_GetArraySize(body) == (no_exec ? 1 : 0)
-                    && (!no_exec || cJSON_IsBool(no_exec));
+        const cJSON *item;
+        bool good;
 
-        if (!body)
+        ret->document = request_parse_body(request);
+        if (!ret->document)
                 return false;
-        if (cJSON_IsTrue(no_exec))
-                *ret = FILESYSTEM_NO_EXEC;
-        cJSON_Delete(body);
+        good = cJSON_IsObject(ret->document);
+        cJSON_ArrayForEach (item, ret->document)
+                good = good && take_member(item, aim, ret);
         if (good)
                 return true;
         (void)problem_add(&problems, EINVAL, "", "BadValue",
-                "The body must be an object; it may have \"noExec\", true or false, and nothing else.");
+                "The body must be an object; it may have \"holder\", a text of 1 to %d characters, and "
+                "\"%s\", true or "
+                "false, and nothing else.",
+                MOUNT_HOLDER_LENGTH_MAX, aim == FILESYSTEM_AIM_UNMOUNTED ? "allHolders" : "noExec");
         reply_problems(request, PROBLEM_INVALID_REQUEST, &problems);
         return false;
 }
@@ -133,16 +163,9 @@ static bool is_fulfilled(const struct filesystem_result *result)
                || result->verdict == FILESYSTEM_IS_UNMOUNTED;
 }
 
-static void handle(struct request *request, const struct filesystem_wish *wish)
+static void reply_result(
+        struct request *request, const struct device_record *record, const struct filesystem_result *result)
 {
-        const struct device_record *record = view_find(request, request->name);
-        const struct filesystem_result *result;
-
-        if ((!record || !filesystem_is_settled(request)) && !may_ask(request, record, wish->aim))
-                return;
-        result = filesystem_check(request, record, wish);
-        if (!result)
-                return;
         if (is_fulfilled(result))
                 reply_device(request, MHD_HTTP_OK, record);
         else if (result->verdict == FILESYSTEM_NOT_UNMOUNTED && result->error == -EBUSY)
@@ -155,21 +178,96 @@ static void handle(struct request *request, const struct filesystem_wish *wish)
 
 void handle_device_filesystem(struct request *request)
 {
+        const struct device_record *record = view_find(request, request->name);
         struct filesystem_wish wish = {.aim = FILESYSTEM_AIM_MADE};
+        const struct filesystem_result *result;
 
-        if (read_kind(request, &wish.kind))
-                handle(request, &wish);
+        if (!read_kind(request, &wish.kind))
+                return;
+        if ((!record || !filesystem_is_settled(request)) && !may_ask(request, record, wish.aim))
+                return;
+        result = filesystem_check(request, record, &wish);
+        if (result)
+                reply_result(request, record, result);
+}
+
+/* Return false: there is a reply. */
+static bool hold_mount(struct request *request, const struct device_record *record, const char *holder)
+{
+        int r = holder ? device_store_hold_mount(request->api->config.store, record->name, holder) : 0;
+
+        if (r == -ENOSPC)
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "%d holders have the file system mounted, and no more can; end one of these mounts.",
+                        MOUNT_HOLDERS_MAX);
+        else if (r < 0)
+                reply_error(request, r, "Cannot store the holder of the mount");
+        return r >= 0;
 }
 
 void handle_device_mount(struct request *request)
 {
+        const struct device_record *record = view_find(request, request->name);
+        _cleanup_(mount_body_clear) struct mount_body body = {};
         struct filesystem_wish wish = {.aim = FILESYSTEM_AIM_MOUNTED};
+        const struct filesystem_result *result;
 
-        if (read_flags(request, &wish.flags))
-                handle(request, &wish);
+        if (!read_mount_body(request, wish.aim, &body))
+                return;
+        if ((!record || !filesystem_is_settled(request))
+                && (!may_ask(request, record, wish.aim) || !hold_mount(request, record, body.holder)))
+                return;
+        wish.flags = body.no_exec ? FILESYSTEM_NO_EXEC : 0;
+        result = filesystem_check(request, record, &wish);
+        if (!result) {
+                if (!request->suspended && body.holder) /* it did not begin */
+                        (void)device_store_release_mount(
+                                request->api->config.store, record->name, body.holder);
+                return;
+        }
+        if (!is_fulfilled(result)
+                && body.holder) /* a failure leaves one holder too many, which an unmount ends */
+                (void)device_store_release_mount(request->api->config.store, record->name, body.holder);
+        reply_result(request, record, result);
+}
+
+/* Return whether the mount is to end now; false: there is a reply. */
+static bool release_mount(
+        struct request *request, const struct device_record *record, const struct mount_body *body)
+{
+        int r = (int)device_record_mount_holders(record);
+
+        if (body->holder || body->all_holders)
+                r = device_store_release_mount(
+                        request->api->config.store, record->name, body->all_holders ? NULL : body->holder);
+        if (r < 0)
+                reply_error(request, r, "Cannot store the end of the mount");
+        else if (r > 0 && body->holder)
+                reply_device(request, MHD_HTTP_OK, record); /* others have it mounted */
+        else if (r > 0)
+                reply_problem(request, PROBLEM_IN_USE,
+                        "%d holders want the mount to stay; have them end it, or end it with \"allHolders\".",
+                        r);
+        return r == 0;
 }
 
 void handle_device_unmount(struct request *request)
 {
-        handle(request, &(const struct filesystem_wish){.aim = FILESYSTEM_AIM_UNMOUNTED});
+        const struct device_record *record = view_find(request, request->name);
+        _cleanup_(mount_body_clear) struct mount_body body = {};
+        struct filesystem_wish wish = {.aim = FILESYSTEM_AIM_UNMOUNTED};
+        const struct filesystem_result *result;
+
+        if (!read_mount_body(request, wish.aim, &body))
+                return;
+        if ((!record || !filesystem_is_settled(request))
+                && (!may_ask(request, record, wish.aim) || !release_mount(request, record, &body)))
+                return;
+        if (!record->status.disk && !*record->mount) { /* nothing to unmount */
+                reply_device(request, MHD_HTTP_OK, record);
+                return;
+        }
+        result = filesystem_check(request, record, &wish);
+        if (result)
+                reply_result(request, record, result);
 }

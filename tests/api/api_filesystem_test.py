@@ -59,16 +59,69 @@ def wish(server, verb, order=None, body=None):
     return server.ask("POST", f"/devices/data/{verb}", body)
 
 
-@pytest.mark.parametrize("verb, body", [("mount", {}), ("mount", {"noExec": True}), ("unmount", None)])
-def test_a_mount_and_its_end(server, verb, body):
-    answer = wish(server, verb, body=body)
-    assert answer.status == 200 and answer.json["status"]["mount"] is None
+def test_a_mount_and_its_end(server):
+    mounted = wish(server, "mount", body={"noExec": True}).json
+    assert mounted["status"]["mount"] == f"/mounts/{mounted['uid']}" and mounted["status"]["mountHolders"] == 0
+    assert wish(server, "mount", body={}).json["status"]["mount"] == mounted["status"]["mount"]
+    assert wish(server, "unmount", body={}).json["status"]["mount"] is None
+    assert wish(server, "unmount", body={}).status == 200  # again
 
 
-@pytest.mark.parametrize("body", [{"noExec": 1}, {"noexec": True}, {"noExec": True, "more": 1}, []])
-def test_the_body_of_a_mount_is_checked(server, body):
+def holds(server, verb, body, status=200):
+    answer = server.ask("POST", f"/devices/data/{verb}", body)
+    assert answer.status == status
+    shown = server.ask("GET", "/devices/data").json["status"]
+    return shown["mount"] is not None, shown["mountHolders"]
+
+
+def test_a_mount_stays_until_its_last_holder_ends_it(server):
     server.ask("POST", "/devices?wait=ready", spec())
-    check_problem(server.ask("POST", "/devices/data/mount", body), 422, "invalid-request")
+    assert holds(server, "mount", {"holder": "a"}) == (True, 1)
+    assert holds(server, "mount", {"holder": "a"}) == (True, 1)  # again
+    assert holds(server, "mount", {"holder": "b"}) == (True, 2)
+    assert holds(server, "unmount", {"holder": "a"}) == (True, 1)
+    assert holds(server, "unmount", {"holder": "a"}) == (True, 1)
+    assert holds(server, "unmount", {}, 409) == (True, 1)
+    assert holds(server, "unmount", {"holder": "b"}) == (False, 0)
+    assert holds(server, "unmount", {"holder": "b"}) == (False, 0)
+    assert holds(server, "mount", {"holder": "a"}) == (True, 1)
+    assert holds(server, "unmount", {"allHolders": True}) == (False, 0)
+
+
+def test_there_are_not_more_holders_than_the_record_has_room_for(server):
+    server.ask("POST", "/devices?wait=ready", spec())
+    for number in range(32):
+        assert holds(server, "mount", {"holder": f"h{number}"}) == (True, number + 1)
+    check_problem(server.ask("POST", "/devices/data/mount", {"holder": "one more"}), 409, "not-possible-now")
+    assert holds(server, "unmount", {"holder": "h7"}) == (True, 31)
+    assert holds(server, "mount", {"holder": "one more"}) == (True, 32)
+
+
+@pytest.mark.parametrize("order", [f"end {NOT_MOUNTED} {errno.EUCLEAN}", "begin 16"])
+def test_a_mount_that_fails_has_no_holder(server, order):
+    server.ask("POST", "/devices?wait=ready", spec(labels={"filesystem": order}))
+    assert holds(server, "mount", {"holder": "a"}, 409) == (False, 0)
+
+
+def test_holders_are_in_the_database():
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        server = Server(directory, "--sqlite")
+        server.ask("POST", "/devices?wait=ready", spec())
+        assert holds(server, "mount", {"holder": "a"}) == (True, 1)
+        server.stop()
+        server = Server(directory, "--sqlite")
+        assert holds(server, "unmount", {"holder": "b"})[1] == 1
+        assert holds(server, "unmount", {"holder": "a"})[1] == 0
+        server.stop()
+
+
+@pytest.mark.parametrize("verb, body", [
+    ("mount", {"noExec": 1}), ("mount", {"noexec": True}), ("mount", {"noExec": True, "more": 1}), ("mount", []),
+    ("mount", {"holder": ""}), ("mount", {"holder": "x" * 256}), ("mount", {"holder": 1}), ("mount", {"allHolders": True}),
+    ("unmount", {"noExec": True}), ("unmount", {"allHolders": "yes"}), ("unmount", [])])
+def test_the_body_of_a_mount_is_checked(server, verb, body):
+    server.ask("POST", "/devices?wait=ready", spec())
+    check_problem(server.ask("POST", f"/devices/data/{verb}", body), 422, "invalid-request")
 
 
 @pytest.mark.parametrize("verb, verdict, error, problem", [
@@ -76,7 +129,7 @@ def test_the_body_of_a_mount_is_checked(server, body):
     ("mount", LOST, 0, "not-possible-now"), ("unmount", NOT_UNMOUNTED, errno.EBUSY, "in-use"),
     ("unmount", NOT_UNMOUNTED, errno.EIO, "not-possible-now")])
 def test_a_mount_that_fails_is_a_problem(server, verb, verdict, error, problem):
-    check_problem(wish(server, verb, f"end {verdict} {error}", {} if verb == "mount" else None), 409, problem)
+    check_problem(wish(server, verb, f"end {verdict} {error}", {}), 409, problem)
 
 
 def test_what_the_program_printed_is_one_printable_line(server):

@@ -8,10 +8,32 @@
 
 struct filesystem_making {
         sd_event_source *end;
+        char device[UID_TEXT_SIZE]; /* its uid */
         struct filesystem_answer answer;
         void (*then)(void *userdata, const struct filesystem_answer *answer);
         void *userdata;
 };
+
+static struct device_store *the_store;
+
+void api_test_filesystem_use(struct device_store *store)
+{
+        the_store = store;
+}
+
+static void show(const struct filesystem_making *making)
+{
+        const struct device_record *record = device_store_find_uid(the_store, making->device);
+        char path[MOUNT_PATH_SIZE];
+
+        if (!record)
+                return;
+        snprintf(path, sizeof(path), "/mounts/%s", making->device);
+        if (making->answer.verdict == FILESYSTEM_IS_MOUNTED
+                || making->answer.verdict == FILESYSTEM_IS_UNMOUNTED)
+                (void)device_store_set_mount(
+                        the_store, record->name, making->answer.verdict == FILESYSTEM_IS_MOUNTED ? path : "");
+}
 
 static int on_end(sd_event_source *source _unused_, void *userdata)
 {
@@ -19,6 +41,7 @@ static int on_end(sd_event_source *source _unused_, void *userdata)
 
         sd_event_source_disable_unref(making.end);
         free(userdata);
+        show(&making);
         if (making.then)
                 making.then(making.userdata, &making.answer);
         return 0;
@@ -61,6 +84,7 @@ int api_test_make_filesystem(void *userdata _unused_, const struct device_record
                 .then = then,
                 .userdata = then_userdata,
         };
+        memcpy(making->device, record->uid, sizeof(making->device));
         *ret = making;
         r = sd_event_add_defer(event, &making->end, on_end, making);
         if (r >= 0 && strcmp(order_of(record), "never") == 0)

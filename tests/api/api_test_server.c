@@ -567,6 +567,7 @@ int main(int argc, char *argv[])
         r = open_backend(&server, config.state_dir, options.sqlite, &problems);
         if (r >= 0)
                 r = device_store_new(&store_faulty_backend, &server.disk, &server.store);
+        api_test_filesystem_use(server.store);
         config.store = server.store;
         if (r >= 0 && options.policy_dir)
                 r = api_test_load_policy(options.policy_dir, &config.rights);

@@ -145,7 +145,7 @@ def _mount(api, body=None, status=200):
 
 
 def _unmount(api, status=200):
-    return api.ask("POST", "/devices/data/unmount", status)
+    return api.ask("POST", "/devices/data/unmount", status, json={})
 
 
 def _top(daemon):

@@ -54,6 +54,7 @@ static const struct member members[] = {
         {.name = "source", .kind = MEMBER_STRING, .optional = true, AT(record.source)},
         {.name = "tenant", .kind = MEMBER_TEXT, .optional = true, AT(record.tenant)},
         {.name = "filesystem", .kind = MEMBER_TEXT, .optional = true, AT(record.filesystem)},
+        {.name = "mountHolders", .kind = MEMBER_TEXT, .optional = true, AT(record.mount_holders)},
 };
 /* clang-format on */
 

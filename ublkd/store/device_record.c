@@ -262,6 +262,13 @@ static bool add_path(cJSON *status, const cJSON *spec)
                != NULL;
 }
 
+size_t device_record_mount_holders(const struct device_record *record)
+{
+        char boot[UID_TEXT_SIZE];
+
+        return device_record_boot(boot) >= 0 ? mount_holders_count(record->mount_holders, boot) : 0;
+}
+
 static cJSON *filesystem_to_json(const struct filesystem *filesystem)
 {
         cJSON *object;
@@ -284,7 +291,8 @@ static bool add_filesystem(cJSON *status, const struct device_record *record)
         cJSON *object = filesystem_to_json(&filesystem);
 
         if (object && cJSON_AddItemToObject(status, "filesystem", object))
-                return json_add_text(status, "mount", *record->mount ? record->mount : NULL);
+                return json_add_text(status, "mount", *record->mount ? record->mount : NULL)
+                       && json_add_integer(status, "mountHolders", device_record_mount_holders(record));
         cJSON_Delete(object);
         return false;
 }

@@ -6,6 +6,7 @@
 #include "ublkd/model/device_spec.h"
 #include "ublkd/model/device_status.h"
 #include "ublkd/model/filesystem.h"
+#include "ublkd/model/mount_holders.h"
 #include "ublkd/model/tenant.h"
 
 enum { UID_TEXT_SIZE = 37, MOUNT_PATH_SIZE = 192 };
@@ -52,12 +53,13 @@ struct device_record {
         bool expired;                    /* not durable: it does, and that boot is over */
         uint64_t created_at;             /* CLOCK_REALTIME, microseconds */
         struct backing_identity backing; /* of the store that its disk was last created on; empty: none yet */
-        char backing_boot[UID_TEXT_SIZE];      /* boot id in which ublkd read it */
-        char filesystem[FILESYSTEM_NOTE_SIZE]; /* that ublkd makes: filesystem_of_note() */
-        char mount[MOUNT_PATH_SIZE];           /* not durable: where ublkd has mounted it; "": nowhere */
-        struct device_spec *spec;              /* NULL: quarantined, see `quarantine` */
-        char *quarantine;                      /* why the stored record cannot be used, or NULL */
-        struct device_status status;           /* not durable */
+        char backing_boot[UID_TEXT_SIZE];       /* boot id in which ublkd read it */
+        char filesystem[FILESYSTEM_NOTE_SIZE];  /* that ublkd makes: filesystem_of_note() */
+        char mount[MOUNT_PATH_SIZE];            /* not durable: where ublkd has mounted it; "": nowhere */
+        char mount_holders[MOUNT_HOLDERS_SIZE]; /* who wants it to stay: mount_holders.h */
+        struct device_spec *spec;               /* NULL: quarantined, see `quarantine` */
+        char *quarantine;                       /* why the stored record cannot be used, or NULL */
+        struct device_status status;            /* not durable */
         char *source;                   /* path of the file that owns the device; NULL: a client made it */
         enum source_state source_state; /* not durable; of `source` */
         char *source_trouble;           /* not durable: why it is not SOURCE_APPLIED, one sentence; or NULL */
@@ -147,6 +149,9 @@ void device_record_restart(struct device_record *record);
 
 /* Write the id of this boot as text. Return 0 or -errno. */
 int device_record_boot(char ret[static UID_TEXT_SIZE]);
+
+/* Return how many holders want the file system of the device to stay mounted. */
+size_t device_record_mount_holders(const struct device_record *record);
 
 /* Return the time of the last change between ready and not ready, in CLOCK_REALTIME microseconds. */
 uint64_t device_record_transition_time(const struct device_status *from, const struct device_status *to);

@@ -235,6 +235,48 @@ int device_store_set_filesystem(struct device_store *store, const char *name, co
         return device_store_update(store, entry, &changed, events[stage].reason, events[stage].message);
 }
 
+/* Save the record of the entry with other holders. */
+static int set_holders(
+        struct device_store *store, struct store_entry *entry, const char *boot, const char *holders)
+{
+        struct device_record changed = entry->record;
+        int r = 0;
+
+        if (strcmp(changed.mount_holders, holders) != 0) {
+                memcpy(changed.mount_holders, holders, sizeof(changed.mount_holders));
+                r = device_store_update(store, entry, &changed, REASON_NONE, NULL);
+        }
+        return r < 0 ? r : (int)mount_holders_count(holders, boot);
+}
+
+int device_store_hold_mount(struct device_store *store, const char *name, const char *holder)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        char holders[MOUNT_HOLDERS_SIZE], boot[UID_TEXT_SIZE];
+        int r = entry ? device_record_boot(boot) : -ENOENT;
+
+        if (r < 0)
+                return r;
+        memcpy(holders, entry->record.mount_holders, sizeof(holders));
+        r = mount_holders_add(holders, boot, holder);
+        return r < 0 ? r : set_holders(store, entry, boot, holders);
+}
+
+int device_store_release_mount(struct device_store *store, const char *name, const char *holder)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        char holders[MOUNT_HOLDERS_SIZE] = "", boot[UID_TEXT_SIZE];
+        int r = entry ? device_record_boot(boot) : -ENOENT;
+
+        if (r < 0)
+                return r;
+        if (holder) {
+                memcpy(holders, entry->record.mount_holders, sizeof(holders));
+                (void)mount_holders_remove(holders, boot, holder);
+        }
+        return set_holders(store, entry, boot, holders);
+}
+
 int device_store_set_mount(struct device_store *store, const char *name, const char *path)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);

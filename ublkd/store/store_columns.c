@@ -14,6 +14,8 @@ static const struct {
         {"device", "tenant", "ALTER TABLE device ADD COLUMN tenant TEXT NOT NULL DEFAULT ''"},
         /* the file system that ublkd makes on the disk; '': none */
         {"device", "filesystem", "ALTER TABLE device ADD COLUMN filesystem TEXT NOT NULL DEFAULT ''"},
+        /* who wants that to stay mounted, in which boot; '': none */
+        {"device", "mount_holders", "ALTER TABLE device ADD COLUMN mount_holders TEXT NOT NULL DEFAULT ''"},
         {"event", "tenant", "ALTER TABLE event ADD COLUMN tenant TEXT NOT NULL DEFAULT ''"},
 };
 /* clang-format on */

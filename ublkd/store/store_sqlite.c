@@ -40,19 +40,19 @@ static const char *const statement_texts[] = {
                 "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
                 " recover_requested, held_boot, created_at, spec, restart, restart_refused,"
                 " backing_basis, backing_is_disk, backing_now, backing_lasting, backing_boot, source,"
-                " stopped_boot, temporary_boot, tenant, filesystem)"
+                " stopped_boot, temporary_boot, tenant, filesystem, mount_holders)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-                "?19, ?20, ?21, ?22, ?23)"
+                "?19, ?20, ?21, ?22, ?23, ?24)"
                 " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
-                " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number,"
-                " deleting = excluded.deleting, recover_requested = excluded.recover_requested,"
-                " held_boot = excluded.held_boot, created_at = excluded.created_at, spec = excluded.spec,"
-                " restart = excluded.restart, restart_refused = excluded.restart_refused,"
-                " backing_basis = excluded.backing_basis, backing_is_disk = excluded.backing_is_disk,"
-                " backing_now = excluded.backing_now, backing_lasting = excluded.backing_lasting,"
-                " backing_boot = excluded.backing_boot, source = excluded.source,"
-                " stopped_boot = excluded.stopped_boot, temporary_boot = excluded.temporary_boot,"
-                " tenant = excluded.tenant, filesystem = excluded.filesystem",
+                " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number, deleting ="
+                " excluded.deleting, recover_requested = excluded.recover_requested, held_boot ="
+                " excluded.held_boot, created_at = excluded.created_at, spec = excluded.spec, restart ="
+                " excluded.restart, restart_refused = excluded.restart_refused, backing_basis ="
+                " excluded.backing_basis, backing_is_disk = excluded.backing_is_disk, backing_now ="
+                " excluded.backing_now, backing_lasting = excluded.backing_lasting, backing_boot ="
+                " excluded.backing_boot, source = excluded.source, stopped_boot = excluded.stopped_boot,"
+                " temporary_boot = excluded.temporary_boot, tenant = excluded.tenant, filesystem ="
+                " excluded.filesystem, mount_holders = excluded.mount_holders",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
 };
@@ -243,6 +243,7 @@ static int sqlite_save(void *context, const struct device_record *record, const 
         (void)sqlite3_bind_text(save, 21, record->temporary ? boot : "", -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 22, record->tenant, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 23, record->filesystem, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 24, record->mount_holders, -1, SQLITE_STATIC);
         r = run(store, STATEMENT_SAVE);
         if (r >= 0)
                 r = set_revision(store, revision);
@@ -348,6 +349,7 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
         snprintf(record.held_boot, sizeof(record.held_boot), "%s", column_text(row, 8));
         snprintf(record.tenant, sizeof(record.tenant), "%s", column_text(row, 21));
         snprintf(record.filesystem, sizeof(record.filesystem), "%s", column_text(row, 22));
+        snprintf(record.mount_holders, sizeof(record.mount_holders), "%s", column_text(row, 23));
         load_backing(row, &record);
         if (*column_text(row, 18)) /* borrowed, as the name is */
                 record.source = (char *)column_text(row, 18);
@@ -382,9 +384,8 @@ static int sqlite_load(void *context, load_each each, void *userdata, struct sto
         result = sqlite3_prepare_v2(store->db,
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot, created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, "
-                "backing_now,"
-                " backing_lasting, backing_boot, source, stopped_boot, temporary_boot, tenant, filesystem "
-                "FROM device ORDER BY name",
+                "backing_now, backing_lasting, backing_boot, source, stopped_boot, temporary_boot, "
+                "tenant, filesystem, mount_holders FROM device ORDER BY name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);

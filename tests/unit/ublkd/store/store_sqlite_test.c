@@ -368,7 +368,7 @@ static void test_not_permitted(const struct place *place)
  * stays. */
 static void fill_the_disk(const struct place *place)
 {
-        struct rlimit limit = {.rlim_cur = 64 * 1024, .rlim_max = RLIM_INFINITY};
+        struct rlimit limit = {.rlim_cur = 128 * 1024, .rlim_max = RLIM_INFINITY};
         struct device_store *store = NULL;
         unsigned stored = 0;
         char name[16];
