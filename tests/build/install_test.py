@@ -29,6 +29,7 @@ INSTALLED = {
     "etc/modules/ublkd.conf",
     "etc/units/ublk-disk@.path",
     "etc/units/ublk-disk@.service",
+    "etc/units/ublkd-volumes.service",
     "etc/units/ublkd-workers.service",
     "etc/units/ublkd.service",
     "etc/units/ublkd.slice",
@@ -40,10 +41,12 @@ INSTALLED = {
     "opt/man/man5/ublkd.conf.5",
     "opt/man/man7/ublkd-loop.7",
     "opt/man/man7/ublkd-null.7",
+    "opt/man/man8/ublkd-volumes.8",
     "opt/man/man8/ublkd-worker.8",
     "opt/man/man8/ublkd.8",
     "opt/man/man8/ublkd.service.8",
     "opt/test-of-ublkd/bin/ublkd",
+    "opt/test-of-ublkd/bin/ublkd-volumes",
     "opt/test-of-ublkd/lib/ublkd/ublkd-follow",
     "opt/test-of-ublkd/lib/ublkd/ublkd-unstack",
     "opt/test-of-ublkd/lib/ublkd/ublkd-worker",
@@ -124,7 +127,7 @@ def test_another_prefix_at_the_installation_is_refused(build, tmp_path):
 
 def test_without_tests_only_the_programs_are_built(build):
     programs = {path.name for path in build.iterdir() if is_program(path)}
-    assert programs == {"ublkd", "ublkd-worker", "ublkd-follow", "ublkctl"}
+    assert programs == {"ublkd", "ublkd-worker", "ublkd-follow", "ublkd-volumes", "ublkctl"}
 
 
 @pytest.mark.parametrize("prefix, unit_dir", [("/usr/local", "lib/systemd/system"), ("/usr", None), ("/opt/x", None)])

@@ -15,7 +15,7 @@ BUILD = pathlib.Path(os.environ["UBLKD_BUILD"])
 PROGRAMS = pathlib.Path(os.environ["UBLKD_PROGRAMS"])  # of one configuration, where the build has several
 TARGETS = sorted(path.name.removesuffix(".schema.json") for path in (ROOT / "schemas/targets").glob("*.schema.json"))
 PAGES = {
-    "ublkctl.1", "ublkd.8", "ublkd.service.8", "ublkd-worker.8", "ublkd-device.5", "ublkd-policy.5", "ublkd.conf.5",
+    "ublkctl.1", "ublkd.8", "ublkd.service.8", "ublkd-worker.8", "ublkd-volumes.8", "ublkd-device.5", "ublkd-policy.5", "ublkd.conf.5",
     *(f"ublkd-{name}.7" for name in TARGETS),
 }
 
@@ -45,6 +45,10 @@ def test_a_page_renders_without_a_warning(page):
                          capture_output=True, text=True, check=False)
     assert run.stdout + run.stderr == "" and run.returncode == 0
     assert not re.search(r"@[A-Z_]+@", rendered(page))  # CMake has filled it in
+
+
+def test_the_plug_in_names_its_options():
+    assert options_in(help_of("ublkd-volumes", "--help")) == options_in(rendered("ublkd-volumes.8"))
 
 
 def test_ublkctl_names_every_verb_option_and_exit_status():

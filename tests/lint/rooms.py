@@ -144,6 +144,8 @@ QUOTED = [
     ("ublkctl/verbs/change/*", VALUES + rooms("ublkctl", "text client spec verbs/show") + ["ublkctl/verbs.h"]),
     ("ublkctl/completion.c", VALUES + ["ublkctl/*/*", "schemas/spec_fields.h"]),
     ("ublkctl/*", VALUES + ["ublkctl/*/*"]),
+    # another client of the API
+    ("volumes/*", BASE),
     # the worker, from the ground up
     ("targets/worker/io/*", COMMON + CONTRACT),
     ("targets/worker/os/*", VALUES + rooms("ublkd", "kernel")),

@@ -69,7 +69,7 @@ LOGGERS = [
     "targets/worker/report.c",
 ]
 
-PRODUCT = {"ublkd", "api", "targets", "ublkctl", "units"}  # folders at the root
+PRODUCT = {"ublkd", "api", "targets", "ublkctl", "units", "volumes"}  # folders at the root
 
 
 def fits(path, patterns):

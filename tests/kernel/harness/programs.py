@@ -27,6 +27,11 @@ def follow():
     return str(build() / "ublkd-follow")
 
 
+def ublkd_volumes():
+    """The volume plug-in."""
+    return str(build() / "ublkd-volumes")
+
+
 def ublkd_mortal():
     """The supervisor, which dies at a chosen point: tests/kernel/mortal."""
     return str(build() / "tests" / "kernel" / "ublkd-mortal")

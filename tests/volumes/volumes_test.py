@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""ublkd-volumes: each call of the protocol, and each again. tests/kernel/test_volumes.py has real volumes."""
+import os
+import tempfile
+
+import pytest
+from api_server import Server, spec
+from plugin import Plugin
+
+VOLUMES = os.environ["UBLKD_VOLUMES"]
+
+
+@pytest.fixture(name="server")
+def _server():
+    with tempfile.TemporaryDirectory(prefix="ublkd-vol-") as directory:
+        server = Server(directory, "--sqlite")
+        yield server
+        server.stop()
+
+
+@pytest.fixture(name="plugin")
+def _plugin(server):
+    plugin = Plugin(VOLUMES, server.directory, server.path).start()
+    yield plugin
+    plugin.stop()
+
+
+def options(**more):
+    return {"path": "/disks/a.img", "size": "1GiB", **more}
+
+
+def test_activation_and_capabilities(plugin):
+    """As the documentation of the protocol has them."""
+    assert plugin.ask("/Plugin.Activate") == (200, {"Implements": ["VolumeDriver"], "Err": ""})
+    assert plugin.call("Capabilities") == {"Capabilities": {"Scope": "local"}}
+
+
+def test_the_life_of_a_volume(plugin, server):
+    """Each call twice: the engine may not have had the answer."""
+    for _ in range(2):
+        plugin.call("Create", Name="data", Opts=options())
+    device = server.ask("GET", "/devices/data").json
+    assert device["spec"]["labels"] == {"volume": "data", "volume-type": "ext4"}
+    assert device["spec"]["target"] == {"type": "loop", "path": "/disks/a.img"}
+    created = {"Name": "data", "Mountpoint": "", "CreatedAt": device["createdAt"]}
+    assert plugin.call("Get", Name="data") == {"Volume": created}
+    assert plugin.call("List") == {"Volumes": [created]}
+    assert plugin.call("Path", Name="data") == {"Mountpoint": ""}
+    where = f"/mounts/{device['uid']}"
+    for _ in range(2):
+        assert plugin.call("Mount", Name="data", ID="one") == {"Mountpoint": where}
+    assert plugin.call("Mount", Name="data", ID="two") == {"Mountpoint": where}
+    assert plugin.call("Path", Name="data") == {"Mountpoint": where}
+    assert plugin.call("Get", Name="data")["Volume"]["Mountpoint"] == where
+    for _ in range(2):
+        plugin.call("Unmount", Name="data", ID="one")
+    assert plugin.call("Path", Name="data") == {"Mountpoint": where}
+    assert "holders" in plugin.fail("Remove", Name="data")
+    for _ in range(2):
+        plugin.call("Unmount", Name="data", ID="two")
+    assert plugin.call("Path", Name="data") == {"Mountpoint": ""}
+    for _ in range(2):
+        plugin.call("Remove", Name="data")
+    assert plugin.call("List") == {"Volumes": []}
+    assert server.ask("GET", "/devices/data").status == 404
+
+
+def test_the_plug_in_keeps_nothing(plugin, server):
+    """It may be killed between any two calls."""
+    for name, body in [
+            ("Create", {"Name": "data", "Opts": options()}), ("Mount", {"Name": "data", "ID": "one"}),
+            ("Mount", {"Name": "data", "ID": "two"}), ("Unmount", {"Name": "data", "ID": "one"}), ("Get", {"Name": "data"}),
+            ("Unmount", {"Name": "data", "ID": "two"}), ("Remove", {"Name": "data"})]:
+        plugin.call(name, **body)
+        plugin.kill()
+        plugin.start()
+    assert server.ask("GET", "/devices/data").status == 404
+
+
+def test_other_options_are_members_of_the_spec(plugin, server):
+    plugin.call("Create", Name="data", Opts=options(**{"fs": "xfs", "queues": "2", "target.directIo": "off", "labels.team": "7",
+                                                       "readOnly": "false"}))
+    made = server.ask("GET", "/devices/data").json["spec"]
+    assert made["queues"] == 2 and made["target"]["directIo"] == "off" and made["readOnly"] is False
+    assert made["labels"] == {"team": "7", "volume": "data", "volume-type": "xfs"}
+
+
+@pytest.mark.parametrize("wrong", [
+    {}, {"size": "1GiB"}, {"pool": "fast"}, {"path": "/a", "pool": "fast", "size": "1GiB"}, {"path": "/a", "fs": "btrfs"},
+    {"path": "/a", "name": "other"}, {"path": "/a", "colour": "red"}, {"path": "/a", "size": "much"}, {"path": "/a", "path.b": "c",
+                                                                                                      "size.x": "1", "size": "1"},
+    {"path": 1}])
+def test_wrong_options_are_refused(plugin, wrong):
+    plugin.fail("Create", Name="data", Opts=wrong)
+    assert plugin.call("List") == {"Volumes": []}
+
+
+def test_a_default_pool(server):
+    plugin = Plugin(VOLUMES, server.directory, server.path, "--pool", "fast").start()
+    assert "pool" in plugin.fail("Create", Name="data", Opts={"size": "1GiB"})  # this server has none
+    plugin.call("Create", Name="data", Opts=options())
+    plugin.stop()
+
+
+def test_a_name_that_no_device_can_have(plugin, server):
+    """An anonymous volume of Docker has 64 digits."""
+    for name in ("ab" * 32, "Data_1", "-data-"):
+        plugin.call("Create", Name=name, Opts=options(path=f"/disks/{name}.img"))
+        assert plugin.call("Get", Name=name)["Volume"]["Name"] == name
+    assert sorted(volume["Name"] for volume in plugin.call("List")["Volumes"]) == sorted(["ab" * 32, "Data_1", "-data-"])
+    assert all(item["name"].startswith("volume-") for item in server.ask("GET", "/devices").json["items"])
+
+
+def test_a_device_without_the_label_is_left_alone(plugin, server):
+    assert server.ask("POST", "/devices?wait=ready", spec("data")).status == 201
+    assert plugin.call("List") == {"Volumes": []}
+    for name in ("Get", "Path", "Mount", "Unmount"):
+        plugin.fail(name, Name="data", ID="one")
+    plugin.fail("Create", Name="data", Opts=options())
+    plugin.call("Remove", Name="data")  # there is no such volume
+    assert server.ask("GET", "/devices/data").status == 200
+
+
+def test_more_volumes_than_a_page(plugin, server):
+    names = [f"v{number:03}" for number in range(520)]
+    for name in names:
+        server.ask("PUT", f"/devices/{name}", spec(name, labels={"volume": name, "volume-type": "ext4"}))
+    assert [volume["Name"] for volume in plugin.call("List")["Volumes"]] == names
+
+
+def test_requests_that_are_not_calls(plugin):
+    assert plugin.ask("/VolumeDriver.Nothing")[0] == 404
+    assert plugin.ask("/VolumeDriver.Get", method="GET")[0] == 405
+    assert plugin.ask("/VolumeDriver.Get", body=[])[0] == 400
+    assert plugin.ask("/VolumeDriver.Get", body={"Name": "x" * 70000})[0] == 413
+    for body in ({}, {"Name": ""}, {"Name": 1}, {"Name": "x" * 300}):
+        assert plugin.ask("/VolumeDriver.Get", body)[0] == 500
+
+
+def test_a_ublkd_that_does_not_run(plugin, server):
+    server.process.kill()
+    server.process.wait()
+    assert "does not answer" in plugin.fail("Mount", Name="data", ID="one")
+    server.stop = lambda: None
+
+
+def test_only_one_listens(plugin, server):
+    other = Plugin(VOLUMES, server.directory, server.path)
+    with pytest.raises(AssertionError):
+        other.start()
+        assert other.process.wait() != 0 and False
+    assert plugin.call("List") == {"Volumes": []}
+    assert plugin.path.stat().st_mode & 0o777 == 0o600
