@@ -91,6 +91,13 @@ static bool may_ask(struct request *request, const struct device_record *record,
         }
         if (!may_change(request, record) || !precondition_holds(request, record))
                 return false;
+        if (aim == FILESYSTEM_AIM_MOUNTED && tenant_is_set(record->tenant)) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "The device belongs to a tenant, who may write to the disk past the file system; "
+                        "ublkd mounts "
+                        "disks of the administrators only.");
+                return false;
+        }
         if (!record->deleting || aim == FILESYSTEM_AIM_UNMOUNTED)
                 return true;
         reply_problem(request, PROBLEM_BEING_REMOVED, "The device %s is being removed.", record->name);

@@ -157,11 +157,15 @@ def test_a_server_that_stops_ends_the_request():
 
 
 @NEEDS_ROOT
-def test_a_tenant_makes_its_own():
-    """On the node; ublkd makes none for it."""
+def test_a_tenant_makes_and_mounts_its_own():
+    """On the node; ublkd makes none for it, and the kernel of the host reads none that a tenant can write past."""
     with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
         tenants = Tenants(directory)
         create(tenants, "data")
         ((status, _),) = tenants.values(asks(("POST", f"/devices/u{ALICE}-data/filesystem", {"type": "ext4"})))
         assert status == 403
+        name = f"/devices/u{ALICE}-data"
+        assert tenants.server.ask("POST", f"{name}/filesystem", {"type": "ext4"}).status == 200  # root
+        check_problem(tenants.server.ask("POST", f"{name}/mount", {"holder": "a"}), 409, "not-possible-now")
+        assert tenants.server.ask("GET", name).json["status"]["mountHolders"] == 0
         tenants.server.stop()
