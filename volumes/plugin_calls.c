@@ -6,6 +6,7 @@
 
 #include "ublkd/base/cleanup.h"
 
+#include <pthread.h>
 #include <string.h>
 
 enum { PATH_SIZE = 256 };
@@ -204,6 +205,33 @@ static int list(struct call *call)
         return r;
 }
 
+/* ublkd refuses a second request for the file system of a disk while the first one is under way. So calls that change a
+ * volume wait for each other; and a few others with them, which does no harm. */
+static pthread_mutex_t locks[] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+        PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+        PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_mutex_t *lock_of(const struct call *call)
+{
+        const char *name = text_of(call->request, "Name");
+        size_t sum = 0;
+
+        for (; name && *name; name++)
+                sum = sum * 31 + (unsigned char)*name;
+        return &locks[sum % ARRAY_SIZE(locks)];
+}
+
+static int run_alone(struct call *call, int (*run)(struct call *call))
+{
+        pthread_mutex_t *lock = lock_of(call);
+        int r;
+
+        (void)pthread_mutex_lock(lock);
+        r = run(call);
+        (void)pthread_mutex_unlock(lock);
+        return r;
+}
+
 /* Wait for the disk, which may be on its way after a boot; make the file system, if it is not there; mount. */
 static int mount(struct call *call)
 {
@@ -268,16 +296,17 @@ static int removal(struct call *call)
 static const struct {
         const char *path;
         int (*run)(struct call *call);
+        bool alone;
 } calls[] = {
-        {"/Plugin.Activate",           activate    },
-        {"/VolumeDriver.Create",       create      },
-        {"/VolumeDriver.Get",          get         },
-        {"/VolumeDriver.List",         list        },
-        {"/VolumeDriver.Path",         path        },
-        {"/VolumeDriver.Mount",        mount       },
-        {"/VolumeDriver.Unmount",      unmount     },
-        {"/VolumeDriver.Remove",       removal     },
-        {"/VolumeDriver.Capabilities", capabilities},
+        {"/Plugin.Activate",           activate,     false},
+        {"/VolumeDriver.Create",       create,       true },
+        {"/VolumeDriver.Get",          get,          false},
+        {"/VolumeDriver.List",         list,         false},
+        {"/VolumeDriver.Path",         path,         false},
+        {"/VolumeDriver.Mount",        mount,        true },
+        {"/VolumeDriver.Unmount",      unmount,      true },
+        {"/VolumeDriver.Remove",       removal,      true },
+        {"/VolumeDriver.Capabilities", capabilities, false},
 };
 
 static size_t find_call(const char *address)
@@ -297,7 +326,11 @@ bool plugin_has_call(const char *address)
 cJSON *plugin_call(const struct plugin *plugin, const char *address, const cJSON *request, bool *ret_failed)
 {
         struct call call = {.plugin = plugin, .request = request, .reply = cJSON_CreateObject()};
-        int r = call.reply ? calls[find_call(address)].run(&call) : -ENOMEM;
+        size_t found = find_call(address);
+        int r = -ENOMEM;
+
+        if (call.reply)
+                r = calls[found].alone ? run_alone(&call, calls[found].run) : calls[found].run(&call);
 
         *ret_failed = r < 0;
         if (r < 0) { /* without what was put together so far */

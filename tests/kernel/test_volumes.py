@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Volumes of the plug-in on real disks: an engine's calls, each again after ublkd was killed before or after it."""
 
+import concurrent.futures
 import json
 import pathlib
 import sys
@@ -97,6 +98,29 @@ def test_a_program_that_uses_the_volume_keeps_it(daemon, plugin):
     plugin.call("Unmount", Name="data", ID="a")  # as an engine does it again
     assert not where.is_mount()
     daemon.api.wait_for("data", lambda device: device["status"]["mount"] is None, "without a mount")
+    plugin.call("Remove", Name="data")
+
+
+def _together(calls):
+    """Make calls at once; return the answers, in order."""
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(*call) for call in calls]]
+
+
+def test_many_containers_at_once(daemon, plugin):
+    """Each gets its mount, and the last one ends it."""
+    plugin.call("Create", Name="data", Opts={"size": "64MiB"})
+
+    def use(number):
+        where = pathlib.Path(plugin.call("Mount", Name="data", ID=str(number))["Mountpoint"])
+        (where / str(number)).write_text("x")
+        plugin.call("Unmount", Name="data", ID=str(number))
+
+    _together([(use, number) for number in range(16)])
+    assert daemon.api.get("data")["status"]["mount"] is None
+    where = pathlib.Path(plugin.call("Mount", Name="data", ID="last")["Mountpoint"])
+    assert {path.name for path in where.iterdir()} - {"lost+found"} == {str(number) for number in range(16)}
+    plugin.call("Unmount", Name="data", ID="last")
     plugin.call("Remove", Name="data")
 
 
