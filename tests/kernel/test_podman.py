@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""Podman itself, with volumes of the plug-in: containers write to them, over deaths of the worker and of ublkd."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from harness.wait import wait_until
+from test_volumes import daemon_with_a_pool, plugin_of_the_daemon, pool_on_ext4  # noqa: F401 (fixtures)
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not shutil.which("podman") or not os.path.exists("/bin/busybox"), reason="needs podman, crun and busybox-static"),
+]
+
+_CONF = """
+[containers]
+cgroups = "disabled"
+netns = "none"
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+runtime = "crun"
+[engine.volume_plugins]
+ublkd = "{socket}"
+"""
+
+
+class _Podman:
+    def __init__(self, directory, socket):
+        directory.mkdir()
+        self._environment = os.environ | {"CONTAINERS_CONF": str(directory / "containers.conf"), "TMPDIR": str(directory)}
+        (directory / "containers.conf").write_text(_CONF.format(socket=socket), encoding="utf-8")
+        self._command = [
+            "podman", "--root", str(directory / "root"), "--runroot", str(directory / "run"), "--storage-driver", "vfs"]
+
+    def __call__(self, *words, status=0, **more):
+        result = subprocess.run(
+            [*self._command, *map(str, words)], env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            timeout=300, check=False, **more)
+        assert (result.returncode == 0) == (status == 0), (words, result.returncode, result.stdout, result.stderr)
+        return result.stdout.strip()
+
+    def import_busybox(self, directory):
+        """An image from a directory with one static program."""
+        for name in ("bin", "data", "tmp", "proc", "dev", "sys", "etc"):
+            (directory / name).mkdir(parents=True)
+        shutil.copy("/bin/busybox", directory / "bin")
+        (directory / "bin" / "sh").symlink_to("busybox")
+        archive = directory.parent / "image.tar"
+        subprocess.run(["tar", "-C", str(directory), "-cf", str(archive), "."], check=True)
+        self("import", archive, "box")
+
+    def shell(self, script):
+        """Run a script in a new container with the volume at /data."""
+        return self("run", "--rm", "-v", "data:/data", "box", "/bin/busybox", "sh", "-c", script)
+
+
+@pytest.fixture(name="podman")
+def _podman(directory, plugin):
+    podman = _Podman(directory / "podman", plugin.path)
+    podman.import_busybox(directory / "image")
+    yield podman
+    podman("rm", "--all", "--force", "--time", "0")
+
+
+def test_containers_use_a_volume(daemon, plugin, podman):
+    podman("volume", "create", "--driver", "ublkd", "--opt", "size=64MiB", "data")
+    assert [volume["Name"] for volume in plugin.call("List")["Volumes"]] == ["data"]
+    assert "data" in podman("volume", "ls", "--quiet").split()
+    assert podman.shell("echo first >/data/file; cat /data/file") == "first"
+    assert daemon.api.get("data")["status"]["filesystem"]["type"] == "ext4"
+    assert plugin.call("Path", Name="data") == {"Mountpoint": ""}  # the container has ended
+    daemon.kill()
+    daemon.start()
+    assert podman.shell("cat /data/file") == "first"
+    podman("volume", "rm", "data")
+    assert daemon.api.names() == [] and plugin.call("List") == {"Volumes": []}
+
+
+def test_a_container_runs_on_over_deaths(daemon, plugin, podman):
+    podman("volume", "create", "--driver", "ublkd", "--opt", "size=64MiB", "data")
+    script = "i=0; while true; do i=$((i+1)); echo $i >/data/count.new; sync; mv /data/count.new /data/count; done"
+    podman("run", "--detach", "--name", "writer", "-v", "data:/data", "box", "/bin/busybox", "sh", "-c", script)
+    count = pathlib.Path(plugin.call("Path", Name="data")["Mountpoint"]) / "count"
+    wait_until(count.exists, "a first write")
+    for kill in (daemon.kill_worker, lambda name: (daemon.kill(), daemon.start()), daemon.kill_worker):
+        before = int(count.read_text())
+        kill("data")
+        wait_until(lambda before=before: int(count.read_text() or 0) > before, "writes go on")
+    assert podman.shell("cat /data/count") != ""  # a second container beside it
+    assert count.exists()  # still mounted for the first
+    podman("volume", "rm", "data", status=1)
+    podman("rm", "--force", "--time", "0", "writer")
+    assert plugin.call("Path", Name="data") == {"Mountpoint": ""}
+    podman("volume", "rm", "data")
+    assert daemon.api.names() == []
