@@ -22,7 +22,9 @@ def make(server, order=None, kind="ext4"):
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
 def test_the_answer_is_the_device(server, kind):
     answer = make(server, kind=kind)
-    assert answer.status == 200 and answer.json["name"] == "data" and answer.json["status"]["filesystem"] is None
+    assert answer.status == 200 and answer.json["name"] == "data"
+    shown = answer.json["status"]["filesystem"]
+    assert (shown["type"], shown["state"]) == (kind, "made")
 
 
 @pytest.mark.parametrize("body", [{}, {"type": 1}, {"type": "btrfs"}, {"type": "ext4", "force": True}, []])

@@ -9,6 +9,7 @@
 struct filesystem_making {
         sd_event_source *end;
         char device[UID_TEXT_SIZE]; /* its uid */
+        enum filesystem_kind kind;
         struct filesystem_answer answer;
         void (*then)(void *userdata, const struct filesystem_answer *answer);
         void *userdata;
@@ -24,10 +25,17 @@ void api_test_filesystem_use(struct device_store *store)
 static void show(const struct filesystem_making *making)
 {
         const struct device_record *record = device_store_find_uid(the_store, making->device);
-        char path[MOUNT_PATH_SIZE];
+        const struct filesystem made = {.stage = FILESYSTEM_MADE,
+                .kind = making->kind,
+                .uuid = "11111111-2222-4333-8444-555555555555"};
+        char path[MOUNT_PATH_SIZE], note[FILESYSTEM_NOTE_SIZE];
 
         if (!record)
                 return;
+        if (making->answer.verdict == FILESYSTEM_IS_MADE) {
+                filesystem_to_note(&made, note);
+                (void)device_store_set_filesystem(the_store, record->name, note);
+        }
         snprintf(path, sizeof(path), "/mounts/%s", making->device);
         if (making->answer.verdict == FILESYSTEM_IS_MOUNTED
                 || making->answer.verdict == FILESYSTEM_IS_UNMOUNTED)
@@ -81,6 +89,7 @@ int api_test_make_filesystem(void *userdata _unused_, const struct device_record
                 .answer = {.verdict = verdict,
                            .error = -error,
                            .text = "the first\tline\nand \x1b the second.\n"},
+                .kind = wish->kind,
                 .then = then,
                 .userdata = then_userdata,
         };

@@ -165,3 +165,12 @@ def test_describe_shows_the_users_of_a_disk_on_request(ctl, server):
     assert field(ctl("describe", "data", "--users"), "Users") == "none"
     assert "Users:" not in ctl("describe", "data").out, "the search takes time, and the right to change the device"
     assert ctl("get", "data").json["status"]["phase"] == "Live"
+
+
+def test_the_file_system_and_its_mount(server, ctl):
+    ctl("create", "data", "target.type=null", "size=1MiB")
+    assert "File system:" not in ctl("describe", "data").out and "Mount:" not in ctl("describe", "data").out
+    server.ask("POST", "/devices/data/filesystem", {"type": "xfs"})
+    device = server.ask("POST", "/devices/data/mount", {}).json
+    assert field(ctl("describe", "data"), "File system") == "xfs, made"
+    assert field(ctl("describe", "data"), "Mount") == device["status"]["mount"]

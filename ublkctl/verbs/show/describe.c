@@ -396,6 +396,19 @@ static void print_next(const struct context *context, const cJSON *device)
         print_next_try(context, device);
 }
 
+static void print_filesystem(const cJSON *device)
+{
+        const char *type = json_text(device, "status.filesystem.type");
+        const char *state = json_text(device, "status.filesystem.state");
+        char text[64];
+
+        if (type && state) {
+                snprintf(text, sizeof(text), "%s, %s", type, state);
+                print_field("File system", text);
+        }
+        print_given("Mount", json_text(device, "status.mount"));
+}
+
 static enum exit_status print_users(struct context *context, const char *name)
 {
         cJSON *foreseen = NULL;
@@ -425,6 +438,7 @@ static enum exit_status describe(struct context *context, const cJSON *device)
                 status = print_users(context, name);
         print_size(device);
         print_backing(device);
+        print_filesystem(device);
         print_data_path(device);
         print_worker(context, device);
         print_io_errors(context, name);
