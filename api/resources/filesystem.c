@@ -91,6 +91,11 @@ static bool may_ask(struct request *request, const struct device_record *record,
         }
         if (!may_change(request, record) || !precondition_holds(request, record))
                 return false;
+        if (record->age
+                != RECORD_CURRENT) { /* also no holder: with enough writes an old record looks like the newest */
+                reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s", record->status.message);
+                return false;
+        }
         if (aim == FILESYSTEM_AIM_MOUNTED && tenant_is_set(record->tenant)) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The device belongs to a tenant, who may write to the disk past the file system; "

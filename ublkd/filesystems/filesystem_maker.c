@@ -237,7 +237,7 @@ static void on_done(void *userdata, const struct filesystem_report *report)
 
 static bool has_disk(const struct device_record *record, enum filesystem_aim aim)
 {
-        if (!device_record_disk_has_number(record))
+        if (!device_record_disk_has_number(record) || record->age != RECORD_CURRENT)
                 return false;
         return aim == FILESYSTEM_AIM_UNMOUNTED || (record->status.phase == PHASE_LIVE && !record->deleting);
 }

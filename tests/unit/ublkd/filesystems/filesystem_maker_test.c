@@ -295,6 +295,18 @@ static void test_a_disk_that_is_not_in_service(void)
         tear_down();
 }
 
+/* An older database was restored: nothing is done with the disk, which may be that of a newer record. */
+static void test_an_outdated_record(void)
+{
+        struct outcome outcome;
+
+        set_up(NULL);
+        CHECK_INT(device_store_set_age(store, "data", RECORD_OUTDATED), 0);
+        set_live(NUMBER);
+        CHECK_INT(begin(FILESYSTEM_EXT4, &outcome), -ENODEV);
+        tear_down();
+}
+
 static void test_one_request_for_a_disk_at_a_time(void)
 {
         struct outcome first, second;
@@ -375,6 +387,7 @@ int main(int argc, char *argv[])
         test_a_program_that_refuses_leaves_no_note();
         test_a_disk_that_cannot_be_read();
         test_a_disk_that_is_not_in_service();
+        test_an_outdated_record();
         test_one_request_for_a_disk_at_a_time();
         test_a_disk_that_goes_meanwhile();
         test_a_process_that_takes_too_long_is_killed();
