@@ -25,7 +25,7 @@ struct filesystem_making {
 
 struct filesystem_maker {
         struct device_store *store;
-        const char *dev, *mounts;
+        const char *dev, *sys, *mounts; /* sys: NULL: disks are files */
         struct filesystem_jobs *jobs;
         LIST_HEAD(, filesystem_making) all;
 };
@@ -162,6 +162,13 @@ static enum filesystem_verdict judge_mount(
         return mounts ? FILESYSTEM_NOT_MOUNTED : FILESYSTEM_NOT_UNMOUNTED;
 }
 
+static enum filesystem_verdict judge_kept(const struct filesystem_report *report)
+{
+        if (report->sight == FILESYSTEM_SEES_ERROR)
+                return FILESYSTEM_NOT_READ;
+        return report->sight == FILESYSTEM_SEES_USE ? FILESYSTEM_IN_USE : FILESYSTEM_NOT_BLANK;
+}
+
 static enum filesystem_verdict judge(
         const struct filesystem_making *making, const struct filesystem_report *report)
 {
@@ -175,6 +182,8 @@ static enum filesystem_verdict judge(
 
         if (making->task == FILESYSTEM_MOUNTS || making->task == FILESYSTEM_UNMOUNTS)
                 return judge_mount(making, report);
+        if (report->outcome == FILESYSTEM_KEPT)
+                return judge_kept(report);
         return making->task == FILESYSTEM_CHECKS && report->outcome == FILESYSTEM_FAILED
                                && report->status != 0
                        ? FILESYSTEM_UNFINISHED
@@ -191,7 +200,7 @@ static int settle(const struct filesystem_making *making, const struct device_re
                 return 0;
         if (report->outcome == FILESYSTEM_DONE)
                 filesystem.stage = FILESYSTEM_MADE;
-        else if (report->sight == FILESYSTEM_SEES_BLANK)
+        else if (report->outcome == FILESYSTEM_KEPT || report->sight == FILESYSTEM_SEES_BLANK)
                 filesystem.stage = FILESYSTEM_NONE;
         else
                 return 0;
@@ -266,6 +275,9 @@ int filesystem_request(struct filesystem_maker *maker, const struct device_recor
         memcpy(making->device, record->uid, sizeof(making->device));
         memcpy(order.uuid, noted.uuid, sizeof(order.uuid));
         snprintf(order.path, sizeof(order.path), "%s/ublkb%d", maker->dev, record->number);
+        if (maker->sys)
+                snprintf(order.number, sizeof(order.number), "%s/block/ublkb%d/dev", maker->sys,
+                        record->number);
         LIST_INSERT_HEAD(&maker->all, making, entry);
         r = filesystem_job_begin(maker->jobs, &order,
                 &(const struct filesystem_job_events){
@@ -298,6 +310,7 @@ int filesystem_maker_new(const struct filesystem_maker_config *config, struct fi
         maker->store = config->store;
         maker->mounts = config->mounts;
         maker->dev = limits && limits->dev ? limits->dev : "/dev";
+        maker->sys = limits && (limits->dev || limits->sys) ? limits->sys : "/sys";
         LIST_INIT(&maker->all);
         *ret = maker;
         return 0;

@@ -10,6 +10,7 @@
 #include "ublkd/filesystems/filesystem_wire.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -21,18 +22,29 @@
 
 enum { SECONDS_MAX = 300 };
 
-static int open_disk(const char *path, int flags)
+/* number: as in the order; NULL: the disk was checked. Return 0; -ESTALE: the node is not that of the disk; other -errno. */
+static int check_node(int fd, const char *number)
 {
-        int fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         struct stat node;
+        dev_t device;
+        int r;
 
-        if (fd < 0)
+        if (fstat(fd, &node) < 0)
                 return -errno;
-        if (fstat(fd, &node) < 0 || (!S_ISBLK(node.st_mode) && !S_ISREG(node.st_mode))) {
-                close_fd(fd);
-                return -ENOTBLK;
-        }
-        return fd;
+        if (!number || !*number)
+                return S_ISBLK(node.st_mode) || S_ISREG(node.st_mode) ? 0 : -ENOTBLK;
+        r = read_device_at(AT_FDCWD, number, &device);
+        if (r < 0)
+                return r;
+        return S_ISBLK(node.st_mode) && node.st_rdev == device ? 0 : -ESTALE;
+}
+
+static int open_disk(const char *path, const char *number, int flags)
+{
+        _cleanup_close_ int fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        int r = fd < 0 ? -errno : check_node(fd, number);
+
+        return r < 0 ? r : TAKE_FD(fd);
 }
 
 static struct filesystem_look seen(enum filesystem_sight sight, int error)
@@ -48,7 +60,7 @@ static struct filesystem_look look(int disk, enum filesystem_kind kind, const ch
         int r;
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", disk);
-        exclusive = open_disk(path, O_RDONLY | O_EXCL);
+        exclusive = open_disk(path, NULL, O_RDONLY | O_EXCL);
         if (exclusive < 0 && exclusive != -EBUSY)
                 return seen(FILESYSTEM_SEES_ERROR, exclusive);
         r = filesystem_sight(disk, kind, uuid);
@@ -83,12 +95,31 @@ static bool send_all(const void *message, size_t size)
         return send(FILESYSTEM_LINK_FD, message, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
+/* Look again: mkfs.ext4 does not look for data itself, and mkfs.xfs only for those that it knows. Both refuse a disk that
+ * another program has for itself. */
+static void make(int disk, const struct filesystem_go *go, struct filesystem_report *report)
+{
+        struct filesystem_look again = look(disk, (enum filesystem_kind)go->kind, "");
+
+        report->outcome = FILESYSTEM_KEPT;
+        report->sight = again.sight;
+        report->error = again.error;
+        if (again.sight != FILESYSTEM_SEES_BLANK)
+                return;
+        filesystem_program_run(disk, go, report);
+        confirm(disk, go, report);
+}
+
 static void carry_out(const struct filesystem_order *order, int disk, const struct filesystem_go *go,
         struct filesystem_report *report)
 {
         int r;
 
-        if (go->task == FILESYSTEM_MAKES || go->task == FILESYSTEM_CHECKS) {
+        if (go->task == FILESYSTEM_MAKES) {
+                make(disk, go, report);
+                return;
+        }
+        if (go->task == FILESYSTEM_CHECKS) {
                 filesystem_program_run(disk, go, report);
                 confirm(disk, go, report);
                 return;
@@ -105,7 +136,7 @@ static int work(const struct filesystem_order *order)
 {
         struct filesystem_report report = {};
         struct filesystem_go go;
-        _cleanup_close_ int disk = open_disk(order->path, O_RDONLY);
+        _cleanup_close_ int disk = open_disk(order->path, order->number, O_RDONLY);
         struct filesystem_look first = disk < 0 ? seen(FILESYSTEM_SEES_ERROR, disk)
                                                 : look(disk, (enum filesystem_kind)order->kind, order->uuid);
 
@@ -129,6 +160,7 @@ int filesystem_process_main(void)
                 return EXIT_FAILURE;
         if (recv(FILESYSTEM_LINK_FD, &order, sizeof(order), 0) != sizeof(order)
                 || order.kind >= _FILESYSTEM_KIND_MAX || !memchr(order.path, '\0', sizeof(order.path))
+                || !memchr(order.number, '\0', sizeof(order.number))
                 || !memchr(order.uuid, '\0', sizeof(order.uuid)))
                 return EXIT_FAILURE;
         return work(&order);

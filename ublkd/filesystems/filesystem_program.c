@@ -18,7 +18,8 @@ enum {
 
 #define CHILD_DISK_PATH "/proc/self/fd/3"
 
-/* "UUID" stands for that of the file system, "UUID=" for the option of xfs with it. No option forces anything. Discards
+/* "UUID" stands for that of the file system, "UUID=" for the option of xfs with it. No option forces anything; but without a
+ * terminal mkfs.ext4 does not look for data either, so the caller has looked. Discards
  * are left out: the disk is blank. */
 static const struct {
         const char *program; /* in one of `places` */

@@ -17,8 +17,10 @@ enum {
 };
 
 struct filesystem_order {
-        char path[FILESYSTEM_PATH_SIZE]; /* of the disk */
-        uint32_t kind;                   /* enum filesystem_kind, and ... */
+        char path[FILESYSTEM_PATH_SIZE]; /* of the disk, and ... */
+        char number
+                [FILESYSTEM_PATH_SIZE]; /* ... of the file with its device number; "": a test's disk is a file */
+        uint32_t kind;                  /* enum filesystem_kind, and ... */
         char uuid[FILESYSTEM_UUID_SIZE]; /* ... what to look for; "": nothing */
 };
 
@@ -61,8 +63,9 @@ enum filesystem_outcome {
         FILESYSTEM_DONE, /* made, and on stable storage; checked, and whole; mounted; not mounted any more */
         FILESYSTEM_NO_PROGRAM, /* the program is not installed */
         FILESYSTEM_NO_WALLS,   /* error: confining the program; it was not started */
-        FILESYSTEM_FAILED,     /* error: running the program; or `status` and `text` show what it was */
-        FILESYSTEM_LATE,       /* it took too long, or the process was killed */
+        FILESYSTEM_KEPT,   /* the disk was not blank any more, or in use: nothing was started; error, sight */
+        FILESYSTEM_FAILED, /* error: running the program; or `status` and `text` show what it was */
+        FILESYSTEM_LATE,   /* it took too long, or the process was killed */
         _FILESYSTEM_OUTCOME_MAX
 };
 

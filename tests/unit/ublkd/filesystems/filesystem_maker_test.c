@@ -7,6 +7,7 @@
 #include "ublkd/filesystems/filesystem_sight.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
@@ -183,6 +184,34 @@ static void test_each_kind_is_made_once(void)
         }
 }
 
+static void put_byte_at_begin(void *userdata, const struct store_event *happened)
+{
+        bool *done = userdata;
+
+        if (!happened->record || *done
+                || filesystem_of_note(happened->record->filesystem).stage != FILESYSTEM_BEGUN)
+                return;
+        *done = true;
+        put_byte(20 << 10);
+}
+
+/* mkfs.ext4 does not look for data when no terminal asks it to. */
+static void test_data_that_come_after_the_look_stay(void)
+{
+        for (int i = 0; i < _FILESYSTEM_KIND_MAX; i++) {
+                bool done = false;
+
+                set_up(NULL);
+                CHECK_INT(device_store_subscribe(store, put_byte_at_begin, &done), 0);
+                CHECK_INT(make((enum filesystem_kind)i).verdict, FILESYSTEM_NOT_BLANK);
+                CHECK(done);
+                CHECK_STR(record()->filesystem, "");
+                CHECK_INT(sight((enum filesystem_kind)i, ""), FILESYSTEM_SEES_OTHER);
+                device_store_unsubscribe(store, put_byte_at_begin, &done);
+                tear_down();
+        }
+}
+
 static void test_another_kind_is_refused(void)
 {
         set_up(NULL);
@@ -285,6 +314,30 @@ static void test_a_disk_that_cannot_be_read(void)
         tear_down();
 }
 
+/* The node was left by an earlier disk, or is another disk: what the kernel shows of the disk is not what it leads to. */
+static void test_a_node_of_another_disk(void)
+{
+        char folder[128], path[160];
+        FILE *file;
+        struct outcome outcome;
+
+        snprintf(folder, sizeof(folder), "%s/block/ublkb%d", dev, NUMBER);
+        snprintf(path, sizeof(path), "%s/dev", folder);
+        CHECK_INT(make_dirs(folder, 0755), 0);
+        file = fopen(path, "we");
+        CHECK(file && fputs("259:7\n", file) >= 0 && fclose(file) == 0);
+        set_up(&(const struct filesystem_limits){.sys = dev});
+        outcome = make(FILESYSTEM_EXT4);
+        CHECK_INT(outcome.verdict, FILESYSTEM_NOT_READ);
+        CHECK_INT(outcome.error, -ESTALE);
+        CHECK_INT(sight(FILESYSTEM_EXT4, ""), FILESYSTEM_SEES_BLANK);
+        CHECK_INT(unlink(path), 0);
+        outcome = make(FILESYSTEM_EXT4);
+        CHECK_INT(outcome.verdict, FILESYSTEM_NOT_READ);
+        CHECK_INT(outcome.error, -ENOENT);
+        tear_down();
+}
+
 static void test_a_disk_that_is_not_in_service(void)
 {
         struct outcome outcome;
@@ -379,6 +432,7 @@ int main(int argc, char *argv[])
         snprintf(disk, sizeof(disk), "%s/ublkb%d", dev, NUMBER);
         CHECK(sd_event_new(&event) >= 0);
         test_each_kind_is_made_once();
+        test_data_that_come_after_the_look_stay();
         test_another_kind_is_refused();
         test_data_stay_as_they_are();
         test_what_a_death_leaves();
@@ -386,6 +440,7 @@ int main(int argc, char *argv[])
         test_a_lost_file_system_is_not_made_again();
         test_a_program_that_refuses_leaves_no_note();
         test_a_disk_that_cannot_be_read();
+        test_a_node_of_another_disk();
         test_a_disk_that_is_not_in_service();
         test_an_outdated_record();
         test_one_request_for_a_disk_at_a_time();
