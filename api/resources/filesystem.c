@@ -184,6 +184,10 @@ static void reply_result(
                 reply_problem(request, PROBLEM_IN_USE,
                         "A program uses the file system; end it (fuser -vm shows it), and repeat the "
                         "request.");
+        else if (result->verdict == FILESYSTEM_NOT_MOUNTED && result->error == -EEXIST)
+                reply_problem(request, PROBLEM_IN_USE,
+                        "Another file system, or that of an earlier disk of this device, is mounted in its "
+                        "place; unmount it, and repeat the request.");
         else
                 reply_refused(request, result);
 }

@@ -128,7 +128,7 @@ def test_the_body_of_a_mount_is_checked(server, verb, body):
 
 @pytest.mark.parametrize("verb, verdict, error, problem", [
     ("mount", NOT_MADE, 0, "not-possible-now"), ("mount", NOT_MOUNTED, errno.EUCLEAN, "not-possible-now"),
-    ("mount", LOST, 0, "not-possible-now"), ("unmount", NOT_UNMOUNTED, errno.EBUSY, "in-use"),
+    ("mount", LOST, 0, "not-possible-now"), ("mount", NOT_MOUNTED, errno.EEXIST, "in-use"), ("unmount", NOT_UNMOUNTED, errno.EBUSY, "in-use"),
     ("unmount", NOT_UNMOUNTED, errno.EIO, "not-possible-now")])
 def test_a_mount_that_fails_is_a_problem(server, verb, verdict, error, problem):
     check_problem(wish(server, verb, f"end {verdict} {error}", {}), 409, problem)

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-enum { PATIENCE_USEC = 120 * 1000 * 1000, RUNNING_MAX = 8 };
+enum { PATIENCE_USEC = 120 * 1000 * 1000, RUNNING_MAX = 8, STUCK_FACTOR = 4 };
 
 static_assert((int)FILESYSTEM_LINK_FD == (int)PROC_SPAWN_FIRST_FD, "the link is the first descriptor");
 
@@ -31,7 +31,7 @@ struct filesystem_job {
         enum job_stage stage;
         bool reported;                   /* JOB_ENDS: there is a report; else there was nothing to do */
         struct filesystem_report report; /* of the process */
-        char path[FILESYSTEM_PATH_SIZE];
+        char device[FILESYSTEM_UUID_SIZE], path[FILESYSTEM_PATH_SIZE];
         int link, process; /* process: a pidfd */
         sd_event_source *readable, *death, *deadline;
         TAILQ_ENTRY(filesystem_job) entry;
@@ -165,17 +165,22 @@ static int on_death(sd_event_source *source _unused_, int fd, uint32_t events _u
 
 /* ---- the begin ---- */
 
-static int check_limits(const struct filesystem_jobs *jobs, const char *path)
+/* A process that was killed may still be in the kernel, and use its disk: an unmount does not wait for that. */
+static int check_limits(const struct filesystem_jobs *jobs, const struct filesystem_order *order)
 {
         const struct filesystem_job *job;
-        unsigned running = 0;
+        unsigned running = 0, all = 0;
 
         TAILQ_FOREACH (job, &jobs->all, entry) {
-                running++;
-                if (strcmp(job->path, path) == 0)
+                all++;
+                if (job->stage != JOB_OVER)
+                        running++;
+                if ((*order->path && strcmp(job->path, order->path) == 0)
+                        || (job->stage != JOB_OVER && strcmp(job->device, order->device) == 0))
                         return -EBUSY;
         }
-        return running >= jobs->limits.running_max ? -EAGAIN : 0;
+        return running >= jobs->limits.running_max || all >= STUCK_FACTOR * jobs->limits.running_max ? -EAGAIN
+                                                                                                     : 0;
 }
 
 /* Return the end of the link that is ours; the order is in it. */
@@ -220,7 +225,7 @@ int filesystem_job_begin(struct filesystem_jobs *jobs, const struct filesystem_o
         const struct filesystem_job_events *events)
 {
         struct filesystem_job *job;
-        int r = check_limits(jobs, order->path);
+        int r = check_limits(jobs, order);
 
         if (r < 0)
                 return r;
@@ -228,6 +233,7 @@ int filesystem_job_begin(struct filesystem_jobs *jobs, const struct filesystem_o
         if (!job)
                 return -ENOMEM;
         *job = (struct filesystem_job){.jobs = jobs, .events = *events, .link = -1, .process = -1};
+        strcpy(job->device, order->device);
         strcpy(job->path, order->path);
         TAILQ_INSERT_TAIL(&jobs->all, job, entry);
         r = spawn(order, &job->process);

@@ -12,8 +12,9 @@ struct filesystem_job;
 
 struct filesystem_limits {
         uint64_t patience_usec; /* for one job; 0: 120 s */
-        unsigned running_max;   /* processes at once, with those that were killed and are not dead; 0: 8 */
-        const char *dev;        /* where the disks are; NULL: "/dev" */
+        unsigned
+                running_max; /* processes at once; with those that were killed and are not dead, four times that; 0: 8 */
+        const char *dev; /* where the disks are; NULL: "/dev" */
         const char *
                 sys; /* where the kernel shows them; NULL: "/sys", or, with `dev`, nowhere: a disk is a file */
 };

@@ -36,11 +36,14 @@ static void making_free(struct filesystem_making *making)
         free(making);
 }
 
-/* Return the record of the device, if the disk is still the one that the process has opened; else NULL. */
+/* Return the record of the device, if the disk is still the one that the process has opened, or it needs none; else
+ * NULL. */
 static const struct device_record *find_record(const struct filesystem_making *making)
 {
         const struct device_record *record = device_store_find_uid(making->maker->store, making->device);
 
+        if (making->wish.aim == FILESYSTEM_AIM_UNMOUNTED)
+                return record;
         return record && device_record_disk_has_number(record) && record->number == making->number
                                && record->epoch == making->epoch
                        ? record
@@ -244,11 +247,13 @@ static void on_done(void *userdata, const struct filesystem_report *report)
 
 /* ---- requests ---- */
 
-static bool has_disk(const struct device_record *record, enum filesystem_aim aim)
+static bool may_begin(const struct device_record *record, enum filesystem_aim aim)
 {
-        if (!device_record_disk_has_number(record) || record->age != RECORD_CURRENT)
+        if (record->age != RECORD_CURRENT)
                 return false;
-        return aim == FILESYSTEM_AIM_UNMOUNTED || (record->status.phase == PHASE_LIVE && !record->deleting);
+        return aim == FILESYSTEM_AIM_UNMOUNTED
+               || (device_record_disk_has_number(record) && record->status.phase == PHASE_LIVE
+                       && !record->deleting);
 }
 
 int filesystem_request(struct filesystem_maker *maker, const struct device_record *record,
@@ -261,7 +266,7 @@ int filesystem_request(struct filesystem_maker *maker, const struct device_recor
         struct filesystem_making *making;
         int r;
 
-        if (!has_disk(record, wish->aim))
+        if (!may_begin(record, wish->aim))
                 return -ENODEV;
         making = calloc(1, sizeof(*making));
         if (!making)
@@ -274,8 +279,10 @@ int filesystem_request(struct filesystem_maker *maker, const struct device_recor
                 .epoch = record->epoch};
         memcpy(making->device, record->uid, sizeof(making->device));
         memcpy(order.uuid, noted.uuid, sizeof(order.uuid));
-        snprintf(order.path, sizeof(order.path), "%s/ublkb%d", maker->dev, record->number);
-        if (maker->sys)
+        memcpy(order.device, record->uid, sizeof(order.device));
+        if (wish->aim != FILESYSTEM_AIM_UNMOUNTED)
+                snprintf(order.path, sizeof(order.path), "%s/ublkb%d", maker->dev, record->number);
+        if (*order.path && maker->sys)
                 snprintf(order.number, sizeof(order.number), "%s/block/ublkb%d/dev", maker->sys,
                         record->number);
         LIST_INSERT_HEAD(&maker->all, making, entry);

@@ -38,8 +38,8 @@ static int open_point(int top, const char *name)
         return fd < 0 ? -errno : fd;
 }
 
-/* Return 1: the disk is mounted there; 0: nothing is; -EBUSY: another file system is; other -errno. */
-static int is_mounted(int point, dev_t disk)
+/* disk: NULL: any. Return 1: the disk is mounted there; 0: nothing is; -EEXIST: another file system is; other -errno. */
+static int is_mounted(int point, const dev_t *disk)
 {
         struct statx info;
 
@@ -47,7 +47,7 @@ static int is_mounted(int point, dev_t disk)
                 return -errno;
         if (!(info.stx_attributes & STATX_ATTR_MOUNT_ROOT))
                 return 0;
-        return makedev(info.stx_dev_major, info.stx_dev_minor) == disk ? 1 : -EBUSY;
+        return !disk || makedev(info.stx_dev_major, info.stx_dev_minor) == *disk ? 1 : -EEXIST;
 }
 
 /* ---- the mount ---- */
@@ -92,7 +92,7 @@ static int attach(int top, const char *name, dev_t disk, const char *source, con
         if (mkdirat(top, name, 0700) < 0 && errno != EEXIST)
                 return -errno;
         point = open_point(top, name);
-        r = point < 0 ? point : is_mounted(point, disk);
+        r = point < 0 ? point : is_mounted(point, &disk);
         if (r != 0)
                 return r < 0 ? r : 0;
         tree = make_mount(disk, source, go);
@@ -128,20 +128,17 @@ static int detach(const struct filesystem_go *go)
         return umount2(path, UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 }
 
-int filesystem_unmount(int disk, const struct filesystem_go *go)
+int filesystem_unmount(const struct filesystem_go *go)
 {
         _cleanup_close_ int top = open_top(go->top, false), point = -1;
-        struct stat node;
         int r;
 
         if (top < 0)
                 return top == -ENOENT ? 0 : top;
-        if (fstat(disk, &node) < 0)
-                return -errno;
         point = open_point(top, go->point);
         if (point < 0)
                 return point == -ENOENT ? 0 : point;
-        r = is_mounted(point, node.st_rdev);
+        r = is_mounted(point, NULL);
         point = close_fd(point); /* it would keep the mount in use */
         if (r > 0)
                 r = filesystem_walls_keep_mounts();

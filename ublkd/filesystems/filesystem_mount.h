@@ -6,9 +6,9 @@
 #include "ublkd/filesystems/filesystem_wire.h"
 
 /* Mount the disk, whose path is `source`, at TOP/POINT: both are made if they are missing. The process gives up what it
- * does not need for that. Return 0, also if it was mounted there; -EBUSY: another file system is; -EPERM: another user
+ * does not need for that. Return 0, also if it was mounted there; -EEXIST: another file system is; -EPERM: another user
  * may write to TOP; -EUCLEAN: the file system has faults; other -errno. */
 int filesystem_mount(int disk, const char *source, const struct filesystem_go *go);
-/* End the mount of the disk at TOP/POINT, and remove that directory. Return 0, also if there is none; -EBUSY: a process
- * uses it; other -errno. */
-int filesystem_unmount(int disk, const struct filesystem_go *go);
+/* End the mount at TOP/POINT, and remove that directory. Nothing is asked of the disk. Return 0, also if there is none;
+ * -EBUSY: a process uses it; other -errno. */
+int filesystem_unmount(const struct filesystem_go *go);

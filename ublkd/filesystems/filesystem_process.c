@@ -124,8 +124,7 @@ static void carry_out(const struct filesystem_order *order, int disk, const stru
                 confirm(disk, go, report);
                 return;
         }
-        r = go->task == FILESYSTEM_MOUNTS ? filesystem_mount(disk, order->path, go)
-                                          : filesystem_unmount(disk, go);
+        r = go->task == FILESYSTEM_MOUNTS ? filesystem_mount(disk, order->path, go) : filesystem_unmount(go);
         report->outcome = r < 0 ? FILESYSTEM_FAILED : FILESYSTEM_DONE;
         report->error = r;
         report->sight = FILESYSTEM_SEES_IT;
@@ -136,13 +135,20 @@ static int work(const struct filesystem_order *order)
 {
         struct filesystem_report report = {};
         struct filesystem_go go;
-        _cleanup_close_ int disk = open_disk(order->path, order->number, O_RDONLY);
-        struct filesystem_look first = disk < 0 ? seen(FILESYSTEM_SEES_ERROR, disk)
-                                                : look(disk, (enum filesystem_kind)order->kind, order->uuid);
+        bool needs_disk = *order->path;
+        _cleanup_close_ int disk = needs_disk ? open_disk(order->path, order->number, O_RDONLY) : -1;
+        struct filesystem_look first = seen(FILESYSTEM_SEES_IT, 0);
+
+        if (needs_disk)
+                first = disk < 0 ? seen(FILESYSTEM_SEES_ERROR, disk)
+                                 : look(disk, (enum filesystem_kind)order->kind, order->uuid);
 
         if (!send_all(&first, sizeof(first)))
                 return EXIT_FAILURE;
-        if (disk < 0 || recv(FILESYSTEM_LINK_FD, &go, sizeof(go), 0) != sizeof(go) || !is_good(&go))
+        if (needs_disk && disk < 0)
+                return EXIT_SUCCESS;
+        if (recv(FILESYSTEM_LINK_FD, &go, sizeof(go), 0) != sizeof(go) || !is_good(&go)
+                || (disk < 0 && go.task != FILESYSTEM_UNMOUNTS))
                 return EXIT_SUCCESS; /* there is nothing to do */
         carry_out(order, disk, &go, &report);
         return send_all(&report, sizeof(report)) ? EXIT_SUCCESS : EXIT_FAILURE;

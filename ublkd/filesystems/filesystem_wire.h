@@ -17,7 +17,9 @@ enum {
 };
 
 struct filesystem_order {
-        char path[FILESYSTEM_PATH_SIZE]; /* of the disk, and ... */
+        char device[FILESYSTEM_UUID_SIZE]; /* its uid */
+        char path
+                [FILESYSTEM_PATH_SIZE]; /* of the disk; "": it is not asked for anything, for an unmount; and ... */
         char number
                 [FILESYSTEM_PATH_SIZE]; /* ... of the file with its device number; "": a test's disk is a file */
         uint32_t kind;                  /* enum filesystem_kind, and ... */

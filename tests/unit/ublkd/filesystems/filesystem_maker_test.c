@@ -107,13 +107,17 @@ static void on_answer(void *userdata, const struct filesystem_answer *answer)
         snprintf(outcome->text, sizeof(outcome->text), "%s", answer->text);
 }
 
-static int begin(enum filesystem_kind kind, struct outcome *outcome)
+static int begin_wish(struct filesystem_wish wish, struct outcome *outcome)
 {
         struct filesystem_making *making;
 
         *outcome = (struct outcome){};
-        return filesystem_request(
-                maker, record(), &(const struct filesystem_wish){.kind = kind}, on_answer, outcome, &making);
+        return filesystem_request(maker, record(), &wish, on_answer, outcome, &making);
+}
+
+static int begin(enum filesystem_kind kind, struct outcome *outcome)
+{
+        return begin_wish((struct filesystem_wish){.kind = kind}, outcome);
 }
 
 static void wait_for(const struct outcome *outcome)
@@ -360,6 +364,35 @@ static void test_an_outdated_record(void)
         tear_down();
 }
 
+/* What is mounted stays so when its disk is taken away, or another one is created: the unmount asks nothing of the disk. */
+static void test_an_unmount_needs_no_disk(void)
+{
+        struct outcome outcome;
+
+        set_up(NULL);
+        CHECK_INT(unlink(disk), 0);
+        CHECK_INT(begin_wish((struct filesystem_wish){.aim = FILESYSTEM_AIM_UNMOUNTED}, &outcome), 0);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_IS_UNMOUNTED);
+        set_live(-1);
+        CHECK_INT(begin_wish((struct filesystem_wish){.aim = FILESYSTEM_AIM_UNMOUNTED}, &outcome), 0);
+        set_live(NUMBER);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_IS_UNMOUNTED);
+        tear_down();
+}
+
+static void test_an_unmount_waits_for_what_is_under_way(void)
+{
+        struct outcome first, second;
+
+        set_up(NULL);
+        CHECK_INT(begin(FILESYSTEM_EXT4, &first), 0);
+        CHECK_INT(begin_wish((struct filesystem_wish){.aim = FILESYSTEM_AIM_UNMOUNTED}, &second), -EBUSY);
+        wait_for(&first);
+        tear_down();
+}
+
 static void test_one_request_for_a_disk_at_a_time(void)
 {
         struct outcome first, second;
@@ -443,6 +476,8 @@ int main(int argc, char *argv[])
         test_a_node_of_another_disk();
         test_a_disk_that_is_not_in_service();
         test_an_outdated_record();
+        test_an_unmount_needs_no_disk();
+        test_an_unmount_waits_for_what_is_under_way();
         test_one_request_for_a_disk_at_a_time();
         test_a_disk_that_goes_meanwhile();
         test_a_process_that_takes_too_long_is_killed();
