@@ -61,8 +61,8 @@ static void on_answer(void *userdata, const struct filesystem_answer *answer)
         hold_end(&check->hold);
 }
 
-static int begin(
-        struct request *request, const struct device_record *record, const struct filesystem_wish *wish)
+static int begin(struct request *request, const struct device_record *record,
+        const struct filesystem_wish *wish, bool holder_is_new)
 {
         const struct api_config *config = &request->api->config;
         struct filesystem_check *check;
@@ -74,6 +74,7 @@ static int begin(
         if (!check)
                 return -ENOMEM;
         check->hold.request = request;
+        check->result.holder_is_new = holder_is_new;
         r = config->make_filesystem(config->userdata, record, wish, on_answer, check, &check->making);
         if (r >= 0)
                 r = hold_attach(&check->hold, &filesystem_check_kind, request);
@@ -109,8 +110,8 @@ bool filesystem_is_settled(const struct request *request)
         return check && check->hold.kind == &filesystem_check_kind && check->answered;
 }
 
-const struct filesystem_result *filesystem_check(
-        struct request *request, const struct device_record *record, const struct filesystem_wish *wish)
+const struct filesystem_result *filesystem_check(struct request *request, const struct device_record *record,
+        const struct filesystem_wish *wish, bool holder_is_new)
 {
         const struct filesystem_check *check = (const struct filesystem_check *)request->hold;
         int r;
@@ -119,7 +120,7 @@ const struct filesystem_result *filesystem_check(
                 return NULL;
         if (filesystem_is_settled(request))
                 return &check->result;
-        r = begin(request, record, wish);
+        r = begin(request, record, wish, holder_is_new);
         if (r < 0)
                 reply_not_begun(request, record, r);
         return NULL;

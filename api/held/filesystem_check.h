@@ -14,12 +14,13 @@ struct filesystem_result {
         enum filesystem_verdict verdict;
         int error;                         /* -errno; 0: none */
         struct filesystem filesystem;      /* as the record notes it */
+        bool holder_is_new;                /* as the caller has given it */
         char words[FILESYSTEM_WORDS_SIZE]; /* of the program, one line of printable text; or "" */
 };
 
 /* Return the result; NULL: the handler returns without a reply, because it will run again, or there is a reply: it did
  * not begin. */
-const struct filesystem_result *filesystem_check(
-        struct request *request, const struct device_record *record, const struct filesystem_wish *wish);
+const struct filesystem_result *filesystem_check(struct request *request, const struct device_record *record,
+        const struct filesystem_wish *wish, bool holder_is_new);
 /* Return whether the request has a result. */
 bool filesystem_is_settled(const struct request *request);

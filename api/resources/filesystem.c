@@ -202,13 +202,14 @@ void handle_device_filesystem(struct request *request)
                 return;
         if ((!record || !filesystem_is_settled(request)) && !may_ask(request, record, wish.aim))
                 return;
-        result = filesystem_check(request, record, &wish);
+        result = filesystem_check(request, record, &wish, false);
         if (result)
                 reply_result(request, record, result);
 }
 
-/* Return false: there is a reply. */
-static bool hold_mount(struct request *request, const struct device_record *record, const char *holder)
+/* Return false: there is a reply. *ret_new: the holder was not noted before. */
+static bool hold_mount(
+        struct request *request, const struct device_record *record, const char *holder, bool *ret_new)
 {
         int r = holder ? device_store_hold_mount(request->api->config.store, record->name, holder) : 0;
 
@@ -218,7 +219,17 @@ static bool hold_mount(struct request *request, const struct device_record *reco
                         MOUNT_HOLDERS_MAX);
         else if (r < 0)
                 reply_error(request, r, "Cannot store the holder of the mount");
+        *ret_new = r > 0;
         return r >= 0;
+}
+
+/* The mount has failed, or did not begin: the holder that was noted for it does not count. That of an earlier mount does.
+ * If this fails, there is one holder too many, which an unmount ends. */
+static void take_back(
+        struct request *request, const struct device_record *record, const char *holder, bool is_new)
+{
+        if (is_new)
+                (void)device_store_release_mount(request->api->config.store, record->name, holder);
 }
 
 void handle_device_mount(struct request *request)
@@ -227,23 +238,23 @@ void handle_device_mount(struct request *request)
         _cleanup_(mount_body_clear) struct mount_body body = {};
         struct filesystem_wish wish = {.aim = FILESYSTEM_AIM_MOUNTED};
         const struct filesystem_result *result;
+        bool is_new = false;
 
         if (!read_mount_body(request, wish.aim, &body))
                 return;
         if ((!record || !filesystem_is_settled(request))
-                && (!may_ask(request, record, wish.aim) || !hold_mount(request, record, body.holder)))
+                && (!may_ask(request, record, wish.aim)
+                        || !hold_mount(request, record, body.holder, &is_new)))
                 return;
         wish.flags = body.no_exec ? FILESYSTEM_NO_EXEC : 0;
-        result = filesystem_check(request, record, &wish);
+        result = filesystem_check(request, record, &wish, is_new);
         if (!result) {
-                if (!request->suspended && body.holder) /* it did not begin */
-                        (void)device_store_release_mount(
-                                request->api->config.store, record->name, body.holder);
+                if (!request->suspended)
+                        take_back(request, record, body.holder, is_new);
                 return;
         }
-        if (!is_fulfilled(result)
-                && body.holder) /* a failure leaves one holder too many, which an unmount ends */
-                (void)device_store_release_mount(request->api->config.store, record->name, body.holder);
+        if (!is_fulfilled(result))
+                take_back(request, record, body.holder, result->holder_is_new);
         reply_result(request, record, result);
 }
 
@@ -283,7 +294,7 @@ void handle_device_unmount(struct request *request)
                 reply_device(request, MHD_HTTP_OK, record);
                 return;
         }
-        result = filesystem_check(request, record, &wish);
+        result = filesystem_check(request, record, &wish, false);
         if (result)
                 reply_result(request, record, result);
 }

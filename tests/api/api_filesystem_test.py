@@ -105,6 +105,15 @@ def test_a_mount_that_fails_has_no_holder(server, order):
     assert holds(server, "mount", {"holder": "a"}, 409) == (False, 0)
 
 
+@pytest.mark.parametrize("order", [f"end {NOT_MOUNTED} {errno.EUCLEAN}", "begin 16"])
+def test_a_holder_of_a_mount_that_was_good_stays(server, order):
+    server.ask("POST", "/devices?wait=ready", spec())
+    assert holds(server, "mount", {"holder": "a"}) == (True, 1)
+    assert server.ask("PUT", "/devices/data?wait=ready", spec(labels={"filesystem": order})).status == 200
+    assert holds(server, "mount", {"holder": "a"}, 409) == (True, 1)
+    assert holds(server, "mount", {"holder": "b"}, 409) == (True, 1)
+
+
 def test_holders_are_in_the_database():
     with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
         server = Server(directory, "--sqlite")

@@ -192,12 +192,10 @@ def test_a_mount_ends_without_its_disk(mounting, file_of):
     mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
     _ask(mounting.api, "ext4")
     where = _mount(mounting.api)["status"]["mount"]
-    mounting.api.ask("POST", "/devices/data/stop?force=true", 200)
-    mounting.api.wait_phase("data", "Stopped")
+    mounting.api.ask("POST", "/devices/data/stop?force=true&wait&timeout=60s", 200)
     assert mounting.api.get("data")["status"]["mount"] == where
     assert _unmount(mounting.api)["status"]["mount"] is None and _mounts(where) is None
-    mounting.api.ask("POST", "/devices/data/start", 200)
-    mounting.api.wait_phase("data", "Live")
+    mounting.api.ask("POST", "/devices/data/start?wait=ready&timeout=60s", 200)
     assert _mount(mounting.api)["status"]["mount"] == where
     _unmount(mounting.api)
 

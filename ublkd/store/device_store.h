@@ -180,9 +180,10 @@ int device_store_set_backing(struct device_store *store, const char *name,
         const struct backing_identity *identity, const char *boot);
 /* Record the file system that ublkd makes on the disk. note: filesystem_to_note(). */
 int device_store_set_filesystem(struct device_store *store, const char *name, const char *note);
-/* Note in the record that a holder wants the file system to stay mounted, or (NULL: all of them) wants it no more. Return
- * how many want it now; -ENOENT; -ENOSPC: MOUNT_HOLDERS_MAX want it; or -errno of the backend. */
+/* Note in the record that a holder wants the file system to stay mounted. Return 1; 0: it was noted before; -ENOENT;
+ * -ENOSPC: MOUNT_HOLDERS_MAX want it; or -errno of the backend. */
 int device_store_hold_mount(struct device_store *store, const char *name, const char *holder);
+/* Note that a holder (NULL: all of them) wants it no more. Return how many want it now; -ENOENT; or -errno of the backend. */
 int device_store_release_mount(struct device_store *store, const char *name, const char *holder);
 /* Set where the file system is mounted; "": nowhere. Not durable. Return 0 or -ENOENT. */
 int device_store_set_mount(struct device_store *store, const char *name, const char *path);

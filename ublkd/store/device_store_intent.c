@@ -259,7 +259,10 @@ int device_store_hold_mount(struct device_store *store, const char *name, const 
                 return r;
         memcpy(holders, entry->record.mount_holders, sizeof(holders));
         r = mount_holders_add(holders, boot, holder);
-        return r < 0 ? r : set_holders(store, entry, boot, holders);
+        if (r <= 0)
+                return r;
+        r = set_holders(store, entry, boot, holders);
+        return r < 0 ? r : 1;
 }
 
 int device_store_release_mount(struct device_store *store, const char *name, const char *holder)
