@@ -17,6 +17,7 @@ struct filesystem_making {
         enum filesystem_task task;
         enum filesystem_verdict verdict; /* of FILESYSTEM_LEAVES, and ... */
         int error;                       /* ... its -errno */
+        char uuid[FILESYSTEM_UUID_SIZE]; /* of the file system that is made or checked */
         char device[UID_TEXT_SIZE];      /* its uid */
         int number;                      /* of the disk, and ... */
         uint16_t epoch;                  /* ... which one of the device it is */
@@ -86,7 +87,7 @@ static int choose(enum filesystem_kind kind, struct filesystem *ret)
 }
 
 /* Return 0 with a task for the process, or -errno. A new file system is noted before it begins. */
-static int begin(const struct filesystem_making *making, const struct device_record *record,
+static int begin(struct filesystem_making *making, const struct device_record *record,
         enum filesystem_task task, struct filesystem_go *ret)
 {
         struct filesystem filesystem = filesystem_of_note(record->filesystem);
@@ -100,6 +101,7 @@ static int begin(const struct filesystem_making *making, const struct device_rec
                 return r;
         *ret = (struct filesystem_go){.task = task, .kind = filesystem.kind};
         memcpy(ret->uuid, filesystem.uuid, sizeof(ret->uuid));
+        memcpy(making->uuid, filesystem.uuid, sizeof(making->uuid));
         ret->flags = making->wish.flags;
         snprintf(ret->top, sizeof(ret->top), "%s", making->maker->mounts);
         memcpy(ret->point, making->device, sizeof(ret->point));
@@ -193,13 +195,18 @@ static enum filesystem_verdict judge(
                        : verdicts[report->outcome];
 }
 
-/* Note what the disk has now. A disk that is still blank needs no note. Return 0 or -errno. */
+/* Note what the disk has now. A disk that is still blank needs no note. Return 0; -ENODEV: the device has another disk now,
+ * or another request has begun; other -errno. */
 static int settle(const struct filesystem_making *making, const struct device_record *record,
         const struct filesystem_report *report)
 {
         struct filesystem filesystem = filesystem_of_note(record->filesystem);
 
-        if (filesystem.stage != FILESYSTEM_BEGUN || making->wish.aim != FILESYSTEM_AIM_MADE)
+        if (making->wish.aim != FILESYSTEM_AIM_MADE)
+                return 0;
+        if (!find_record(making) || strcmp(filesystem.uuid, making->uuid) != 0)
+                return -ENODEV;
+        if (filesystem.stage != FILESYSTEM_BEGUN)
                 return 0;
         if (report->outcome == FILESYSTEM_DONE)
                 filesystem.stage = FILESYSTEM_MADE;
@@ -227,7 +234,7 @@ static void on_report(struct filesystem_making *making, const struct filesystem_
 
         if (record && report->outcome == FILESYSTEM_DONE && making->wish.aim != FILESYSTEM_AIM_MADE)
                 show_mount(making, record);
-        if (!record)
+        if (!record || r == -ENODEV)
                 answer(making, FILESYSTEM_NO_DISK, 0, "");
         else if (r < 0)
                 answer(making, FILESYSTEM_NOT_STORED, r, "");

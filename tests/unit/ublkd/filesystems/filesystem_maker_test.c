@@ -424,6 +424,25 @@ static void test_a_disk_that_goes_meanwhile(void)
         tear_down();
 }
 
+/* What ended is not what the record notes now: that is of another request, for another disk of the device. */
+static void test_the_end_of_another_request_settles_nothing(void)
+{
+        static const char other[] = "11111111-2222-4333-8444-555555555555";
+        struct outcome outcome;
+
+        set_up(NULL);
+        CHECK_INT(begin(FILESYSTEM_EXT4, &outcome), 0);
+        while (noted().stage != FILESYSTEM_BEGUN)
+                if (!CHECK(sd_event_run(event, DEADLINE_USEC) > 0))
+                        break;
+        note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, other);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_NO_DISK);
+        CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
+        CHECK_STR(noted().uuid, other);
+        tear_down();
+}
+
 static void test_a_process_that_takes_too_long_is_killed(void)
 {
         static const struct filesystem_limits hasty = {.patience_usec = 1};
@@ -480,6 +499,7 @@ int main(int argc, char *argv[])
         test_an_unmount_waits_for_what_is_under_way();
         test_one_request_for_a_disk_at_a_time();
         test_a_disk_that_goes_meanwhile();
+        test_the_end_of_another_request_settles_nothing();
         test_a_process_that_takes_too_long_is_killed();
         test_an_abandoned_request_goes_on();
         sd_event_unref(event);
