@@ -148,7 +148,7 @@ static const struct {
                                  "The program for this file system is not installed on the host: install e2fsprogs for ext4, "
                 "xfsprogs for xfs."},
         [FILESYSTEM_NOT_CONFINED] = {PROBLEM_NOT_POSSIBLE_NOW, "Confining the program failed",
-                                 "see which rights ublkd lacks."},
+                                 "see which rights ublkd lacks, and whether the kernel has Landlock switched on (lsm=)."},
         [FILESYSTEM_PROGRAM_FAILED] = {PROBLEM_NOT_POSSIBLE_NOW, "The program failed",
                                  "correct that, and repeat the request."},
         [FILESYSTEM_TOOK_TOO_LONG] = {PROBLEM_TIMEOUT,

@@ -9,11 +9,11 @@ struct filesystem_walls {
         bool writes;
 };
 
-/* Give up all capabilities for good; all groups; all files, where the kernel has Landlock, but the disk, and programs,
+/* Give up all capabilities for good; all groups; all files but the disk, and programs,
  * libraries and configuration for reading; sockets, rings, mounts, other processes and keys, on CPUs that call_arch.h
  * knows. Allow some memory and CPU time. The user is root without a right, or the owner of the disk's node: so that the
- * program can open it. There is no way back, also not by executing a program. Return 0; -errno: a wall is missing, do not
- * start the program. */
+ * program can open it. There is no way back, also not by executing a program. Return 0; -EOPNOTSUPP: the kernel has no
+ * Landlock; other -errno: do not start the program. */
 int filesystem_walls_raise(const struct filesystem_walls *walls);
 
 /* Give up all capabilities for good but those for mounts: CAP_SYS_ADMIN, and CAP_DAC_OVERRIDE for the nodes of disks.

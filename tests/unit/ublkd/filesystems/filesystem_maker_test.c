@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* filesystem_maker: file systems come onto disks once, by the real process and the real programs. The disks are files.
- * Needs root, for the walls, and the programs of ext4 and xfs. */
+ * Needs root and Landlock, for the walls, and the programs of ext4 and xfs. */
 #include "ublkd/filesystems/filesystem_maker.h"
 #include "ublkd/filesystems/filesystem_job.h"
 #include "ublkd/filesystems/filesystem_process.h"
@@ -8,6 +8,8 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
+
+#include "ublkd/kernel/kernel_walls.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
@@ -477,7 +479,7 @@ int main(int argc, char *argv[])
 {
         if (argc == 2 && strcmp(argv[1], FILESYSTEM_PROCESS_OPTION) == 0)
                 return filesystem_process_main();
-        if (getuid() != 0 || access("/usr/sbin/mkfs.ext4", X_OK) < 0
+        if (getuid() != 0 || kernel_landlock() == 0 || access("/usr/sbin/mkfs.ext4", X_OK) < 0
                 || access("/usr/sbin/mkfs.xfs", X_OK) < 0)
                 return CHECK_SKIP;
         CHECK(mkdtemp(dev) != NULL);
