@@ -4,6 +4,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
+#include "ublkd/peers/peer_home.h"
 
 #include <limits.h>
 #include <microhttpd.h>
@@ -119,16 +120,20 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
         return reply(connection, status, object);
 }
 
-/* The mode of the socket says the same; this holds wherever it is moved. */
+/* The mode of the socket says the same; this holds wherever it is moved. Root of a container that has the socket, and no
+ * users of its own, has the same number. A user that runs the plug-in for a test has no right to look that up. */
 static bool is_root(struct MHD_Connection *connection)
 {
+        enum peer_home home;
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         struct ucred peer;
         socklen_t size = sizeof(peer);
 
-        return info && getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) >= 0
-               && peer.uid == geteuid();
+        if (!info || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0
+                || peer.uid != geteuid())
+                return false;
+        return geteuid() != 0 || (peer_home_of(info->connect_fd, &home) >= 0 && home == PEER_AT_HOME);
 }
 
 static void take_body(struct body *body, const char *data, size_t size)
@@ -152,7 +157,8 @@ static enum MHD_Result answer(const struct plugin_server *server, struct MHD_Con
         bool failed;
 
         if (!is_root(connection))
-                return refuse(connection, MHD_HTTP_FORBIDDEN, "Only root may use the plug-in.");
+                return refuse(connection, MHD_HTTP_FORBIDDEN,
+                        "Only root of the host may use the plug-in, and not from a container.");
         if (!plugin_has_call(path))
                 return refuse(connection, MHD_HTTP_NOT_FOUND, "The plug-in does not know this call.");
         if (strcmp(method, MHD_HTTP_METHOD_POST) != 0)

@@ -145,7 +145,7 @@ QUOTED = [
     ("ublkctl/completion.c", VALUES + ["ublkctl/*/*", "schemas/spec_fields.h"]),
     ("ublkctl/*", VALUES + ["ublkctl/*/*"]),
     # another client of the API
-    ("volumes/*", BASE),
+    ("volumes/*", BASE + rooms("ublkd", "peers")),
     # the worker, from the ground up
     ("targets/worker/io/*", COMMON + CONTRACT),
     ("targets/worker/os/*", VALUES + rooms("ublkd", "kernel")),

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """ublkd-volumes: each call of the protocol, and each again. tests/kernel/test_volumes.py has real volumes."""
 import os
+import subprocess
+import sys
 import tempfile
 
 import pytest
 from api_server import Server, spec
+from other_user import NEEDS_ROOT
 from plugin import Plugin
 
 VOLUMES = os.environ["UBLKD_VOLUMES"]
@@ -144,10 +147,19 @@ def test_a_ublkd_that_does_not_run(plugin, server):
     server.stop = lambda: None
 
 
+@NEEDS_ROOT
+def test_root_of_a_container_is_refused(plugin):
+    """It has PIDs and a root directory of its own, and root of the host as its user."""
+    ask = ("import http.client, socket, sys; c = http.client.HTTPConnection('plugin'); c.sock = socket.socket(socket.AF_UNIX);"
+           f"c.sock.connect({str(plugin.path)!r}); c.request('POST', '/VolumeDriver.List'); sys.exit(c.getresponse().status - 400)")
+    command = ["unshare", "--mount", "--pid", "--fork", sys.executable, "-c", ask]
+    assert subprocess.run(command, check=False).returncode == 3
+    assert plugin.call("List") == {"Volumes": []}
+
+
 def test_only_one_listens(plugin, server):
-    other = Plugin(VOLUMES, server.directory, server.path)
-    with pytest.raises(AssertionError):
-        other.start()
-        assert other.process.wait() != 0 and False
+    other = subprocess.run([VOLUMES, "--listen", str(plugin.path), "--socket", str(server.path)], check=False, timeout=60,
+                           stderr=subprocess.PIPE)
+    assert other.returncode == 1 and str(plugin.path).encode() in other.stderr
     assert plugin.call("List") == {"Volumes": []}
     assert plugin.path.stat().st_mode & 0o777 == 0o600
