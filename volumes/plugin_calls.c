@@ -8,8 +8,11 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/queue.h>
+#include <time.h>
 
-enum { PATH_SIZE = 256 };
+/* An engine waits for two minutes, and then goes on as if nothing was done. */
+enum { PATH_SIZE = 256, CALL_SECONDS = 90, RELEASE_SECONDS = 10 };
 
 #define WAITS "wait=ready&timeout=60s"
 
@@ -23,6 +26,7 @@ struct call {
         const struct plugin *plugin;
         const cJSON *request;
         cJSON *reply;
+        struct timespec deadline; /* CLOCK_MONOTONIC */
         char error[REST_ERROR_SIZE];
 };
 
@@ -44,13 +48,45 @@ static int done(struct call *call, const void *added)
         return added ? 0 : fail(call, -ENOMEM, "There is too little memory for the answer; repeat the call.");
 }
 
+static struct timespec in_seconds(int seconds)
+{
+        struct timespec time;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &time);
+        time.tv_sec += seconds;
+        return time;
+}
+
+/* Return the milliseconds that the call has left; 0: none. */
+static long left(const struct call *call)
+{
+        struct timespec now = in_seconds(0);
+        long rest = (call->deadline.tv_sec - now.tv_sec) * 1000
+                    + (call->deadline.tv_nsec - now.tv_nsec) / 1000000;
+
+        return rest > 0 ? rest : 0;
+}
+
+static int too_late(struct call *call)
+{
+        return fail(call, -ETIMEDOUT,
+                "The call took too long; see whether the disk is in service, and repeat the call.");
+}
+
 /* Ask ublkd. ret: the JSON of a good answer, which the caller frees; NULL: it is of no use. -ENOENT: no such device. */
 static int ask(struct call *call, const char *method, const char *path, const cJSON *body, cJSON **ret)
 {
         struct rest_answer answer;
-        int r = rest_ask(
-                &(const struct rest_request){
-                        .socket = call->plugin->socket, .method = method, .path = path, .body = body},
+        long rest = left(call);
+        int r;
+
+        if (rest == 0)
+                return too_late(call);
+        r = rest_ask(&(const struct rest_request){.socket = call->plugin->socket,
+                             .method = method,
+                             .path = path,
+                             .body = body,
+                             .timeout_msec = rest},
                 &answer, call->error);
 
         if (r >= 0 && answer.status >= 400) {
@@ -206,30 +242,59 @@ static int list(struct call *call)
 }
 
 /* ublkd refuses a second request for the file system of a disk while the first one is under way. So calls that change a
- * volume wait for each other; and a few others with them, which does no harm. */
-static pthread_mutex_t locks[] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-        PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-        PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+ * volume wait for each other. */
+struct turn {
+        const char *name;
+        LIST_ENTRY(turn) entry;
+};
 
-static pthread_mutex_t *lock_of(const struct call *call)
+static LIST_HEAD(, turn) turns = LIST_HEAD_INITIALIZER(turns);
+static pthread_mutex_t turns_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_ended = PTHREAD_COND_INITIALIZER;
+
+static bool is_taken(const char *name)
 {
-        const char *name = text_of(call->request, "Name");
-        size_t sum = 0;
+        const struct turn *turn;
 
-        for (; name && *name; name++)
-                sum = sum * 31 + (unsigned char)*name;
-        return &locks[sum % ARRAY_SIZE(locks)];
+        LIST_FOREACH (turn, &turns, entry)
+                if (strcmp(turn->name, name) == 0)
+                        return true;
+        return false;
 }
 
 static int run_alone(struct call *call, int (*run)(struct call *call))
 {
-        pthread_mutex_t *lock = lock_of(call);
-        int r;
+        const char *name = text_of(call->request, "Name");
+        struct turn turn = {.name = name ? name : ""};
+        int r = 0;
 
-        (void)pthread_mutex_lock(lock);
+        (void)pthread_mutex_lock(&turns_lock);
+        while (r == 0 && is_taken(turn.name))
+                r = pthread_cond_clockwait(&turn_ended, &turns_lock, CLOCK_MONOTONIC, &call->deadline);
+        if (r == 0)
+                LIST_INSERT_HEAD(&turns, &turn, entry);
+        (void)pthread_mutex_unlock(&turns_lock);
+        if (r != 0)
+                return too_late(call);
         r = run(call);
-        (void)pthread_mutex_unlock(lock);
+        (void)pthread_mutex_lock(&turns_lock);
+        LIST_REMOVE(&turn, entry);
+        (void)pthread_cond_broadcast(&turn_ended);
+        (void)pthread_mutex_unlock(&turns_lock);
         return r;
+}
+
+/* The engine does not wait any more, and sends no Unmount for this mount: so its ID would stay. */
+static void release(struct call *call, const char *id)
+{
+        struct call ending = {
+                .plugin = call->plugin, .request = call->request, .deadline = in_seconds(RELEASE_SECONDS)};
+        cJSON *holder = cJSON_CreateObject();
+
+        if (cJSON_AddStringToObject(holder, "holder", id))
+                (void)post(&ending, "/unmount", holder, NULL);
+        else
+                cJSON_Delete(holder);
 }
 
 /* Wait for the disk, which may be on its way after a boot; make the file system, if it is not there; mount. */
@@ -253,6 +318,10 @@ static int mount(struct call *call)
                 r = post(call, "/mount", TAKE_PTR(holder), &mounted);
         cJSON_Delete(wanted);
         cJSON_Delete(holder);
+        if (id && *id && left(call) == 0) {
+                release(call, id);
+                return too_late(call);
+        }
         return r < 0 ? r : done(call, cJSON_AddStringToObject(call->reply, "Mountpoint", mount_of(mounted)));
 }
 
@@ -325,7 +394,10 @@ bool plugin_has_call(const char *address)
 
 cJSON *plugin_call(const struct plugin *plugin, const char *address, const cJSON *request, bool *ret_failed)
 {
-        struct call call = {.plugin = plugin, .request = request, .reply = cJSON_CreateObject()};
+        struct call call = {.plugin = plugin,
+                .request = request,
+                .reply = cJSON_CreateObject(),
+                .deadline = in_seconds(CALL_SECONDS)};
         size_t found = find_call(address);
         int r = -ENOMEM;
 

@@ -7,7 +7,7 @@
 #include <curl/curl.h>
 #include <string.h>
 
-enum { ANSWER_MAX = 64 << 20, SECONDS_MAX = 200 /* longer than ublkd holds any of these answers */ };
+enum { ANSWER_MAX = 64 << 20 };
 
 struct body {
         char *text;
@@ -55,7 +55,7 @@ static CURLcode perform(CURL *curl, const struct rest_request *request, const ch
         (void)curl_easy_setopt(curl, CURLOPT_URL, url);
         (void)curl_easy_setopt(curl, CURLOPT_PROXY, "");
         (void)curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
-        (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)SECONDS_MAX);
+        (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->timeout_msec);
         (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
         (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
         (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);

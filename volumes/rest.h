@@ -16,6 +16,7 @@ struct rest_request {
         const char *socket; /* of ublkd */
         const char *method, *path;
         const cJSON *body; /* NULL: none */
+        long timeout_msec; /* for the answer */
 };
 
 /* Call once, before the first thread. Return 0 or -errno. */

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """ublkd-volumes: each call of the protocol, and each again. tests/kernel/test_volumes.py has real volumes."""
+import concurrent.futures
+import http.client
 import os
 import subprocess
 import sys
@@ -145,6 +147,23 @@ def test_a_ublkd_that_does_not_run(plugin, server):
     server.process.wait()
     assert "does not answer" in plugin.fail("Mount", Name="data", ID="one")
     server.stop = lambda: None
+
+
+def test_a_volume_that_hangs_delays_no_other(plugin):
+    names = [f"v{number}" for number in range(8)]
+    for name in names:
+        plugin.call("Create", Name=name, Opts=options(path=f"/disks/{name}.img"))
+    plugin.call("Create", Name="stuck", Opts=options(path="/disks/stuck.img", **{"labels.filesystem": "never"}))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        stuck = pool.submit(plugin.call, "Mount", Name="stuck", ID="one")
+        while not stuck.running():
+            pass
+        for name in names:
+            plugin.call("Mount", Name=name, ID="one")
+        assert not stuck.done()
+        plugin.kill()
+        assert isinstance(stuck.exception(), (OSError, http.client.HTTPException))
+    plugin.start()
 
 
 @NEEDS_ROOT
