@@ -11,7 +11,9 @@
 
 #include "ublkd/base/utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Return false: there is a reply. */
 static bool read_kind(struct request *request, enum filesystem_kind *ret)
@@ -83,6 +85,15 @@ static bool read_mount_body(struct request *request, enum filesystem_aim aim, st
         return false;
 }
 
+/* Return whether the node of the disk is a user's: the kernel would read what that writes. */
+static bool users_may_write(const struct device_record *record)
+{
+        const char *mode = record->spec ? record->spec->options.owner.mode : NULL;
+
+        return record->spec
+               && (record->spec->options.owner.uid != 0 || (mode && strtoul(mode, NULL, 8) & S_IWOTH));
+}
+
 static bool may_ask(struct request *request, const struct device_record *record, enum filesystem_aim aim)
 {
         if (!record) {
@@ -101,6 +112,13 @@ static bool may_ask(struct request *request, const struct device_record *record,
                         "The device belongs to a tenant, who may write to the disk past the file system; "
                         "ublkd mounts "
                         "disks of the administrators only.");
+                return false;
+        }
+        if (aim == FILESYSTEM_AIM_MOUNTED && users_may_write(record)) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "The owner or the mode of the device lets users write to the disk past the file "
+                        "system; "
+                        "change `owner` so that root has the disk, and repeat the request.");
                 return false;
         }
         if (!record->deleting || aim == FILESYSTEM_AIM_UNMOUNTED)

@@ -135,6 +135,12 @@ def test_the_body_of_a_mount_is_checked(server, verb, body):
     check_problem(server.ask("POST", f"/devices/data/{verb}", body), 422, "invalid-request")
 
 
+@pytest.mark.parametrize("owner, status", [({"uid": 1000}, 409), ({"mode": "0666"}, 409), ({"mode": "0644"}, 200), ({"uid": 0}, 200)])
+def test_a_disk_that_users_write_to_is_not_mounted(server, owner, status):
+    server.ask("POST", "/devices?wait=ready", spec(owner=owner))
+    assert holds(server, "mount", {"holder": "a"}, status) == ((True, 1) if status == 200 else (False, 0))
+
+
 @pytest.mark.parametrize("verb, verdict, error, problem", [
     ("mount", NOT_MADE, 0, "not-possible-now"), ("mount", NOT_MOUNTED, errno.EUCLEAN, "not-possible-now"),
     ("mount", LOST, 0, "not-possible-now"), ("mount", NOT_MOUNTED, errno.EEXIST, "in-use"), ("unmount", NOT_UNMOUNTED, errno.EBUSY, "in-use"),
