@@ -187,19 +187,6 @@ def test_a_file_system_is_mounted(mounting, file_of, kind):
     mounting.api.delete("data")
 
 
-def test_a_mount_ends_without_its_disk(mounting, file_of):
-    """The disk was taken from under it; what comes in its place is another disk, which is not mounted over it."""
-    mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
-    _ask(mounting.api, "ext4")
-    where = _mount(mounting.api)["status"]["mount"]
-    mounting.api.ask("POST", "/devices/data/stop?force=true&wait&timeout=60s", 200)
-    assert mounting.api.get("data")["status"]["mount"] == where
-    assert _unmount(mounting.api)["status"]["mount"] is None and _mounts(where) is None
-    mounting.api.ask("POST", "/devices/data/start?wait=ready&timeout=60s", 200)
-    assert _mount(mounting.api)["status"]["mount"] == where
-    _unmount(mounting.api)
-
-
 def test_what_ublkd_has_not_made_is_not_mounted(mounting, file_of):
     disk = Disk(mounting.api.create(loop_spec("data", file_of(size=_SIZE)))["status"]["id"])
     run("mkfs.ext4", "-q", disk.path)
