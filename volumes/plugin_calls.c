@@ -322,6 +322,8 @@ static int mount(struct call *call)
                 release(call, id);
                 return too_late(call);
         }
+        if (r >= 0 && !*mount_of(mounted)) /* an engine would take it for a directory of its own */
+                return fail(call, -EIO, "ublkd does not show where the volume is mounted; repeat the call.");
         return r < 0 ? r : done(call, cJSON_AddStringToObject(call->reply, "Mountpoint", mount_of(mounted)));
 }
 
