@@ -7,6 +7,7 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "api/http/view.h"
+#include "api/resources/filesystem_reply.h"
 #include "api/resources/tenant_check.h"
 
 #include "ublkd/base/utf8.h"
@@ -78,8 +79,7 @@ static bool read_mount_body(struct request *request, enum filesystem_aim aim, st
                 return true;
         (void)problem_add(&problems, EINVAL, "", "BadValue",
                 "The body must be an object; it may have \"holder\", a text of 1 to %d characters, and "
-                "\"%s\", true or "
-                "false, and nothing else.",
+                "\"%s\", true or false, and nothing else.",
                 MOUNT_HOLDER_LENGTH_MAX, aim == FILESYSTEM_AIM_UNMOUNTED ? "allHolders" : "noExec");
         reply_problems(request, PROBLEM_INVALID_REQUEST, &problems);
         return false;
@@ -110,104 +110,19 @@ static bool may_ask(struct request *request, const struct device_record *record,
         if (aim == FILESYSTEM_AIM_MOUNTED && tenant_is_set(record->tenant)) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The device belongs to a tenant, who may write to the disk past the file system; "
-                        "ublkd mounts "
-                        "disks of the administrators only.");
+                        "ublkd mounts disks of the administrators only.");
                 return false;
         }
         if (aim == FILESYSTEM_AIM_MOUNTED && users_may_write(record)) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The owner or the mode of the device lets users write to the disk past the file "
-                        "system; "
-                        "change `owner` so that root has the disk, and repeat the request.");
+                        "system; change `owner` so that root has the disk, and repeat the request.");
                 return false;
         }
         if (!record->deleting || aim == FILESYSTEM_AIM_UNMOUNTED)
                 return true;
         reply_problem(request, PROBLEM_BEING_REMOVED, "The device %s is being removed.", record->name);
         return false;
-}
-
-/* advice: it follows the cause; NULL: the sentence is whole. */
-static const struct {
-        enum problem_type type;
-        const char *sentence, *advice;
-} refusals[_FILESYSTEM_VERDICT_MAX] = {
-        [FILESYSTEM_NOT_MADE] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                 "ublkd has made no file system on this disk, and mounts no other; ask for one first: POST "
-                "/devices/NAME/filesystem."},
-        [FILESYSTEM_NOT_MOUNTED] = {PROBLEM_NOT_POSSIBLE_NOW, "Mounting the file system failed",
-                                 "see the log of the kernel, and check the file system."},
-        [FILESYSTEM_NOT_UNMOUNTED] = {PROBLEM_NOT_POSSIBLE_NOW, "The unmount failed",
-                                 "end the programs that use the file system, and repeat the request."},
-        [FILESYSTEM_OTHER_KIND] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                 "The disk has a file system of another type; use that, or create another device."},
-        [FILESYSTEM_NOT_BLANK] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                 "The disk is not blank, and ublkd makes a file system on a blank disk only: use what is "
-                "there, or "
-                "create another device."},
-        [FILESYSTEM_UNFINISHED] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                 "An earlier try was cut off, and has left a part of a file system: look whether the disk has "
-                "data "
-                "of another program; if not, remove the device with its store, and create another one."},
-        [FILESYSTEM_LOST] = {PROBLEM_NOT_POSSIBLE_NOW, "The file system that ublkd has made is not on the "
-                                                       "disk: the backing store is another one, or was "
-                                                       "overwritten; restore it."},
-        [FILESYSTEM_NEWER] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                 "A newer version of ublkd has noted what is on the disk; use that version."},
-        [FILESYSTEM_IN_USE] = {PROBLEM_IN_USE, "The disk is mounted, or another program has it for itself; "
-                                               "end that, and repeat the request."},
-        [FILESYSTEM_NO_DISK] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                 "The disk was removed meanwhile; wait until the device is Live, and repeat the request."},
-        [FILESYSTEM_NOT_READ] = {PROBLEM_NOT_POSSIBLE_NOW, "Reading the disk failed",
-                                 "see the events of the device, and repeat the request."},
-        [FILESYSTEM_NOT_STORED] = {PROBLEM_INTERNAL, "Storing the state of the file system failed",
-                                 "repeat the request."},
-        [FILESYSTEM_NOT_INSTALLED] = {PROBLEM_NOT_POSSIBLE_NOW,
-                                 "The program for this file system is not installed on the host: install e2fsprogs for ext4, "
-                "xfsprogs for xfs."},
-        [FILESYSTEM_NOT_CONFINED] = {PROBLEM_NOT_POSSIBLE_NOW, "Confining the program failed",
-                                 "see which rights ublkd lacks, and whether the kernel has Landlock switched on (lsm=)."},
-        [FILESYSTEM_PROGRAM_FAILED] = {PROBLEM_NOT_POSSIBLE_NOW, "The program failed",
-                                 "correct that, and repeat the request."},
-        [FILESYSTEM_TOOK_TOO_LONG] = {PROBLEM_TIMEOUT,
-                                 "The program did not end in time; see whether the disk answers, and repeat the request."},
-};
-
-static void reply_refused(struct request *request, const struct filesystem_result *result)
-{
-        const char *cause = result->error < 0 ? strerror(-result->error)
-                            : *result->words  ? result->words
-                                              : "it gave no reason";
-        enum problem_type type = refusals[result->verdict].type;
-
-        if (refusals[result->verdict].advice)
-                reply_problem(request, type, "%s: %s; %s", refusals[result->verdict].sentence, cause,
-                        refusals[result->verdict].advice);
-        else
-                reply_problem(request, type, "%s", refusals[result->verdict].sentence);
-}
-
-static bool is_fulfilled(const struct filesystem_result *result)
-{
-        return result->verdict == FILESYSTEM_IS_MADE || result->verdict == FILESYSTEM_IS_MOUNTED
-               || result->verdict == FILESYSTEM_IS_UNMOUNTED;
-}
-
-static void reply_result(
-        struct request *request, const struct device_record *record, const struct filesystem_result *result)
-{
-        if (is_fulfilled(result))
-                reply_device(request, MHD_HTTP_OK, record);
-        else if (result->verdict == FILESYSTEM_NOT_UNMOUNTED && result->error == -EBUSY)
-                reply_problem(request, PROBLEM_IN_USE,
-                        "A program uses the file system; end it (fuser -vm shows it), and repeat the "
-                        "request.");
-        else if (result->verdict == FILESYSTEM_NOT_MOUNTED && result->error == -EEXIST)
-                reply_problem(request, PROBLEM_IN_USE,
-                        "Another file system, or that of an earlier disk of this device, is mounted in its "
-                        "place; unmount it, and repeat the request.");
-        else
-                reply_refused(request, result);
 }
 
 void handle_device_filesystem(struct request *request)
@@ -222,7 +137,7 @@ void handle_device_filesystem(struct request *request)
                 return;
         result = filesystem_check(request, record, &wish, false);
         if (result)
-                reply_result(request, record, result);
+                filesystem_reply(request, record, result);
 }
 
 /* Return false: there is a reply. *ret_new: the holder was not noted before. */
@@ -271,9 +186,9 @@ void handle_device_mount(struct request *request)
                         take_back(request, record, body.holder, is_new);
                 return;
         }
-        if (!is_fulfilled(result))
+        if (!filesystem_is_as_wanted(result))
                 take_back(request, record, body.holder, result->holder_is_new);
-        reply_result(request, record, result);
+        filesystem_reply(request, record, result);
 }
 
 /* Return whether the mount is to end now; false: there is a reply. */
@@ -314,5 +229,5 @@ void handle_device_unmount(struct request *request)
         }
         result = filesystem_check(request, record, &wish, false);
         if (result)
-                reply_result(request, record, result);
+                filesystem_reply(request, record, result);
 }
