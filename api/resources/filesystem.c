@@ -15,15 +15,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <systemd/sd-id128.h>
+
+/* Return false: the text is not a UUID as `status.filesystem` has it. */
+static bool read_uuid(const char *text, char ret[static FILESYSTEM_UUID_SIZE])
+{
+        sd_id128_t id;
+
+        if (!text || strlen(text) != FILESYSTEM_UUID_SIZE - 1 || sd_id128_from_string(text, &id) < 0)
+                return false;
+        sd_id128_to_uuid_string(id, ret);
+        return true;
+}
 
 /* Return false: there is a reply. */
-static bool read_kind(struct request *request, enum filesystem_kind *ret)
+static bool read_making(struct request *request, struct filesystem_wish *ret)
 {
         _cleanup_problems_ struct problem_list problems = {};
         cJSON *body = request_parse_body(request);
-        const cJSON *type = body ? cJSON_GetObjectItemCaseSensitive(body, "type") : NULL;
-        bool good = cJSON_IsString(type) && cJSON_GetArraySize(body) == 1
-                    && filesystem_kind_find(type->valuestring, ret);
+        const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(body, "type"));
+        const cJSON *remake = cJSON_GetObjectItemCaseSensitive(body, "remake");
+        bool good = type && filesystem_kind_find(type, &ret->kind)
+                    && (!remake || read_uuid(cJSON_GetStringValue(remake), ret->remake))
+                    && cJSON_GetArraySize(body) == (remake ? 2 : 1);
 
         if (!body)
                 return false;
@@ -31,7 +45,8 @@ static bool read_kind(struct request *request, enum filesystem_kind *ret)
         if (good)
                 return true;
         (void)problem_add(&problems, EINVAL, "", "BadValue",
-                "The body must be an object with \"type\", which is \"ext4\" or \"xfs\", and nothing else.");
+                "The body must be an object with \"type\", which is \"ext4\" or \"xfs\"; it may have "
+                "\"remake\", a UUID, and nothing else.");
         reply_problems(request, PROBLEM_INVALID_REQUEST, &problems);
         return false;
 }
@@ -131,7 +146,7 @@ void handle_device_filesystem(struct request *request)
         struct filesystem_wish wish = {.aim = FILESYSTEM_AIM_MADE};
         const struct filesystem_result *result;
 
-        if (!read_kind(request, &wish.kind))
+        if (!read_making(request, &wish))
                 return;
         if ((!record || !filesystem_is_settled(request)) && !may_ask(request, record, wish.aim))
                 return;

@@ -26,7 +26,7 @@ static const struct {
                 "another device.", NULL},
         [FILESYSTEM_UNFINISHED] = {PROBLEM_NOT_POSSIBLE_NOW,
                 "An earlier try was cut off, and has left a part of a file system; look whether the disk has data of another "
-                "program; if not, remove the device with its store, and create another one.", NULL},
+                "program, and if not, repeat the request with \"remake\", the UUID in status.filesystem.", NULL},
         [FILESYSTEM_LOST] = {PROBLEM_NOT_POSSIBLE_NOW,
                 "The file system that ublkd has made is not on the disk: the backing store is another one, or was "
                 "overwritten; restore it.", NULL},
@@ -49,6 +49,9 @@ static const struct {
                 "correct that, and repeat the request."},
         [FILESYSTEM_TOOK_TOO_LONG] = {PROBLEM_TIMEOUT,
                 "The program did not end in time; see whether the disk answers, and repeat the request.", NULL},
+        [FILESYSTEM_NOT_BEGUN] = {PROBLEM_NOT_POSSIBLE_NOW,
+                "ublkd has begun no file system with the UUID in \"remake\"; compare it with status.filesystem, or leave it "
+                "out.", NULL},
 };
 /* clang-format on */
 

@@ -10,7 +10,7 @@ from other_user import NEEDS_ROOT
 
 # enum filesystem_verdict
 (MADE, MOUNTED, UNMOUNTED, NOT_MADE, NOT_MOUNTED, NOT_UNMOUNTED, OTHER_KIND, NOT_BLANK, UNFINISHED, LOST, NEWER, IN_USE, NO_DISK, NOT_READ, NOT_STORED, NOT_INSTALLED, NOT_CONFINED,
- PROGRAM_FAILED, TOO_LONG) = range(19)
+ PROGRAM_FAILED, TOO_LONG, NOT_BEGUN) = range(20)
 
 
 def make(server, order=None, kind="ext4"):
@@ -27,7 +27,20 @@ def test_the_answer_is_the_device(server, kind):
     assert (shown["type"], shown["state"]) == (kind, "made")
 
 
-@pytest.mark.parametrize("body", [{}, {"type": 1}, {"type": "btrfs"}, {"type": "ext4", "force": True}, []])
+def test_what_is_made_again_is_named_by_its_uuid(server):
+    """The server of the tests has no unfinished one: it takes the UUID for that of the file system."""
+    server.ask("POST", "/devices?wait=ready", spec())
+    body = {"type": "ext4", "remake": "11111111-2222-4333-8444-555555555555"}
+    made = server.ask("POST", "/devices/data/filesystem", body)
+    assert made.status == 200 and made.json["status"]["filesystem"]["uuid"] == body["remake"]
+    body["remake"] = body["remake"].replace("1", "9")
+    check_problem(server.ask("POST", "/devices/data/filesystem", body), 409, "not-possible-now")
+
+
+@pytest.mark.parametrize("body", [
+    {}, {"type": 1}, {"type": "btrfs"}, {"type": "ext4", "force": True}, [], {"type": "ext4", "remake": True},
+    {"type": "ext4", "remake": "11111111"}, {"type": "ext4", "remake": "1" * 36},
+    {"remake": "11111111-2222-4333-8444-555555555555"}])
 def test_a_body_without_a_type_is_refused(server, body):
     server.ask("POST", "/devices?wait=ready", spec())
     check_problem(server.ask("POST", "/devices/data/filesystem", body), 422, "invalid-request")
@@ -50,7 +63,7 @@ def test_what_does_not_begin_is_a_problem(server, error, status, problem):
     (NO_DISK, 0, 409, "not-possible-now"), (NOT_READ, errno.EIO, 409, "not-possible-now"),
     (NOT_STORED, errno.ENOSPC, 500, "internal"), (NOT_INSTALLED, 0, 409, "not-possible-now"),
     (NOT_CONFINED, errno.EPERM, 409, "not-possible-now"), (PROGRAM_FAILED, 0, 409, "not-possible-now"),
-    (TOO_LONG, errno.ETIMEDOUT, 504, "timeout")])
+    (TOO_LONG, errno.ETIMEDOUT, 504, "timeout"), (NOT_BEGUN, 0, 409, "not-possible-now")])
 def test_what_fails_is_a_problem(server, verdict, error, status, problem):
     check_problem(make(server, f"end {verdict} {error}"), status, problem)
 

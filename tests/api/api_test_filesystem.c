@@ -15,6 +15,8 @@ struct filesystem_making {
         void *userdata;
 };
 
+#define THE_UUID "11111111-2222-4333-8444-555555555555"
+
 static struct device_store *the_store;
 
 void api_test_filesystem_use(struct device_store *store)
@@ -25,9 +27,7 @@ void api_test_filesystem_use(struct device_store *store)
 static void show(const struct filesystem_making *making)
 {
         const struct device_record *record = device_store_find_uid(the_store, making->device);
-        const struct filesystem made = {.stage = FILESYSTEM_MADE,
-                .kind = making->kind,
-                .uuid = "11111111-2222-4333-8444-555555555555"};
+        const struct filesystem made = {.stage = FILESYSTEM_MADE, .kind = making->kind, .uuid = THE_UUID};
         char path[MOUNT_PATH_SIZE], note[FILESYSTEM_NOTE_SIZE];
 
         if (!record)
@@ -85,6 +85,8 @@ int api_test_make_filesystem(void *userdata _unused_, const struct device_record
         r = making ? sd_event_default(&event) : -ENOMEM;
         if (r < 0)
                 return r;
+        if (*wish->remake && strcmp(wish->remake, THE_UUID) != 0)
+                verdict = FILESYSTEM_NOT_BEGUN;
         *making = (struct filesystem_making){
                 .answer = {.verdict = verdict,
                            .error = -error,

@@ -116,7 +116,7 @@ static struct filesystem_step next(
         if (making->wish.aim == FILESYSTEM_AIM_UNMOUNTED)
                 return unmount;
         return making->wish.aim == FILESYSTEM_AIM_MOUNTED ? filesystem_next_mount(noted, sight)
-                                                          : filesystem_next(noted, making->wish.kind, sight);
+                                                          : filesystem_next(noted, &making->wish, sight);
 }
 
 /* There is nothing to do: the answer follows when the process has ended. */
@@ -210,7 +210,8 @@ static int settle(const struct filesystem_making *making, const struct device_re
                 return 0;
         if (report->outcome == FILESYSTEM_DONE)
                 filesystem.stage = FILESYSTEM_MADE;
-        else if (report->outcome == FILESYSTEM_KEPT || report->sight == FILESYSTEM_SEES_BLANK)
+        else if ((report->outcome == FILESYSTEM_KEPT && making->task == FILESYSTEM_MAKES)
+                 || report->sight == FILESYSTEM_SEES_BLANK)
                 filesystem.stage = FILESYSTEM_NONE;
         else
                 return 0;

@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 enum { SECONDS_MAX = 300 };
 
@@ -110,6 +111,56 @@ static void make(int disk, const struct filesystem_go *go, struct filesystem_rep
         confirm(disk, go, report);
 }
 
+/* Return whether no other program has the disk for itself; else there is a report. A look at the file system of the order
+ * does not ask that. */
+static bool has_disk_alone(int disk, struct filesystem_report *report)
+{
+        char path[] = "/proc/self/fd/0123456789";
+        _cleanup_close_ int exclusive = -1;
+
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", disk);
+        exclusive = open_disk(path, NULL, O_RDONLY | O_EXCL);
+        if (exclusive >= 0)
+                return true;
+        report->outcome = FILESYSTEM_KEPT;
+        report->sight = exclusive == -EBUSY ? FILESYSTEM_SEES_USE : FILESYSTEM_SEES_ERROR;
+        report->error = exclusive;
+        return false;
+}
+
+/* Return whether the check has ended by itself, and has found a file system that is not whole. */
+static bool is_broken(const struct filesystem_report *report)
+{
+        return report->outcome == FILESYSTEM_FAILED && WIFEXITED(report->status) && report->status != 0;
+}
+
+/* What is whole stays, and so does what could not be checked. */
+static void remake(int disk, const struct filesystem_go *go, struct filesystem_report *report)
+{
+        struct filesystem_go check = *go;
+        struct filesystem_look before = look(disk, (enum filesystem_kind)go->kind, go->uuid);
+
+        check.task = FILESYSTEM_CHECKS;
+        if (!has_disk_alone(disk, report))
+                return;
+        if (before.sight == FILESYSTEM_SEES_ERROR) {
+                *report = (struct filesystem_report){
+                        .outcome = FILESYSTEM_KEPT, .error = before.error, .sight = before.sight};
+                return;
+        }
+        if (before.sight == FILESYSTEM_SEES_IT) {
+                filesystem_program_run(disk, &check, report);
+                confirm(disk, &check, report);
+                if (!is_broken(report))
+                        return;
+                *report = (struct filesystem_report){};
+                if (!has_disk_alone(disk, report))
+                        return;
+        }
+        filesystem_program_run(disk, go, report);
+        confirm(disk, go, report);
+}
+
 static void carry_out(const struct filesystem_order *order, int disk, const struct filesystem_go *go,
         struct filesystem_report *report)
 {
@@ -117,6 +168,10 @@ static void carry_out(const struct filesystem_order *order, int disk, const stru
 
         if (go->task == FILESYSTEM_MAKES) {
                 make(disk, go, report);
+                return;
+        }
+        if (go->task == FILESYSTEM_REMAKES) {
+                remake(disk, go, report);
                 return;
         }
         if (go->task == FILESYSTEM_CHECKS) {

@@ -18,9 +18,9 @@ enum {
 
 #define CHILD_DISK_PATH "/proc/self/fd/3"
 
-/* "UUID" stands for that of the file system, "UUID=" for the option of xfs with it. No option forces anything; but without a
- * terminal mkfs.ext4 does not look for data either, so the caller has looked. Discards
- * are left out: the disk is blank. */
+/* "UUID" stands for that of the file system, "UUID=" for the option of xfs with it. No option forces mkfs to make what it
+ * refuses, but where a file system is made again: mkfs.xfs refuses a disk with a part of one. Without a terminal mkfs.ext4
+ * does not look for data, so the caller has looked. Discards are left out. */
 static const struct {
         const char *program; /* in one of `places` */
         const char *arguments[ARGUMENTS_MAX];
@@ -30,6 +30,12 @@ static const struct {
                                     [FILESYSTEM_EXT4] = {"mkfs.ext4",
                                 {"-q", "-E", "nodiscard", "-U", "UUID", CHILD_DISK_PATH}},
                                     [FILESYSTEM_XFS] = {"mkfs.xfs", {"-q", "-K", "-m", "UUID=", CHILD_DISK_PATH}},
+                                    },
+        [FILESYSTEM_REMAKES] =
+                {
+                                    [FILESYSTEM_EXT4] = {"mkfs.ext4",
+                                {"-q", "-E", "nodiscard", "-U", "UUID", CHILD_DISK_PATH}},
+                                    [FILESYSTEM_XFS] = {"mkfs.xfs", {"-q", "-f", "-K", "-m", "UUID=", CHILD_DISK_PATH}},
                                     },
         [FILESYSTEM_CHECKS] =
                 {
@@ -73,7 +79,7 @@ static _Noreturn void run_child(
         const char *path, int disk, int output, int walls, const struct filesystem_go *go)
 {
         const struct filesystem_walls around = {
-                .disk = CHILD_DISK_FD, .writes = go->task == FILESYSTEM_MAKES};
+                .disk = CHILD_DISK_FD, .writes = go->task != FILESYSTEM_CHECKS};
         int high[] = {fcntl(disk, F_DUPFD, CHILD_FIRST_FREE), fcntl(output, F_DUPFD, CHILD_FIRST_FREE),
                 fcntl(walls, F_DUPFD, CHILD_FIRST_FREE)};
         int null = open("/dev/null", O_RDWR), r = 0;

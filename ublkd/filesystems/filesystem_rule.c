@@ -4,7 +4,7 @@
 
 #define LEAVE(why) {.task = FILESYSTEM_LEAVES, .verdict = (why)}
 
-struct filesystem_step filesystem_next(
+static struct filesystem_step next_make(
         const struct filesystem *noted, enum filesystem_kind wanted, enum filesystem_sight sight)
 {
         static const struct filesystem_step make = {.task = FILESYSTEM_MAKES},
@@ -18,18 +18,9 @@ struct filesystem_step filesystem_next(
                                      [FILESYSTEM_SEES_IT] = LEAVE(FILESYSTEM_IS_MADE),
                                      [FILESYSTEM_SEES_OTHER] = LEAVE(FILESYSTEM_LOST)},
         };
-        static const struct filesystem_step in_use = LEAVE(FILESYSTEM_IN_USE),
-                                            not_read = LEAVE(FILESYSTEM_NOT_READ),
-                                            newer = LEAVE(FILESYSTEM_NEWER),
-                                            other_kind = LEAVE(FILESYSTEM_OTHER_KIND),
+        static const struct filesystem_step other_kind = LEAVE(FILESYSTEM_OTHER_KIND),
                                             unfinished = LEAVE(FILESYSTEM_UNFINISHED);
 
-        if (sight == FILESYSTEM_SEES_USE)
-                return in_use;
-        if (sight >= FILESYSTEM_SEES_ERROR)
-                return not_read;
-        if (noted->stage == FILESYSTEM_UNKNOWN)
-                return newer;
         if (noted->stage == FILESYSTEM_MADE && noted->kind != wanted)
                 return other_kind;
         if (noted->stage != FILESYSTEM_MADE && sight == FILESYSTEM_SEES_BLANK)
@@ -37,6 +28,35 @@ struct filesystem_step filesystem_next(
         if (noted->stage == FILESYSTEM_BEGUN && sight == FILESYSTEM_SEES_IT)
                 return noted->kind == wanted ? check : unfinished;
         return steps[noted->stage][sight];
+}
+
+static struct filesystem_step next_remake(const struct filesystem *noted, const struct filesystem_wish *wish)
+{
+        static const struct filesystem_step remake = {.task = FILESYSTEM_REMAKES},
+                                            not_begun = LEAVE(FILESYSTEM_NOT_BEGUN),
+                                            other_kind = LEAVE(FILESYSTEM_OTHER_KIND);
+
+        if (noted->stage != FILESYSTEM_BEGUN || strcmp(noted->uuid, wish->remake) != 0)
+                return not_begun;
+        return noted->kind == wish->kind ? remake : other_kind;
+}
+
+/* What was made again is as what was made: the request may be repeated. */
+struct filesystem_step filesystem_next(
+        const struct filesystem *noted, const struct filesystem_wish *wish, enum filesystem_sight sight)
+{
+        static const struct filesystem_step in_use = LEAVE(FILESYSTEM_IN_USE),
+                                            not_read = LEAVE(FILESYSTEM_NOT_READ),
+                                            newer = LEAVE(FILESYSTEM_NEWER);
+        bool is_made = noted->stage == FILESYSTEM_MADE && strcmp(noted->uuid, wish->remake) == 0;
+
+        if (sight == FILESYSTEM_SEES_USE)
+                return in_use;
+        if (sight >= FILESYSTEM_SEES_ERROR)
+                return not_read;
+        if (noted->stage == FILESYSTEM_UNKNOWN)
+                return newer;
+        return *wish->remake && !is_made ? next_remake(noted, wish) : next_make(noted, wish->kind, sight);
 }
 
 /* A disk that is in use may be mounted already, or have a program beside the mount: the kernel judges that. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* PURE: what ublkd does about the file system of a disk, by what its record notes and by what is on the disk.
  *
- * The rule that nothing may break: a file system is made on a blank disk only. */
+ * The rule that nothing may break: a file system is made on a blank disk only; or, where ublkd has begun one and a client
+ * names its UUID to have it made again, over the part that is there. */
 #pragma once
 
 #include "ublkd/filesystems/filesystem_wire.h"
@@ -26,6 +27,7 @@ enum filesystem_verdict {
         FILESYSTEM_NOT_CONFINED,   /* error: the program was not started */
         FILESYSTEM_PROGRAM_FAILED, /* the disk is blank, or the note is that of UNFINISHED */
         FILESYSTEM_TOOK_TOO_LONG,
+        FILESYSTEM_NOT_BEGUN, /* ublkd notes no file system with the UUID that is to be made again */
         _FILESYSTEM_VERDICT_MAX
 };
 
@@ -38,12 +40,14 @@ struct filesystem_step {
 enum filesystem_aim { FILESYSTEM_AIM_MADE, FILESYSTEM_AIM_MOUNTED, FILESYSTEM_AIM_UNMOUNTED };
 struct filesystem_wish {
         enum filesystem_aim aim;
-        enum filesystem_kind kind; /* of AIM_MADE */
-        uint32_t flags;            /* of AIM_MOUNTED: enum filesystem_flag */
+        enum filesystem_kind kind; /* of AIM_MADE, and ... */
+        char remake
+                [FILESYSTEM_UUID_SIZE]; /* ... the UUID of what is made again, if it is not whole; "": nothing */
+        uint32_t flags;                 /* of AIM_MOUNTED: enum filesystem_flag */
 };
 
-/* noted: of the record. wanted: what the client asks for. sight: with the kind and the UUID of the note. */
+/* noted: of the record. wish: of AIM_MADE. sight: with the kind and the UUID of the note. */
 struct filesystem_step filesystem_next(
-        const struct filesystem *noted, enum filesystem_kind wanted, enum filesystem_sight sight);
+        const struct filesystem *noted, const struct filesystem_wish *wish, enum filesystem_sight sight);
 /* The same for a mount. */
 struct filesystem_step filesystem_next_mount(const struct filesystem *noted, enum filesystem_sight sight);

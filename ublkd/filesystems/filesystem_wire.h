@@ -43,7 +43,8 @@ struct filesystem_look {
 enum filesystem_task {
         FILESYSTEM_LEAVES, /* there is nothing to do, and no report */
         FILESYSTEM_MAKES,
-        FILESYSTEM_CHECKS, /* reads only */
+        FILESYSTEM_CHECKS,  /* reads only */
+        FILESYSTEM_REMAKES, /* checks what is there; if that is not whole, makes it over whatever is there */
         FILESYSTEM_MOUNTS,
         FILESYSTEM_UNMOUNTS,
         _FILESYSTEM_TASK_MAX

@@ -20,11 +20,38 @@ static void test_a_file_system_is_made_on_a_blank_disk_only(void)
                 for (int sight = 0; sight < _FILESYSTEM_SIGHT_MAX; sight++)
                         for (int kind = 0; kind < _FILESYSTEM_KIND_MAX; kind++) {
                                 struct filesystem note = noted((enum filesystem_stage)stage, FILESYSTEM_EXT4);
-                                struct filesystem_step step = filesystem_next(
-                                        &note, (enum filesystem_kind)kind, (enum filesystem_sight)sight);
+                                struct filesystem_wish wish = {.kind = (enum filesystem_kind)kind};
+                                struct filesystem_step step =
+                                        filesystem_next(&note, &wish, (enum filesystem_sight)sight);
 
+                                CHECK(step.task != FILESYSTEM_REMAKES);
                                 if (step.task == FILESYSTEM_MAKES)
                                         CHECK_INT(sight, FILESYSTEM_SEES_BLANK);
+                        }
+}
+
+/* By a client that names its UUID; and not while another program has the disk, nor what is made, nor of another kind. */
+static void test_only_what_was_begun_is_made_again(void)
+{
+        static const char other[] = "99999999-2222-4333-8444-555555555555";
+        static const char *const uuids[] = {uuid, other};
+
+        for (int stage = 0; stage < _FILESYSTEM_STAGE_MAX; stage++)
+                for (int sight = 0; sight < _FILESYSTEM_SIGHT_MAX; sight++)
+                        for (size_t i = 0; i < 2 * sizeof(uuids) / sizeof(uuids[0]); i++) {
+                                struct filesystem note = noted((enum filesystem_stage)stage, FILESYSTEM_EXT4);
+                                struct filesystem_wish wish = {.kind = (enum filesystem_kind)(i / 2)};
+                                struct filesystem_step step;
+                                bool remakes =
+                                        i == 0 && stage == FILESYSTEM_BEGUN && sight < FILESYSTEM_SEES_USE;
+
+                                strcpy(wish.remake, uuids[i % 2]);
+                                step = filesystem_next(&note, &wish, (enum filesystem_sight)sight);
+                                CHECK_INT(step.task, remakes ? FILESYSTEM_REMAKES : FILESYSTEM_LEAVES);
+                                if (stage == FILESYSTEM_MADE && sight == FILESYSTEM_SEES_IT)
+                                        CHECK_INT(step.verdict, i == 0   ? FILESYSTEM_IS_MADE
+                                                                : i == 2 ? FILESYSTEM_OTHER_KIND
+                                                                         : FILESYSTEM_NOT_BEGUN);
                         }
 }
 
@@ -61,7 +88,8 @@ static void test_each_case(void)
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 struct filesystem note = noted(cases[i].stage, FILESYSTEM_EXT4);
-                struct filesystem_step step = filesystem_next(&note, cases[i].wanted, cases[i].sight);
+                struct filesystem_wish wish = {.kind = cases[i].wanted};
+                struct filesystem_step step = filesystem_next(&note, &wish, cases[i].sight);
 
                 if (!CHECK_INT(step.task, cases[i].task) || !CHECK_INT(step.verdict, cases[i].verdict))
                         fprintf(stderr, "in case %zu\n", i);
@@ -130,6 +158,7 @@ static void test_other_text_is_unknown(void)
 int main(void)
 {
         test_a_file_system_is_made_on_a_blank_disk_only();
+        test_only_what_was_begun_is_made_again();
         test_each_case();
         test_only_what_ublkd_has_made_is_mounted();
         test_a_note_is_read_as_it_was_written();
