@@ -366,12 +366,18 @@ static void on_timeout_failed(void *userdata, int number, int error)
                 reconciler_timeout_failed(manager->reconciler, number, error);
 }
 
-/* Beside the runtime directory: a removal of that must not remove what is mounted. */
-static int open_filesystems(struct manager *manager, const char *runtime_dir)
+static int open_filesystems(struct manager *manager, const char *runtime_dir, struct problem_list *problems)
 {
-        int r;
+        int r = filesystem_mounts_place(runtime_dir, manager->mounts);
 
-        snprintf(manager->mounts, sizeof(manager->mounts), "%s-mounts", runtime_dir);
+        if (r < 0) {
+                (void)problem_add(problems, -r, "", "RuntimeDirUnusable",
+                        "The runtime directory %s cannot be used, as file systems are to be mounted beside "
+                        "it: "
+                        "%s; name another with --runtime-dir",
+                        runtime_dir, strerror(-r));
+                return r;
+        }
         r = filesystem_maker_new(
                 &(struct filesystem_maker_config){
                         .event = manager->event, .store = manager->store, .mounts = manager->mounts},
@@ -514,7 +520,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = node_deliveries_new(manager->event, NULL, &manager->node_deliveries);
         if (r >= 0)
-                r = open_filesystems(manager, options->runtime_dir);
+                r = open_filesystems(manager, options->runtime_dir, problems);
         if (r >= 0)
                 r = peer_paths_new(manager->event, &manager->peer_paths);
         if (r >= 0)

@@ -59,5 +59,5 @@ struct manager {
         bool boot_pass_done; /* the first pass over every device is done */
         bool reloading;      /* the service manager waits for the end of a reload */
         char socket_path[PATH_MAX];
-        char mounts[PATH_MAX]; /* the directory of all mounts */
+        char mounts[FILESYSTEM_PATH_SIZE]; /* the directory of all mounts */
 };

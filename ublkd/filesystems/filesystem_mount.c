@@ -13,22 +13,22 @@
 
 /* ---- the directory ---- */
 
-/* Open TOP, which is made if it is missing. Return a descriptor or -errno. */
+/* Open TOP, which is made if it is missing, and closed to all but root. Return a descriptor or -errno. */
 static int open_top(const char *path, bool make)
 {
+        _cleanup_close_ int fd = -1;
         struct stat info;
-        int fd;
 
         if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
                 return -errno;
         fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
+        if (fd < 0 || fstat(fd, &info) < 0)
                 return -errno;
-        if (fstat(fd, &info) < 0 || info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH))) {
-                close_fd(fd);
+        if (info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)))
                 return -EPERM;
-        }
-        return fd;
+        if (make && (info.st_mode & (S_IRWXG | S_IRWXO)) && fchmod(fd, 0700) < 0)
+                return -errno;
+        return TAKE_FD(fd);
 }
 
 static int open_point(int top, const char *name)

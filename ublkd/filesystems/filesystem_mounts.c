@@ -1,89 +1,87 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches the mounts of ublkd. A change of any mount on the host is an event; many of them are one look. */
+/* Watches the mounts of ublkd. A change of any mount on the host is an event; many of them are one look, which
+ * asks the kernel about the mounts of ublkd alone. */
 #include "ublkd/filesystems/filesystem_mounts.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/kernel/mount_line.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 
 enum { LOOK_INTERVAL_USEC = 1000 * 1000, LOOK_BURST = 5 };
 
 struct filesystem_mounts {
         struct device_store *store;
         const char *top;
-        int list; /* of the kernel; it polls, and is opened again for each look */
+        int list; /* of all mounts; it is polled, and not read */
         sd_event_source *changed;
 };
 
 DEFINE_CLEANUP(struct filesystem_mounts, filesystem_mounts_free);
 
-/* The paths of mounts that are there; all others are gone. */
-struct seen {
-        char **paths;
-        size_t count;
-};
-
-static void seen_clear(struct seen *seen)
+int filesystem_mounts_place(const char *runtime_dir, char ret[static FILESYSTEM_PATH_SIZE])
 {
-        for (size_t i = 0; i < seen->count; i++)
-                free(seen->paths[i]);
-        free(seen->paths);
+        _cleanup_free_ char *path = realpath(runtime_dir, NULL);
+        static const char end[] = "-mounts";
+
+        if (!path)
+                return -errno;
+        if (strlen(path) + sizeof(end) > FILESYSTEM_PATH_SIZE)
+                return -ENAMETOOLONG;
+        snprintf(ret, FILESYSTEM_PATH_SIZE, "%s%s", path, end);
+        return 0;
 }
 
-static int seen_add(struct seen *seen, const char *path)
+/* Return 1: something is mounted there; 0: nothing is; -errno. Nothing asks the file system: the loop waits for none. */
+static int is_mounted(int top, const char *name)
 {
-        char **more = realloc(seen->paths, (seen->count + 1) * sizeof(*more));
+        struct statx info;
 
-        if (!more)
-                return -ENOMEM;
-        seen->paths = more;
-        seen->paths[seen->count] = strdup(path);
-        return seen->paths[seen->count] ? (seen->count++, 0) : -ENOMEM;
+        if (statx(top, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_TYPE, &info)
+                < 0)
+                return errno == ENOENT ? 0 : -errno;
+        return (info.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-static bool seen_has(const struct seen *seen, const char *path)
+static void set_mount(
+        const struct filesystem_mounts *mounts, const struct device_record *record, bool is_there)
 {
-        for (size_t i = 0; i < seen->count; i++)
-                if (strcmp(seen->paths[i], path) == 0)
-                        return true;
-        return false;
+        char path[MOUNT_PATH_SIZE] = "";
+
+        if (is_there)
+                snprintf(path, sizeof(path), "%s/%s", mounts->top, record->uid);
+        (void)device_store_set_mount(mounts->store, record->name, path);
 }
 
-static int read_mounts(const struct filesystem_mounts *mounts, struct seen *ret)
+/* What cannot be looked at stays as it is known; the next change is another look. */
+static void look_below(const struct filesystem_mounts *mounts, DIR *top)
 {
-        _cleanup_fclose_ FILE *file = fopen("/proc/self/mountinfo", "re");
-        _cleanup_free_ char *line = NULL;
-        size_t size = 0, length = strlen(mounts->top);
-        int r = file ? 0 : -errno;
+        const struct dirent *entry;
 
-        while (r >= 0 && file && getline(&line, &size, file) > 0) {
-                struct mount_line mount;
+        DEVICE_STORE_FOREACH (record, mounts->store)
+                if (*record->mount && is_mounted(dirfd(top), record->uid) == 0)
+                        set_mount(mounts, record, false);
+        while ((entry = readdir(top))) {
+                const struct device_record *record = device_store_find_uid(mounts->store, entry->d_name);
 
-                line[strcspn(line, "\n")] = '\0';
-                if (mount_line_parse(line, &mount) >= 0 && strncmp(mount.point, mounts->top, length) == 0
-                        && mount.point[length] == '/')
-                        r = seen_add(ret, mount.point);
+                if (record && !*record->mount && is_mounted(dirfd(top), record->uid) > 0)
+                        set_mount(mounts, record, true);
         }
-        return r;
 }
 
 void filesystem_mounts_look(struct filesystem_mounts *mounts)
 {
-        _cleanup_(seen_clear) struct seen seen = {};
-        char path[MOUNT_PATH_SIZE];
+        _cleanup_closedir_ DIR *top = opendir(mounts->top);
 
-        if (read_mounts(mounts, &seen) < 0)
-                return; /* what was known stays; the next change is another look */
-        DEVICE_STORE_FOREACH (record, mounts->store) {
-                int n = snprintf(path, sizeof(path), "%s/%s", mounts->top, record->uid);
-
-                if (n > 0 && (size_t)n < sizeof(path))
-                        (void)device_store_set_mount(
-                                mounts->store, record->name, seen_has(&seen, path) ? path : "");
-        }
+        if (top)
+                look_below(mounts, top);
+        else if (errno == ENOENT)
+                DEVICE_STORE_FOREACH (record, mounts->store)
+                        set_mount(mounts, record, false);
 }
 
 static int on_changed(
