@@ -183,6 +183,7 @@ static void reply_put_failure(struct request *request, int error, const struct p
                 {EEXIST,     PROBLEM_NAME_TAKEN         },
                 {ESTALE,     PROBLEM_PRECONDITION_FAILED},
                 {EBUSY,      PROBLEM_BEING_REMOVED      },
+                {ETXTBSY,    PROBLEM_IN_USE             },
                 {EUCLEAN,    PROBLEM_RECORD_OUTDATED    },
                 {EPERM,      PROBLEM_OWNED_BY_FILE      },
                 {EADDRINUSE, PROBLEM_NUMBER_TAKEN       },

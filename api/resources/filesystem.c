@@ -12,9 +12,7 @@
 
 #include "ublkd/base/utf8.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <systemd/sd-id128.h>
 
 /* Return false: the text is not a UUID as `status.filesystem` has it. */
@@ -100,15 +98,6 @@ static bool read_mount_body(struct request *request, enum filesystem_aim aim, st
         return false;
 }
 
-/* Return whether the node of the disk is a user's: the kernel would read what that writes. */
-static bool users_may_write(const struct device_record *record)
-{
-        const char *mode = record->spec ? record->spec->options.owner.mode : NULL;
-
-        return record->spec
-               && (record->spec->options.owner.uid != 0 || (mode && strtoul(mode, NULL, 8) & S_IWOTH));
-}
-
 static bool may_ask(struct request *request, const struct device_record *record, enum filesystem_aim aim)
 {
         if (!record) {
@@ -128,7 +117,7 @@ static bool may_ask(struct request *request, const struct device_record *record,
                         "ublkd mounts disks of the administrators only.");
                 return false;
         }
-        if (aim == FILESYSTEM_AIM_MOUNTED && users_may_write(record)) {
+        if (aim == FILESYSTEM_AIM_MOUNTED && record->spec && device_spec_lets_users_write(record->spec)) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The owner or the mode of the device lets users write to the disk past the file "
                         "system; change `owner` so that root has the disk, and repeat the request.");

@@ -49,6 +49,9 @@ static const struct {
                 "correct that, and repeat the request."},
         [FILESYSTEM_TOOK_TOO_LONG] = {PROBLEM_TIMEOUT,
                 "The program did not end in time; see whether the disk answers, and repeat the request.", NULL},
+        [FILESYSTEM_OPEN_TO_USERS] = {PROBLEM_NOT_POSSIBLE_NOW,
+                "Users may write to the disk or to its backing file past the file system; have root own both, let no other "
+                "user or group write to them, and repeat the request.", NULL},
         [FILESYSTEM_NOT_BEGUN] = {PROBLEM_NOT_POSSIBLE_NOW,
                 "ublkd has begun no file system with the UUID in \"remake\"; compare it with status.filesystem, or leave it "
                 "out.", NULL},

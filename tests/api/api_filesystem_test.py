@@ -10,7 +10,7 @@ from other_user import NEEDS_ROOT
 
 # enum filesystem_verdict
 (MADE, MOUNTED, UNMOUNTED, NOT_MADE, NOT_MOUNTED, NOT_UNMOUNTED, OTHER_KIND, NOT_BLANK, UNFINISHED, LOST, NEWER, IN_USE, NO_DISK, NOT_READ, NOT_STORED, NOT_INSTALLED, NOT_CONFINED,
- PROGRAM_FAILED, TOO_LONG, NOT_BEGUN) = range(20)
+ PROGRAM_FAILED, TOO_LONG, OPEN_TO_USERS, NOT_BEGUN) = range(21)
 
 
 def make(server, order=None, kind="ext4"):
@@ -148,15 +148,28 @@ def test_the_body_of_a_mount_is_checked(server, verb, body):
     check_problem(server.ask("POST", f"/devices/data/{verb}", body), 422, "invalid-request")
 
 
-@pytest.mark.parametrize("owner, status", [({"uid": 1000}, 409), ({"mode": "0666"}, 409), ({"mode": "0644"}, 200), ({"uid": 0}, 200)])
+@pytest.mark.parametrize("owner, status", [
+    ({"uid": 1000}, 409), ({"mode": "0666"}, 409), ({"gid": 1000}, 409), ({"gid": 1000, "mode": "0640"}, 200),
+    ({"gid": 0}, 200), ({"mode": "0644"}, 200), ({"uid": 0}, 200)])
 def test_a_disk_that_users_write_to_is_not_mounted(server, owner, status):
     server.ask("POST", "/devices?wait=ready", spec(owner=owner))
     assert holds(server, "mount", {"holder": "a"}, status) == ((True, 1) if status == 200 else (False, 0))
 
 
+@pytest.mark.parametrize("owner", [{"uid": 1000}, {"gid": 1000}, {"mode": "0666"}])
+def test_a_mounted_disk_is_not_given_to_users(server, owner):
+    server.ask("POST", "/devices?wait=ready", spec())
+    assert holds(server, "mount", {"holder": "a"}) == (True, 1)
+    check_problem(server.ask("PATCH", "/devices/data", {"owner": owner}), 409, "in-use")
+    check_problem(server.ask("PUT", "/devices/data", spec(owner=owner)), 409, "in-use")
+    assert server.ask("PATCH", "/devices/data", {"owner": {"mode": "0640"}}).status == 200
+    assert holds(server, "unmount", {"holder": "a"}) == (False, 0)
+    assert server.ask("PATCH", "/devices/data", {"owner": owner}).status == 200
+
+
 @pytest.mark.parametrize("verb, verdict, error, problem", [
     ("mount", NOT_MADE, 0, "not-possible-now"), ("mount", NOT_MOUNTED, errno.EUCLEAN, "not-possible-now"),
-    ("mount", LOST, 0, "not-possible-now"), ("mount", NOT_MOUNTED, errno.EEXIST, "in-use"), ("unmount", NOT_UNMOUNTED, errno.EBUSY, "in-use"),
+    ("mount", LOST, 0, "not-possible-now"), ("mount", OPEN_TO_USERS, 0, "not-possible-now"), ("mount", NOT_MOUNTED, errno.EEXIST, "in-use"), ("unmount", NOT_UNMOUNTED, errno.EBUSY, "in-use"),
     ("unmount", NOT_UNMOUNTED, errno.EIO, "not-possible-now")])
 def test_a_mount_that_fails_is_a_problem(server, verb, verdict, error, problem):
     check_problem(wish(server, verb, f"end {verdict} {error}", {}), 409, problem)

@@ -204,6 +204,18 @@ def test_another_file_system_in_its_place_is_not_mounted(mounting, file_of):
     _ask(mounting.api, "ext4", 409)
 
 
+def test_a_store_that_users_may_write_to_is_not_mounted(mounting, file_of):
+    path = pathlib.Path(file_of(size=_SIZE))
+    mounting.api.create(loop_spec("data", str(path)))
+    _ask(mounting.api, "ext4")
+    path.chmod(0o666)
+    _mount(mounting.api, status=409)
+    path.chmod(0o600)
+    _mount(mounting.api)
+    assert "in-use" in mounting.api.ask("PATCH", "/devices/data", 409, json={"owner": {"mode": "0666"}})["type"]
+    _unmount(mounting.api)
+
+
 def test_a_directory_that_others_may_write_to_is_refused(mounting, file_of):
     mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
     _ask(mounting.api, "ext4")

@@ -86,6 +86,16 @@ static int choose(enum filesystem_kind kind, struct filesystem *ret)
         return r;
 }
 
+/* Return the path of the store that the disk stands on; "": there is none. */
+static const char *store_of(const struct device_record *record)
+{
+        const char *path = record->spec ? cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+                                                  record->spec->options.target, "path"))
+                                        : NULL;
+
+        return path ? path : "";
+}
+
 /* Return 0 with a task for the process, or -errno. A new file system is noted before it begins. */
 static int begin(struct filesystem_making *making, const struct device_record *record,
         enum filesystem_task task, struct filesystem_go *ret)
@@ -104,6 +114,7 @@ static int begin(struct filesystem_making *making, const struct device_record *r
         memcpy(making->uuid, filesystem.uuid, sizeof(making->uuid));
         ret->flags = making->wish.flags;
         snprintf(ret->top, sizeof(ret->top), "%s", making->maker->mounts);
+        snprintf(ret->store, sizeof(ret->store), "%s", store_of(record));
         memcpy(ret->point, making->device, sizeof(ret->point));
         return 0;
 }
@@ -141,6 +152,8 @@ static void on_look(void *userdata, const struct filesystem_look *look, struct f
         }
         noted = filesystem_of_note(record->filesystem);
         step = next(making, &noted, (enum filesystem_sight)look->sight);
+        if (step.task == FILESYSTEM_MOUNTS && record->spec && device_spec_lets_users_write(record->spec))
+                step = (struct filesystem_step){.verdict = FILESYSTEM_OPEN_TO_USERS};
         making->task = step.task;
         if (step.task == FILESYSTEM_LEAVES) {
                 leave(making, step.verdict, look->error);
@@ -164,6 +177,8 @@ static enum filesystem_verdict judge_mount(
                 return mounts ? FILESYSTEM_IS_MOUNTED : FILESYSTEM_IS_UNMOUNTED;
         if (report->outcome == FILESYSTEM_LATE)
                 return FILESYSTEM_TOOK_TOO_LONG;
+        if (report->outcome == FILESYSTEM_KEPT)
+                return FILESYSTEM_OPEN_TO_USERS;
         return mounts ? FILESYSTEM_NOT_MOUNTED : FILESYSTEM_NOT_UNMOUNTED;
 }
 

@@ -5,6 +5,9 @@
 
 #include "ublkd/filesystems/filesystem_wire.h"
 
+/* Return 1 if users may write to the store of a disk, and so to the disk past its file system, which the kernel reads as
+ * root; 0: they may not, or the path is ""; -errno. */
+int filesystem_store_is_open(const char *path);
 /* Mount the disk, whose path is `source`, at TOP/POINT: both are made if they are missing. The process gives up what it
  * does not need for that. Return 0, also if it was mounted there; -EEXIST: another file system is; -EPERM: another user
  * may write to TOP; -EUCLEAN: the file system has faults; other -errno. */

@@ -88,7 +88,8 @@ static bool is_good(const struct filesystem_go *go)
 {
         return go->task > FILESYSTEM_LEAVES && go->task < _FILESYSTEM_TASK_MAX
                && go->kind < _FILESYSTEM_KIND_MAX && memchr(go->uuid, '\0', sizeof(go->uuid))
-               && memchr(go->top, '\0', sizeof(go->top)) && memchr(go->point, '\0', sizeof(go->point));
+               && memchr(go->top, '\0', sizeof(go->top)) && memchr(go->point, '\0', sizeof(go->point))
+               && memchr(go->store, '\0', sizeof(go->store));
 }
 
 static bool send_all(const void *message, size_t size)
@@ -164,7 +165,7 @@ static void remake(int disk, const struct filesystem_go *go, struct filesystem_r
 static void carry_out(const struct filesystem_order *order, int disk, const struct filesystem_go *go,
         struct filesystem_report *report)
 {
-        int r;
+        int r = 0;
 
         if (go->task == FILESYSTEM_MAKES) {
                 make(disk, go, report);
@@ -179,7 +180,15 @@ static void carry_out(const struct filesystem_order *order, int disk, const stru
                 confirm(disk, go, report);
                 return;
         }
-        r = go->task == FILESYSTEM_MOUNTS ? filesystem_mount(disk, order->path, go) : filesystem_unmount(go);
+        if (go->task == FILESYSTEM_MOUNTS)
+                r = filesystem_store_is_open(go->store);
+        if (r > 0) {
+                report->outcome = FILESYSTEM_KEPT;
+                return;
+        }
+        if (r >= 0)
+                r = go->task == FILESYSTEM_MOUNTS ? filesystem_mount(disk, order->path, go)
+                                                  : filesystem_unmount(go);
         report->outcome = r < 0 ? FILESYSTEM_FAILED : FILESYSTEM_DONE;
         report->error = r;
         report->sight = FILESYSTEM_SEES_IT;

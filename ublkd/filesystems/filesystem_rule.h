@@ -27,7 +27,8 @@ enum filesystem_verdict {
         FILESYSTEM_NOT_CONFINED,   /* error: the program was not started */
         FILESYSTEM_PROGRAM_FAILED, /* the disk is blank, or the note is that of UNFINISHED */
         FILESYSTEM_TOOK_TOO_LONG,
-        FILESYSTEM_NOT_BEGUN, /* ublkd notes no file system with the UUID that is to be made again */
+        FILESYSTEM_OPEN_TO_USERS, /* users may write to the disk or its store: it is not mounted */
+        FILESYSTEM_NOT_BEGUN,     /* ublkd notes no file system with the UUID that is to be made again */
         _FILESYSTEM_VERDICT_MAX
 };
 

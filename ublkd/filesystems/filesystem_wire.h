@@ -5,6 +5,7 @@
 
 #include "ublkd/model/filesystem.h"
 
+#include <limits.h>
 #include <stdint.h>
 
 #define FILESYSTEM_PROCESS_NAME "filesystem"
@@ -60,13 +61,15 @@ struct filesystem_go {
         uint32_t flags;                   /* of a mount: enum filesystem_flag */
         char top[FILESYSTEM_PATH_SIZE];   /* of a mount: the directory of all mounts, and ... */
         char point[FILESYSTEM_UUID_SIZE]; /* ... the name of its directory in there */
+        char store[PATH_MAX];             /* of a mount: the file that the disk stands on; "": none */
 };
 
 enum filesystem_outcome {
         FILESYSTEM_DONE, /* made, and on stable storage; checked, and whole; mounted; not mounted any more */
         FILESYSTEM_NO_PROGRAM, /* the program is not installed */
         FILESYSTEM_NO_WALLS,   /* error: confining the program; it was not started */
-        FILESYSTEM_KEPT,   /* the disk was not blank any more, or in use: nothing was started; error, sight */
+        FILESYSTEM_KEPT, /* the disk was not blank any more, or in use: nothing was started; error, sight; or, of
+                            * a mount: users may write to its store */
         FILESYSTEM_FAILED, /* error: running the program; or `status` and `text` show what it was */
         FILESYSTEM_LATE,   /* it took too long, or the process was killed */
         _FILESYSTEM_OUTCOME_MAX

@@ -8,7 +8,9 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { CPU_MASK_SIZE = 4096 / 8, HANG_AFTER_MIN = 1000 * 1000 /* microseconds */ };
 
@@ -546,6 +548,14 @@ bool device_spec_needs_new_disk(const struct device_spec *from, const struct dev
         if (ret)
                 *ret = change;
         return true;
+}
+
+bool device_spec_lets_users_write(const struct device_spec *spec)
+{
+        unsigned long mode = strtoul(spec->options.owner.mode, NULL, 8);
+
+        return spec->options.owner.uid != 0 || mode & S_IWOTH
+               || (mode & S_IWGRP && spec->options.owner.gid > 0);
 }
 
 bool device_name_is_valid(const char *name)

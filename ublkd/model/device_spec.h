@@ -132,5 +132,9 @@ bool device_spec_needs_new_disk(const struct device_spec *from, const struct dev
 /* Return `recovery.onCrash`, with the default of the target instead of ON_CRASH_DEFAULT. */
 enum on_crash device_spec_on_crash(const struct device_spec *spec);
 
+/* Return whether `owner` lets users write to the disk: another user than root, a group that may write and is neither root nor
+ * `disk`, or all. */
+bool device_spec_lets_users_write(const struct device_spec *spec);
+
 /* Return whether the name has 1 to DEVICE_NAME_MAX characters, all allowed by the schema. */
 bool device_name_is_valid(const char *name);

@@ -121,8 +121,9 @@ enum put_outcome { PUT_CREATED, PUT_REPLACED, PUT_UNCHANGED };
 
 /* Store `spec` (taken over only on success). Return 0; -EEXIST: mode is PUT_CREATE and the device has another
  * spec, or a file would take the device of a client; -ESTALE: a precondition does not hold; -EBUSY: the device is
- * being removed; -EADDRINUSE: `id` belongs to another device; -EUCLEAN: the record is not current; -EPERM: a file
- * owns the device; -ENOSPC or another -errno of the backend. On failure nothing is changed, and *problems says why. */
+ * being removed; -EADDRINUSE: `id` belongs to another device; -EUCLEAN: the record is not current; -ETXTBSY: it is
+ * mounted, and users could write to it then; -EPERM: a file owns the device; -ENOSPC or another -errno of the backend.
+ * On failure nothing is changed, and *problems says why. */
 int device_store_put(struct device_store *store, struct device_spec *spec,
         const struct put_condition *condition, const struct device_record **ret,
         enum put_outcome *ret_outcome, struct problem_list *problems);

@@ -26,6 +26,22 @@ static int check_source(const struct device_spec *spec, const struct device_reco
         return -EEXIST;
 }
 
+/* The kernel reads a file system that is mounted as root, and trusts what is on the disk. */
+static int check_mount(
+        const struct device_spec *spec, const struct device_record *record, struct problem_list *problems)
+{
+        if ((!*record->mount && device_record_mount_holders(record) == 0)
+                || !device_spec_lets_users_write(spec)
+                || (record->spec && device_spec_lets_users_write(record->spec)))
+                return 0;
+        (void)problem_add(problems, ETXTBSY, "/owner", "InUse",
+                "The file system of the device %s is mounted, so users must not write to its disk; end the "
+                "mount "
+                "(POST /devices/NAME/unmount), and repeat the request.",
+                spec->options.name);
+        return -ETXTBSY;
+}
+
 int put_check(const struct device_spec *spec, const struct device_record *record,
         const struct device_record *owner, const struct put_condition *condition,
         struct problem_list *problems)
@@ -46,6 +62,8 @@ int put_check(const struct device_spec *spec, const struct device_record *record
                 return -EBUSY;
         }
         r = record ? check_source(spec, record, condition->source, problems) : 0;
+        if (r >= 0 && record)
+                r = check_mount(spec, record, problems);
         if (r < 0)
                 return r;
         if (record && condition->mode == PUT_CREATE && !is_same_spec(record, spec)) {

@@ -50,12 +50,41 @@ static void test_the_directory_is_for_root_alone(void)
         CHECK_INT(try_mount(top), -EPERM);
 }
 
+static void test_a_store_that_users_may_write_to(void)
+{
+        static const struct {
+                uid_t owner;
+                mode_t mode;
+                int open;
+        } cases[] = {
+                {0,    0600, 0},
+                {0,    0644, 0},
+                {0,    0664, 1},
+                {0,    0602, 1},
+                {1000, 0600, 1},
+        };
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s/store", place);
+        CHECK_INT(filesystem_store_is_open(""), 0);
+        CHECK_INT(filesystem_store_is_open("/dev/null"), 0);
+        CHECK_INT(filesystem_store_is_open(path), -ENOENT);
+        close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                CHECK_INT(chown(path, cases[i].owner, 0), 0);
+                CHECK_INT(chmod(path, cases[i].mode), 0);
+                if (!CHECK_INT(filesystem_store_is_open(path), cases[i].open))
+                        fprintf(stderr, "in case %zu\n", i);
+        }
+}
+
 int main(void)
 {
         if (getuid() != 0)
                 return CHECK_SKIP;
         CHECK(mkdtemp(place) != NULL);
         test_the_directory_is_for_root_alone();
+        test_a_store_that_users_may_write_to();
         CHECK_INT(remove_tree(place), 0);
         return check_report();
 }
