@@ -7,12 +7,16 @@
 #include "ublkd/base/cleanup.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <time.h>
 
-/* An engine waits for two minutes, and then goes on as if nothing was done. */
-enum { PATH_SIZE = 256, CALL_SECONDS = 90, RELEASE_SECONDS = 10 };
+/* Docker waits two minutes for Create and Mount, and one for each other call (longTimeout and shortTimeout in
+ * volume/drivers/proxy.go of moby). */
+enum { PATH_SIZE = 256, LONG_SECONDS = 90, SHORT_SECONDS = 45, RELEASE_SECONDS = 10 };
+
+static atomic_bool ending;
 
 #define WAITS "wait=ready&timeout=60s"
 
@@ -27,6 +31,7 @@ struct call {
         const cJSON *request;
         cJSON *reply;
         struct timespec deadline; /* CLOCK_MONOTONIC */
+        bool outlasts_end;        /* it goes on when the program ends */
         char error[REST_ERROR_SIZE];
 };
 
@@ -57,12 +62,18 @@ static struct timespec in_seconds(int seconds)
         return time;
 }
 
+static bool is_ended(const struct call *call)
+{
+        return !call->outlasts_end && atomic_load(&ending);
+}
+
 /* Return the milliseconds that the call has left; 0: none. */
 static long left(const struct call *call)
 {
         struct timespec now = in_seconds(0);
-        long rest = (call->deadline.tv_sec - now.tv_sec) * 1000
-                    + (call->deadline.tv_nsec - now.tv_nsec) / 1000000;
+        long rest = is_ended(call) ? 0
+                                   : (call->deadline.tv_sec - now.tv_sec) * 1000
+                                             + (call->deadline.tv_nsec - now.tv_nsec) / 1000000;
 
         return rest > 0 ? rest : 0;
 }
@@ -70,7 +81,9 @@ static long left(const struct call *call)
 static int too_late(struct call *call)
 {
         return fail(call, -ETIMEDOUT,
-                "The call took too long; see whether the disk is in service, and repeat the call.");
+                is_ended(call)
+                        ? "The plug-in ends; repeat the call when it runs again."
+                        : "The call took too long; see whether the disk is in service, and repeat the call.");
 }
 
 /* Ask ublkd. ret: the JSON of a good answer, which the caller frees; NULL: it is of no use. -ENOENT: no such device. */
@@ -86,9 +99,9 @@ static int ask(struct call *call, const char *method, const char *path, const cJ
                              .method = method,
                              .path = path,
                              .body = body,
-                             .timeout_msec = rest},
+                             .timeout_msec = rest,
+                             .ended = call->outlasts_end ? NULL : &ending},
                 &answer, call->error);
-
         if (r >= 0 && answer.status >= 400) {
                 rest_problem(&answer, call->error);
                 r = answer.status == 404 ? -ENOENT : -EIO;
@@ -96,6 +109,8 @@ static int ask(struct call *call, const char *method, const char *path, const cJ
         if (r >= 0 && ret)
                 *ret = TAKE_PTR(answer.json);
         cJSON_Delete(answer.json);
+        if (r < 0 && is_ended(call))
+                return too_late(call);
         return r < 0 ? r : 0;
 }
 
@@ -269,8 +284,10 @@ static int run_alone(struct call *call, int (*run)(struct call *call))
         int r = 0;
 
         (void)pthread_mutex_lock(&turns_lock);
-        while (r == 0 && is_taken(turn.name))
+        while (r == 0 && is_taken(turn.name) && !is_ended(call))
                 r = pthread_cond_clockwait(&turn_ended, &turns_lock, CLOCK_MONOTONIC, &call->deadline);
+        if (r == 0 && is_ended(call))
+                r = ECANCELED;
         if (r == 0)
                 LIST_INSERT_HEAD(&turns, &turn, entry);
         (void)pthread_mutex_unlock(&turns_lock);
@@ -284,15 +301,17 @@ static int run_alone(struct call *call, int (*run)(struct call *call))
         return r;
 }
 
-/* The engine does not wait any more, and sends no Unmount for this mount: so its ID would stay. */
+/* The engine does not get the mount: an Unmount for it may never come, and its ID would stay. */
 static void release(struct call *call, const char *id)
 {
-        struct call ending = {
-                .plugin = call->plugin, .request = call->request, .deadline = in_seconds(RELEASE_SECONDS)};
+        struct call last = {.plugin = call->plugin,
+                .request = call->request,
+                .deadline = in_seconds(RELEASE_SECONDS),
+                .outlasts_end = true};
         cJSON *holder = cJSON_CreateObject();
 
         if (cJSON_AddStringToObject(holder, "holder", id))
-                (void)post(&ending, "/unmount", holder, NULL);
+                (void)post(&last, "/unmount", holder, NULL);
         else
                 cJSON_Delete(holder);
 }
@@ -358,7 +377,7 @@ static int removal(struct call *call)
         if (r >= 0)
                 r = post(call, "/unmount", cJSON_CreateObject(), NULL);
         if (r >= 0)
-                r = device_path(call, "?wait&timeout=60s", address);
+                r = device_path(call, "?wait&timeout=40s", address);
         if (r >= 0)
                 r = ask(call, "DELETE", address, NULL, NULL);
         return r == -ENOENT ? 0 : r;
@@ -368,16 +387,17 @@ static const struct {
         const char *path;
         int (*run)(struct call *call);
         bool alone;
+        int seconds;
 } calls[] = {
-        {"/Plugin.Activate",           activate,     false},
-        {"/VolumeDriver.Create",       create,       true },
-        {"/VolumeDriver.Get",          get,          false},
-        {"/VolumeDriver.List",         list,         false},
-        {"/VolumeDriver.Path",         path,         false},
-        {"/VolumeDriver.Mount",        mount,        true },
-        {"/VolumeDriver.Unmount",      unmount,      true },
-        {"/VolumeDriver.Remove",       removal,      true },
-        {"/VolumeDriver.Capabilities", capabilities, false},
+        {"/Plugin.Activate",           activate,     false, SHORT_SECONDS},
+        {"/VolumeDriver.Create",       create,       true,  LONG_SECONDS },
+        {"/VolumeDriver.Get",          get,          false, SHORT_SECONDS},
+        {"/VolumeDriver.List",         list,         false, SHORT_SECONDS},
+        {"/VolumeDriver.Path",         path,         false, SHORT_SECONDS},
+        {"/VolumeDriver.Mount",        mount,        true,  LONG_SECONDS },
+        {"/VolumeDriver.Unmount",      unmount,      true,  SHORT_SECONDS},
+        {"/VolumeDriver.Remove",       removal,      true,  SHORT_SECONDS},
+        {"/VolumeDriver.Capabilities", capabilities, false, SHORT_SECONDS},
 };
 
 static size_t find_call(const char *address)
@@ -396,11 +416,11 @@ bool plugin_has_call(const char *address)
 
 cJSON *plugin_call(const struct plugin *plugin, const char *address, const cJSON *request, bool *ret_failed)
 {
+        size_t found = find_call(address);
         struct call call = {.plugin = plugin,
                 .request = request,
                 .reply = cJSON_CreateObject(),
-                .deadline = in_seconds(CALL_SECONDS)};
-        size_t found = find_call(address);
+                .deadline = in_seconds(calls[found].seconds)};
         int r = -ENOMEM;
 
         if (call.reply)
@@ -415,4 +435,12 @@ cJSON *plugin_call(const struct plugin *plugin, const char *address, const cJSON
                 return call.reply;
         cJSON_Delete(call.reply);
         return NULL;
+}
+
+void plugin_end_calls(void)
+{
+        (void)pthread_mutex_lock(&turns_lock);
+        atomic_store(&ending, true);
+        (void)pthread_cond_broadcast(&turn_ended);
+        (void)pthread_mutex_unlock(&turns_lock);
 }

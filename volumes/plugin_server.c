@@ -8,17 +8,22 @@
 
 #include <limits.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
-enum { BODY_MAX = 64 * 1024, CONNECTIONS_MAX = 64, IDLE_SECONDS = 60, BACKLOG = 64 };
+enum { BODY_MAX = 64 * 1024, CONNECTIONS_MAX = 64, IDLE_SECONDS = 60, BACKLOG = 64, END_SECONDS = 20 };
 
 struct plugin_server {
         const struct plugin *plugin;
         struct MHD_Daemon *daemon;
         char path[PATH_MAX];
+        pthread_mutex_t lock;
+        pthread_cond_t answered;
+        unsigned requests; /* that have begun, and are not answered; the lock protects it */
 };
 
 struct body {
@@ -55,7 +60,7 @@ static int make_directory(const char *path)
         if (!slash || slash == path)
                 return 0;
         snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path), path);
-        return make_dirs(directory, 0755);
+        return make_dirs(directory, 0700); /* what is there keeps its mode */
 }
 
 /* Return a descriptor or -errno. */
@@ -177,6 +182,14 @@ static enum MHD_Result answer(const struct plugin_server *server, struct MHD_Con
         return reply(connection, failed ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_OK, object);
 }
 
+static void count_request(struct plugin_server *server, int change)
+{
+        (void)pthread_mutex_lock(&server->lock);
+        server->requests += (unsigned)change;
+        (void)pthread_cond_broadcast(&server->answered);
+        (void)pthread_mutex_unlock(&server->lock);
+}
+
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path,
         const char *method, const char *version _unused_, const char *data, size_t *size, void **context)
 {
@@ -184,6 +197,8 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
 
         if (!body) {
                 *context = calloc(1, sizeof(*body));
+                if (*context)
+                        count_request(userdata, 1);
                 return *context ? MHD_YES : MHD_NO;
         }
         if (*size > 0) {
@@ -194,15 +209,17 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         return answer(userdata, connection, path, method, body);
 }
 
-static void on_completed(void *userdata _unused_, struct MHD_Connection *connection _unused_, void **context,
+static void on_completed(void *userdata, struct MHD_Connection *connection _unused_, void **context,
         enum MHD_RequestTerminationCode code _unused_)
 {
         struct body *body = *context;
 
-        if (body)
-                free(body->text);
+        if (!body)
+                return;
+        free(body->text);
         free(body);
         *context = NULL;
+        count_request(userdata, -1);
 }
 
 /* ---- the server ---- */
@@ -217,12 +234,14 @@ int plugin_server_open(const struct plugin *plugin, const char *path, struct plu
                 return fd;
         }
         server->plugin = plugin;
+        (void)pthread_mutex_init(&server->lock, NULL);
+        (void)pthread_cond_init(&server->answered, NULL);
         snprintf(server->path, sizeof(server->path), "%s", path);
         server->daemon = MHD_start_daemon(
                 MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL, 0, NULL, NULL,
                 on_request, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
                 (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-                MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+                MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
         if (!server->daemon) {
                 close_fd(fd);
                 (void)unlink(path);
@@ -233,11 +252,27 @@ int plugin_server_open(const struct plugin *plugin, const char *path, struct plu
         return 0;
 }
 
+/* MHD would close their connections before they are answered. */
+static void await_answers(struct plugin_server *server)
+{
+        struct timespec deadline;
+        int r = 0;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &deadline);
+        deadline.tv_sec += END_SECONDS;
+        (void)pthread_mutex_lock(&server->lock);
+        while (r == 0 && server->requests > 0)
+                r = pthread_cond_clockwait(&server->answered, &server->lock, CLOCK_MONOTONIC, &deadline);
+        (void)pthread_mutex_unlock(&server->lock);
+}
+
 struct plugin_server *plugin_server_close(struct plugin_server *server)
 {
         if (!server)
                 return NULL;
         (void)unlink(server->path);
+        plugin_end_calls();
+        await_answers(server);
         MHD_stop_daemon(server->daemon); /* closes the socket */
         free(server);
         return NULL;

@@ -44,6 +44,18 @@ static size_t on_data(char *data, size_t one, size_t count, void *userdata)
         return count;
 }
 
+/* curl asks about once a second. */
+static int on_progress(void *userdata, curl_off_t all_in, curl_off_t in, curl_off_t all_out, curl_off_t out)
+{
+        const struct rest_request *request = userdata;
+
+        (void)all_in;
+        (void)in;
+        (void)all_out;
+        (void)out;
+        return request->ended && atomic_load(request->ended);
+}
+
 static CURLcode perform(CURL *curl, const struct rest_request *request, const char *sent,
         struct curl_slist *headers, struct body *body)
 {
@@ -56,6 +68,9 @@ static CURLcode perform(CURL *curl, const struct rest_request *request, const ch
         (void)curl_easy_setopt(curl, CURLOPT_PROXY, "");
         (void)curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
         (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->timeout_msec);
+        (void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+        (void)curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+        (void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, request);
         (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
         (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
         (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cjson/cJSON.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 enum { REST_ERROR_SIZE = 1024 };
@@ -15,8 +16,9 @@ struct rest_answer {
 struct rest_request {
         const char *socket; /* of ublkd */
         const char *method, *path;
-        const cJSON *body; /* NULL: none */
-        long timeout_msec; /* for the answer */
+        const cJSON *body;        /* NULL: none */
+        long timeout_msec;        /* for the answer */
+        const atomic_bool *ended; /* true: the caller does not wait any more; NULL: it does */
 };
 
 /* Call once, before the first thread. Return 0 or -errno. */

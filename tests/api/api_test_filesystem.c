@@ -98,7 +98,10 @@ int api_test_make_filesystem(void *userdata _unused_, const struct device_record
         memcpy(making->device, record->uid, sizeof(making->device));
         *ret = making;
         r = sd_event_add_defer(event, &making->end, on_end, making);
-        if (r >= 0 && strcmp(order_of(record), "never") == 0)
+        if (r >= 0
+                && (strcmp(order_of(record), "never") == 0
+                        || (wish->aim == FILESYSTEM_AIM_MOUNTED
+                                && strcmp(order_of(record), "never mount") == 0)))
                 r = sd_event_source_set_enabled(making->end, SD_EVENT_OFF);
         sd_event_unref(event);
         return r;

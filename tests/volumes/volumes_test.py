@@ -166,6 +166,19 @@ def test_a_volume_that_hangs_delays_no_other(plugin):
     plugin.start()
 
 
+def test_a_stop_waits_for_no_disk(plugin, server):
+    """Calls under way end with an error: the engine repeats them, and a Mount has not left its ID."""
+    plugin.call("Create", Name="stuck", Opts=options(**{"labels.filesystem": "never mount"}))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        call = pool.submit(plugin.fail, "Mount", Name="stuck", ID="one")
+        while server.ask("GET", "/devices/stuck").json["status"]["mountHolders"] == 0:
+            assert not call.done()
+        plugin.stop()
+        assert call.result()
+    assert server.ask("GET", "/devices/stuck").json["status"]["mountHolders"] == 0
+    plugin.start()
+
+
 @NEEDS_ROOT
 def test_root_of_a_container_is_refused(plugin):
     """It has PIDs and a root directory of its own, and root of the host as its user."""
@@ -177,8 +190,10 @@ def test_root_of_a_container_is_refused(plugin):
 
 
 def test_only_one_listens(plugin, server):
+    socket_before = plugin.path.stat()
     other = subprocess.run([VOLUMES, "--listen", str(plugin.path), "--socket", str(server.path)], check=False, timeout=60,
                            stderr=subprocess.PIPE)
     assert other.returncode == 1 and str(plugin.path).encode() in other.stderr
+    assert plugin.path.stat().st_ino == socket_before.st_ino and plugin.process.poll() is None
     assert plugin.call("List") == {"Volumes": []}
-    assert plugin.path.stat().st_mode & 0o777 == 0o600
+    assert socket_before.st_mode & 0o777 == 0o600 and plugin.path.parent.stat().st_mode & 0o777 == 0o700
