@@ -86,7 +86,8 @@ static int too_late(struct call *call)
                         : "The call took too long; see whether the disk is in service, and repeat the call.");
 }
 
-/* Ask ublkd. ret: the JSON of a good answer, which the caller frees; NULL: it is of no use. -ENOENT: no such device. */
+/* Ask ublkd. ret: the JSON of a good answer, which the caller frees; NULL: it is of no use. -ENOENT: no such device;
+ * -EEXIST: something is in the way (409). */
 static int ask(struct call *call, const char *method, const char *path, const cJSON *body, cJSON **ret)
 {
         struct rest_answer answer;
@@ -104,7 +105,7 @@ static int ask(struct call *call, const char *method, const char *path, const cJ
                 &answer, call->error);
         if (r >= 0 && answer.status >= 400) {
                 rest_problem(&answer, call->error);
-                r = answer.status == 404 ? -ENOENT : -EIO;
+                r = answer.status == 404 ? -ENOENT : answer.status == 409 ? -EEXIST : -EIO;
         }
         if (r >= 0 && ret)
                 *ret = TAKE_PTR(answer.json);
@@ -177,14 +178,27 @@ static int capabilities(struct call *call)
         return done(call, object ? cJSON_AddStringToObject(object, "Scope", "local") : NULL);
 }
 
+/* Return whether the volume was created with these options. It may have been changed since, for example grown. */
+static bool is_created(struct call *call, const cJSON *spec)
+{
+        struct call finding = *call;
+        _cleanup_json_ cJSON *device = NULL;
+
+        return find(&finding, &device) >= 0 && volume_is_of_spec(device, spec);
+}
+
 /* The file system is made at the first use. The same volume with the same options is there already. */
 static int create(struct call *call)
 {
         _cleanup_json_ cJSON *spec = NULL;
+        int r;
 
         spec = volume_spec(text_of(call->request, "Name"),
                 cJSON_GetObjectItemCaseSensitive(call->request, "Opts"), call->plugin->pool, call->error);
-        return spec ? ask(call, "POST", "/devices?" WAITS, spec, NULL) : -EINVAL;
+        if (!spec)
+                return -EINVAL;
+        r = ask(call, "POST", "/devices?" WAITS, spec, NULL);
+        return r == -EEXIST && is_created(call, spec) ? post(call, "/start?" WAITS, NULL, NULL) : r;
 }
 
 static int add_volume(struct call *call, cJSON *object, const cJSON *device)

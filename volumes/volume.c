@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -21,14 +20,27 @@ static bool is_device_name(const char *name)
                && strchr(ends, name[0]) && strchr(ends, name[length - 1]);
 }
 
-/* FNV-1a. Only root names volumes. */
-static uint64_t hash(const char *text)
-{
-        uint64_t value = UINT64_C(0xcbf29ce484222325);
+enum { HASH_SIZE = 17 };
 
+#define HASH_SEED UINT64_C(0xcbf29ce484222325)
+
+/* FNV-1a. Only root names volumes. */
+static uint64_t hash(uint64_t value, const char *text)
+{
         for (; *text; text++)
                 value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
         return value;
+}
+
+/* Their order does not matter. */
+static uint64_t hash_options(const cJSON *options)
+{
+        const cJSON *option;
+        uint64_t sum = 0;
+
+        cJSON_ArrayForEach (option, options)
+                sum += hash(hash(hash(HASH_SEED, option->string), "="), option->valuestring);
+        return sum;
 }
 
 int volume_device(const char *volume, char ret[static VOLUME_DEVICE_SIZE])
@@ -38,7 +50,7 @@ int volume_device(const char *volume, char ret[static VOLUME_DEVICE_SIZE])
         if (is_device_name(volume))
                 strcpy(ret, volume);
         else
-                snprintf(ret, VOLUME_DEVICE_SIZE, "volume-%016" PRIx64, hash(volume));
+                snprintf(ret, VOLUME_DEVICE_SIZE, "volume-%016" PRIx64, hash(HASH_SEED, volume));
         return 0;
 }
 
@@ -141,16 +153,20 @@ static bool fill_target(cJSON *spec, const struct wishes *wishes, char fault[sta
         return false;
 }
 
-static bool fill_labels(cJSON *spec, const char *volume, const char *type)
+static bool fill_labels(cJSON *spec, const char *volume, const char *type, const cJSON *options)
 {
         cJSON *labels = cJSON_GetObjectItemCaseSensitive(spec, "labels");
+        char word[HASH_SIZE];
 
+        snprintf(word, sizeof(word), "%016" PRIx64, hash_options(options));
         if (!labels)
                 labels = cJSON_AddObjectToObject(spec, "labels");
         cJSON_DeleteItemFromObjectCaseSensitive(labels, VOLUME_LABEL);
         cJSON_DeleteItemFromObjectCaseSensitive(labels, VOLUME_TYPE_LABEL);
+        cJSON_DeleteItemFromObjectCaseSensitive(labels, VOLUME_OPTIONS_LABEL);
         return cJSON_AddStringToObject(labels, VOLUME_LABEL, volume)
-               && cJSON_AddStringToObject(labels, VOLUME_TYPE_LABEL, type);
+               && cJSON_AddStringToObject(labels, VOLUME_TYPE_LABEL, type)
+               && cJSON_AddStringToObject(labels, VOLUME_OPTIONS_LABEL, word);
 }
 
 cJSON *volume_spec(
@@ -166,7 +182,7 @@ cJSON *volume_spec(
                         wishes.pool = pool;
                 if (strcmp(wishes.type, "ext4") != 0 && strcmp(wishes.type, "xfs") != 0)
                         snprintf(fault, VOLUME_FAULT_SIZE, "The option fs is neither ext4 nor xfs.");
-                else if (fill_target(spec, &wishes, fault) && fill_labels(spec, volume, wishes.type)
+                else if (fill_target(spec, &wishes, fault) && fill_labels(spec, volume, wishes.type, options)
                          && cJSON_AddStringToObject(spec, "name", device))
                         return spec;
         }
@@ -174,12 +190,24 @@ cJSON *volume_spec(
         return NULL;
 }
 
-static const char *label_of(const cJSON *device, const char *name)
+static const char *label_of_spec(const cJSON *spec, const char *name)
 {
-        const cJSON *spec = cJSON_GetObjectItemCaseSensitive(device, "spec");
         const cJSON *labels = cJSON_GetObjectItemCaseSensitive(spec, "labels");
 
         return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, name));
+}
+
+static const char *label_of(const cJSON *device, const char *name)
+{
+        return label_of_spec(cJSON_GetObjectItemCaseSensitive(device, "spec"), name);
+}
+
+bool volume_is_of_spec(const cJSON *device, const cJSON *spec)
+{
+        const char *one = label_of(device, VOLUME_OPTIONS_LABEL),
+                   *other = label_of_spec(spec, VOLUME_OPTIONS_LABEL);
+
+        return one && other && strcmp(one, other) == 0;
 }
 
 const char *volume_of_device(const cJSON *device)

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define VOLUME_LABEL "volume"
 #define VOLUME_TYPE_LABEL "volume-type"
+#define VOLUME_OPTIONS_LABEL "volume-options" /* a hash of the options that it was created with */
 
 enum { VOLUME_NAME_MAX = 255, VOLUME_DEVICE_SIZE = 64, VOLUME_FAULT_SIZE = 256 };
 
@@ -22,6 +24,8 @@ int volume_device(const char *volume, char ret[static VOLUME_DEVICE_SIZE]);
 cJSON *volume_spec(
         const char *volume, const cJSON *options, const char *pool, char fault[static VOLUME_FAULT_SIZE]);
 
+/* Return whether the device was created with the options of this spec; it may have been changed since. */
+bool volume_is_of_spec(const cJSON *device, const cJSON *spec);
 /* Return the name of the volume that the device is; NULL: it is none. The device owns it. */
 const char *volume_of_device(const cJSON *device);
 /* Return the type of the file system of the volume. */

@@ -34,6 +34,12 @@ def options(**more):
     return {"path": "/disks/a.img", "size": "1GiB", **more}
 
 
+def labels_of(made):
+    """The labels of a spec, without the hash of the options."""
+    assert len(made["labels"]["volume-options"]) == 16
+    return {name: value for name, value in made["labels"].items() if name != "volume-options"}
+
+
 def test_activation_and_capabilities(plugin):
     """As the documentation of the protocol has them."""
     assert plugin.ask("/Plugin.Activate") == (200, {"Implements": ["VolumeDriver"], "Err": ""})
@@ -45,7 +51,7 @@ def test_the_life_of_a_volume(plugin, server):
     for _ in range(2):
         plugin.call("Create", Name="data", Opts=options())
     device = server.ask("GET", "/devices/data").json
-    assert device["spec"]["labels"] == {"volume": "data", "volume-type": "ext4"}
+    assert labels_of(device["spec"]) == {"volume": "data", "volume-type": "ext4"}
     assert device["spec"]["target"] == {"type": "loop", "path": "/disks/a.img"}
     created = {"Name": "data", "Mountpoint": "", "CreatedAt": device["createdAt"]}
     assert plugin.call("Get", Name="data") == {"Volume": created}
@@ -87,7 +93,18 @@ def test_other_options_are_members_of_the_spec(plugin, server):
                                                        "readOnly": "false"}))
     made = server.ask("GET", "/devices/data").json["spec"]
     assert made["queues"] == 2 and made["target"]["directIo"] == "off" and made["readOnly"] is False
-    assert made["labels"] == {"team": "7", "volume": "data", "volume-type": "xfs"}
+    assert labels_of(made) == {"team": "7", "volume": "data", "volume-type": "xfs"}
+
+
+def test_a_volume_that_was_changed_is_created_again(plugin, server):
+    """The engine may not have had the answer, and the administrator has grown the disk since."""
+    plugin.call("Create", Name="data", Opts=options(**{"labels.team": "7"}))
+    assert server.ask("PATCH", "/devices/data?wait=ready", {"size": "2GiB", "readOnly": True}).status == 200
+    changed = server.ask("GET", "/devices/data").json["spec"]
+    plugin.call("Create", Name="data", Opts=dict(reversed(options(**{"labels.team": "7"}).items())))
+    assert server.ask("GET", "/devices/data").json["spec"] == changed
+    for other in (options(), options(size="2GiB", **{"labels.team": "7"}), options(fs="xfs", **{"labels.team": "7"})):
+        assert "exists" in plugin.fail("Create", Name="data", Opts=other)
 
 
 @pytest.mark.parametrize("wrong", [
