@@ -108,6 +108,10 @@ def test_ublkd_is_killed_when_it_has_begun(store, daemon):
         run("e2fsck", "-f", "-n", disk.path)
         return
     assert response.status_code == 409 and disk.read(0, 1 << 20) == before
+    begun = device["status"]["filesystem"]
+    body = {"type": "ext4", "remake": begun["uuid"]}
+    assert daemon.api.ask("POST", "/devices/data/filesystem", 200, json=body)["status"]["filesystem"] == begun | {"state": "made"}
+    run("e2fsck", "-f", "-n", disk.path)
 
 
 def test_the_worker_is_killed_while_it_is_made(daemon, file_of):
@@ -185,6 +189,35 @@ def test_a_file_system_is_mounted(mounting, file_of, kind):
     run("umount", where)  # by another program
     mounting.api.wait_for("data", lambda device: device["status"]["mount"] is None, "without a mount")
     mounting.api.delete("data")
+
+
+def test_an_unmount_goes_on_over_the_death_of_the_worker(mounting, file_of):
+    """The kernel writes for it, and waits for the next worker, as all writes do."""
+    mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
+    _ask(mounting.api, "ext4")
+    where = pathlib.Path(_mount(mounting.api)["status"]["mount"])
+    (where / "file").write_bytes(block("f"))
+    mounting.kill_worker("data")
+    assert _unmount(mounting.api)["status"]["mount"] is None and _mounts(where) is None
+    _mount(mounting.api)
+    assert (where / "file").read_bytes() == block("f")
+    _unmount(mounting.api)
+
+
+def test_a_forced_removal_ends_with_the_unmount(mounting, file_of):
+    """The disk is taken from under the mount; the device is there until the kernel releases the disk."""
+    mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
+    _ask(mounting.api, "ext4")
+    where = _mount(mounting.api, {"holder": "a"})["status"]["mount"]
+    mounting.api.delete("data", status=409)
+    mounting.api.ask("DELETE", "/devices/data?force=true", 202)
+    device = mounting.api.wait_for("data", lambda device: device["status"]["worker"] is None, "without a worker")
+    assert device["status"]["mount"] == where and _mounts(where) is not None
+    _mount(mounting.api, status=409)
+    response = mounting.api.request("POST", "/devices/data/unmount", json={"holder": "a"})
+    assert response.status_code in (200, 404), response.text  # 404: the removal has ended before the answer
+    assert _mounts(where) is None
+    wait_until(lambda: mounting.api.names() == [], "the end of the removal")
 
 
 def test_what_ublkd_has_not_made_is_not_mounted(mounting, file_of):

@@ -63,8 +63,7 @@ def _call(daemon, plugin, name, kills, **body):
     return answer
 
 
-@pytest.mark.parametrize("fs, size", [("ext4", "64MiB"), ("xfs", "320MiB")])
-@pytest.mark.parametrize("kills", [False, True])
+@pytest.mark.parametrize("fs, size, kills", [("ext4", "64MiB", True), ("xfs", "320MiB", False)])
 def test_the_life_of_a_volume(daemon, plugin, pool, fs, size, kills):
     _call(daemon, plugin, "Create", kills, Name="data", Opts={"size": size, "fs": fs})
     assert len([*pool.iterdir()]) == 1

@@ -200,11 +200,20 @@ def test_the_process_of_a_user_that_has_the_disk_open_is_found(service):
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
-def test_a_file_system_is_made(service, file_of, kind):
-    """By a program that has even less than the service."""
+def test_a_file_system_is_made_and_mounted(service, file_of, kind):
+    """By programs that have even less than the service; the mount is there for all of the host, and outlives the service."""
     service.create(loop_spec("data", file_of(size=400 << 20)))
     made = service.ask("POST", "/devices/data/filesystem", 200, json={"type": kind})
     assert made["status"]["filesystem"]["state"] == "made"
+    where = pathlib.Path(service.ask("POST", "/devices/data/mount", 200, json={"holder": "test"})["status"]["mount"])
+    assert where.is_mount() and where.parent == pathlib.Path("/run/ublkd-mounts")
+    (where / "file").write_bytes(block("f"))
+    run("systemctl", "restart", "ublkd.service")
+    wait_until(service.is_ready, "the next ublkd")
+    service.ask("DELETE", "/devices/data?wait&timeout=60s", 409)
+    assert (where / "file").read_bytes() == block("f")
+    service.ask("POST", "/devices/data/unmount", 200, json={"holder": "test"})
+    assert not where.exists()
     service.delete("data")
 
 
