@@ -23,7 +23,7 @@ static bool read_uuid(const char *text, char ret[static FILESYSTEM_UUID_SIZE])
         if (!text || strlen(text) != FILESYSTEM_UUID_SIZE - 1 || sd_id128_from_string(text, &id) < 0)
                 return false;
         sd_id128_to_uuid_string(id, ret);
-        return true;
+        return strcmp(ret, text) == 0;
 }
 
 /* Return false: there is a reply. */

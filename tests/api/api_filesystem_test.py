@@ -40,6 +40,7 @@ def test_what_is_made_again_is_named_by_its_uuid(server):
 @pytest.mark.parametrize("body", [
     {}, {"type": 1}, {"type": "btrfs"}, {"type": "ext4", "force": True}, [], {"type": "ext4", "remake": True},
     {"type": "ext4", "remake": "11111111"}, {"type": "ext4", "remake": "1" * 36},
+    {"type": "ext4", "remake": "AAAAAAAA-2222-4333-8444-555555555555"},
     {"remake": "11111111-2222-4333-8444-555555555555"}])
 def test_a_body_without_a_type_is_refused(server, body):
     server.ask("POST", "/devices?wait=ready", spec())
