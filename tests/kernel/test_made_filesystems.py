@@ -264,7 +264,7 @@ def test_ublkd_is_killed_while_it_mounts(mounting, file_of):
     """Whatever was done, the next request ends with one mount, and the one after that with none."""
     mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
     _ask(mounting.api, "ext4")
-    for _ in range(5):
+    for _ in range(3):
         asker = threading.Thread(target=_ask_for_mount, args=(mounting,))
         asker.start()
         wait_until(lambda: _mkfs_runs() or not asker.is_alive(), "a process that mounts")

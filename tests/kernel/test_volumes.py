@@ -53,13 +53,11 @@ def _restart(daemon):
 
 
 def _call(daemon, plugin, name, kills, **body):
-    """A call, and again: with a SIGKILL of ublkd before, between and after, where there are kills."""
+    """A call, and again: with a SIGKILL of ublkd before each, where there are kills."""
     for _ in range(2):
         if kills:
             _restart(daemon)
         answer = plugin.call(name, **body)
-    if kills:
-        _restart(daemon)
     return answer
 
 
