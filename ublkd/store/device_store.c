@@ -329,6 +329,8 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         if (!record->spec || !device_spec_stores_equal(record->spec, spec)) {
                 changed.backing = (struct backing_identity){};
                 changed.backing_boot[0] = '\0';
+                if (filesystem_of_note(changed.filesystem).stage == FILESYSTEM_BEGUN)
+                        changed.filesystem[0] = '\0'; /* nothing was begun there */
         }
         /* A device keeps its number until its disk is removed; then the reconciler assigns the new one. */
         if (changed.number < 0)

@@ -62,6 +62,28 @@ static void test_each_change_is_an_event(const char *directory)
         device_store_free(store);
 }
 
+/* What was begun was begun on the store before: on another one nothing is made again. What was made is lost. */
+static void test_another_store_was_not_begun(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put_device(store, "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/srv/a\"}}");
+        CHECK_INT(device_store_set_filesystem(store, "data", BEGUN), 0);
+        put_device(store, "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/srv/"
+                          "a\"},\"labels\":{\"a\":\"b\"}}");
+        CHECK_STR(device_store_get(store, "data")->filesystem, BEGUN);
+        put_device(store, "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/srv/b\"}}");
+        CHECK_STR(device_store_get(store, "data")->filesystem, "");
+        check_shown(store, NULL);
+        device_store_free(store);
+        store = open_store(directory);
+        check_shown(store, NULL);
+        CHECK_INT(device_store_set_filesystem(store, "data", MADE), 0);
+        put_device(store, "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/srv/a\"}}");
+        CHECK_STR(device_store_get(store, "data")->filesystem, MADE);
+        device_store_free(store);
+}
+
 static void test_a_database_of_an_older_ublkd(const char *directory)
 {
         struct device_store *store = open_store(directory);
@@ -82,6 +104,7 @@ int main(void)
 {
         in_a_new_directory(test_the_note_stays);
         in_a_new_directory(test_each_change_is_an_event);
+        in_a_new_directory(test_another_store_was_not_begun);
         in_a_new_directory(test_a_database_of_an_older_ublkd);
         return check_report();
 }
