@@ -1,177 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* filesystem_maker: file systems come onto disks once, by the real process and the real programs. The disks are files.
  * Needs root and Landlock, for the walls, and the programs of ext4 and xfs. */
-#include "ublkd/filesystems/filesystem_maker.h"
-#include "ublkd/filesystems/filesystem_job.h"
+#include "tests/unit/check.h"
+
+#include "tests/unit/ublkd/filesystems/maker_world.h"
+
 #include "ublkd/filesystems/filesystem_process.h"
 #include "ublkd/filesystems/filesystem_sight.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
 
-#include "ublkd/kernel/kernel_walls.h"
-
-#include "tests/unit/check.h"
-#include "tests/unit/put_device.h"
-#include "tests/unit/remove_tree.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-
-enum { NUMBER = 7, DEADLINE_USEC = 60 * 1000 * 1000 };
-
-#define DISK_SIZE ((off_t)400 << 20) /* xfs wants 300 MiB */
-
-static char dev[] = "/tmp/filesystem-maker-XXXXXX";
-static char disk[64];
-static sd_event *event;
-static struct device_store *store;
-static struct filesystem_maker *maker;
-
-static const struct device_record *record(void)
-{
-        return device_store_get(store, "data");
-}
-
-static struct filesystem noted(void)
-{
-        return filesystem_of_note(record()->filesystem);
-}
-
-/* ---- a device with a disk ---- */
-
-static void make_disk(void)
-{
-        _cleanup_close_ int fd = open(disk, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-        CHECK(fd >= 0 && ftruncate(fd, DISK_SIZE) == 0);
-}
-
-static void set_live(int number)
-{
-        struct device_status status = {
-                .phase = number < 0 ? PHASE_STARTING : PHASE_LIVE, .number = number, .disk = number >= 0};
-
-        CHECK_INT(device_store_set_status(store, "data", &status), 0);
-}
-
-static void open_maker(const struct filesystem_limits *limits)
-{
-        struct filesystem_limits here = limits ? *limits : (struct filesystem_limits){};
-
-        here.dev = dev;
-        CHECK_INT(filesystem_maker_new(
-                          &(const struct filesystem_maker_config){
-                                  .event = event, .store = store, .mounts = "/nowhere", .limits = &here},
-                          &maker),
-                0);
-}
-
-static void set_up(const struct filesystem_limits *limits)
-{
-        const struct device_backend *backend;
-        void *context;
-
-        make_disk();
-        CHECK_INT(store_memory_open(&backend, &context), 0);
-        CHECK_INT(device_store_new(backend, context, &store), 0);
-        put_device(store, "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"400MiB\"}");
-        CHECK_INT(device_store_assign_number(store, "data", NUMBER), 0);
-        set_live(NUMBER);
-        open_maker(limits);
-}
-
-static void tear_down(void)
-{
-        maker = filesystem_maker_free(maker);
-        store = device_store_free(store);
-}
-
-/* ---- requests ---- */
-
-struct outcome {
-        bool answered;
-        enum filesystem_verdict verdict;
-        int error;
-        struct filesystem filesystem;
-        char text[FILESYSTEM_TEXT_SIZE];
-};
-
-static void on_answer(void *userdata, const struct filesystem_answer *answer)
-{
-        struct outcome *outcome = userdata;
-
-        *outcome = (struct outcome){.answered = true,
-                .verdict = answer->verdict,
-                .error = answer->error,
-                .filesystem = answer->filesystem};
-        snprintf(outcome->text, sizeof(outcome->text), "%s", answer->text);
-}
-
-static int begin_wish(struct filesystem_wish wish, struct outcome *outcome)
-{
-        struct filesystem_making *making;
-
-        *outcome = (struct outcome){};
-        return filesystem_request(maker, record(), &wish, on_answer, outcome, &making);
-}
-
-static int begin(enum filesystem_kind kind, struct outcome *outcome)
-{
-        return begin_wish((struct filesystem_wish){.kind = kind}, outcome);
-}
-
-static void wait_for(const struct outcome *outcome)
-{
-        uint64_t now = 0, end;
-
-        CHECK(sd_event_now(event, CLOCK_MONOTONIC, &now) >= 0);
-        end = now + DEADLINE_USEC;
-        while (!outcome->answered && now < end) {
-                CHECK(sd_event_run(event, end - now) >= 0);
-                CHECK(sd_event_now(event, CLOCK_MONOTONIC, &now) >= 0);
-        }
-        CHECK(outcome->answered);
-}
-
-static struct outcome make(enum filesystem_kind kind)
-{
-        struct outcome outcome;
-
-        CHECK_INT(begin(kind, &outcome), 0); /* the process of the request before has ended */
-        wait_for(&outcome);
-        return outcome;
-}
-
-static void note(enum filesystem_stage stage, enum filesystem_kind kind, const char *uuid)
-{
-        struct filesystem filesystem = {.stage = stage, .kind = kind};
-        char text[FILESYSTEM_NOTE_SIZE];
-
-        snprintf(filesystem.uuid, sizeof(filesystem.uuid), "%s", uuid);
-        filesystem_to_note(&filesystem, text);
-        CHECK_INT(device_store_set_filesystem(store, "data", text), 0);
-}
-
-static int sight(enum filesystem_kind kind, const char *uuid)
-{
-        _cleanup_close_ int fd = open(disk, O_RDONLY | O_CLOEXEC);
-
-        return filesystem_sight(fd, kind, uuid);
-}
-
-static void put_byte(off_t at)
-{
-        _cleanup_close_ int fd = open(disk, O_WRONLY | O_CLOEXEC);
-
-        CHECK_INT(pwrite(fd, "x", 1, at), 1);
-}
-
-/* ---- tests ---- */
 
 static void test_each_kind_is_made_once(void)
 {
@@ -263,106 +106,6 @@ static void test_what_a_death_leaves(void)
         CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_UNFINISHED);
         CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
         CHECK_INT(sight(FILESYSTEM_EXT4, made), FILESYSTEM_SEES_IT);
-        tear_down();
-}
-
-/* For mounts that this test alone sees. */
-static int unshare_mounts(void)
-{
-        return unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
-}
-
-static struct outcome make_again(enum filesystem_kind kind, const char *uuid)
-{
-        struct filesystem_wish wish = {.kind = kind};
-        struct outcome outcome;
-
-        strcpy(wish.remake, uuid);
-        CHECK_INT(begin_wish(wish, &outcome), 0);
-        wait_for(&outcome);
-        return outcome;
-}
-
-/* What was cut off has a way out that keeps the device: a client names the UUID. */
-static void test_what_was_cut_off_is_made_again(void)
-{
-        static const char uuid[] = "11111111-2222-4333-8444-555555555555";
-
-        for (int i = 0; i < _FILESYSTEM_KIND_MAX; i++) {
-                enum filesystem_kind kind = (enum filesystem_kind)i;
-                struct outcome outcome;
-
-                set_up(NULL);
-                CHECK_INT(make(kind).verdict, FILESYSTEM_IS_MADE); /* the signature of another one */
-                note(FILESYSTEM_BEGUN, kind, uuid);
-                CHECK_INT(make(kind).verdict, FILESYSTEM_UNFINISHED);
-                CHECK_INT(make_again(kind, "99999999-2222-4333-8444-555555555555").verdict,
-                        FILESYSTEM_NOT_BEGUN);
-                CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
-                outcome = make_again(kind, uuid);
-                if (!CHECK_INT(outcome.verdict, FILESYSTEM_IS_MADE))
-                        fprintf(stderr, "%s: %s\n", filesystem_kind_name(kind), outcome.text);
-                CHECK_STR(outcome.filesystem.uuid, uuid);
-                CHECK_INT(sight(kind, uuid), FILESYSTEM_SEES_IT);
-                put_byte(DISK_SIZE / 2 + 12345);
-                CHECK_INT(make_again(kind, uuid).verdict, FILESYSTEM_IS_MADE); /* the same request again */
-                CHECK_INT(noted().stage, FILESYSTEM_MADE);
-                tear_down();
-        }
-}
-
-/* A file system that is whole may have data since: it is noted, and not made again. */
-static void test_what_is_whole_is_not_made_again(void)
-{
-        static const char word[] = "data of a client";
-        char found[sizeof(word)] = "";
-        _cleanup_close_ int fd = -1;
-        struct outcome first;
-
-        set_up(NULL);
-        first = make(FILESYSTEM_EXT4);
-        fd = open(disk, O_RDWR | O_CLOEXEC);
-        CHECK_INT(pwrite(fd, word, sizeof(word), 16), (int)sizeof(word)); /* before the superblock */
-        note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, first.filesystem.uuid);
-        CHECK_INT(make_again(FILESYSTEM_EXT4, first.filesystem.uuid).verdict, FILESYSTEM_IS_MADE);
-        CHECK_INT(pread(fd, found, sizeof(found), 16), (int)sizeof(found));
-        CHECK_STR(found, word);
-        tear_down();
-}
-
-/* The check does not end by itself: a look at the disk shows nothing against the file system, and its note stays. */
-static void test_what_cannot_be_checked_is_not_made_again(void)
-{
-        static const char lost[] = "/usr/sbin/e2fsck";
-        struct outcome outcome;
-
-        set_up(NULL);
-        outcome = make(FILESYSTEM_EXT4);
-        note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, outcome.filesystem.uuid);
-        CHECK_INT(unshare_mounts(), 0);
-        CHECK_INT(mount("/dev/null", lost, NULL, MS_BIND, NULL), 0);
-        CHECK_INT(make_again(FILESYSTEM_EXT4, outcome.filesystem.uuid).verdict, FILESYSTEM_NOT_INSTALLED);
-        CHECK_INT(umount2(lost, MNT_DETACH), 0);
-        CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
-        CHECK_INT(sight(FILESYSTEM_EXT4, outcome.filesystem.uuid), FILESYSTEM_SEES_IT);
-        tear_down();
-}
-
-/* The superblock was written, and what it leads to was not. */
-static void test_a_file_system_that_is_not_whole_is_not_made(void)
-{
-        struct outcome outcome;
-        _cleanup_close_ int fd = -1;
-        static const char zeroes[64 << 10];
-
-        set_up(NULL);
-        outcome = make(FILESYSTEM_EXT4);
-        fd = open(disk, O_WRONLY | O_CLOEXEC);
-        CHECK_INT(pwrite(fd, zeroes, sizeof(zeroes), 4096), (int)sizeof(zeroes)); /* group descriptors */
-        note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, outcome.filesystem.uuid);
-        CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_UNFINISHED);
-        CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
-        CHECK_INT(make_again(FILESYSTEM_EXT4, outcome.filesystem.uuid).verdict, FILESYSTEM_IS_MADE);
         tear_down();
 }
 
@@ -565,21 +308,13 @@ int main(int argc, char *argv[])
 {
         if (argc == 2 && strcmp(argv[1], FILESYSTEM_PROCESS_OPTION) == 0)
                 return filesystem_process_main();
-        if (getuid() != 0 || kernel_landlock() == 0 || access("/usr/sbin/mkfs.ext4", X_OK) < 0
-                || access("/usr/sbin/mkfs.xfs", X_OK) < 0)
+        if (!world_opens())
                 return CHECK_SKIP;
-        CHECK(mkdtemp(dev) != NULL);
-        snprintf(disk, sizeof(disk), "%s/ublkb%d", dev, NUMBER);
-        CHECK(sd_event_new(&event) >= 0);
         test_each_kind_is_made_once();
         test_data_that_come_after_the_look_stay();
         test_another_kind_is_refused();
         test_data_stay_as_they_are();
         test_what_a_death_leaves();
-        test_what_was_cut_off_is_made_again();
-        test_what_is_whole_is_not_made_again();
-        test_what_cannot_be_checked_is_not_made_again();
-        test_a_file_system_that_is_not_whole_is_not_made();
         test_a_lost_file_system_is_not_made_again();
         test_a_program_that_refuses_leaves_no_note();
         test_a_disk_that_cannot_be_read();
@@ -593,7 +328,6 @@ int main(int argc, char *argv[])
         test_the_end_of_another_request_settles_nothing();
         test_a_process_that_takes_too_long_is_killed();
         test_an_abandoned_request_goes_on();
-        sd_event_unref(event);
-        CHECK_INT(remove_tree(dev), 0);
+        world_close();
         return check_report();
 }
