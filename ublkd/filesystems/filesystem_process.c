@@ -129,13 +129,20 @@ static bool has_disk_alone(int disk, struct filesystem_report *report)
         return false;
 }
 
-/* Return whether the check has ended by itself, and has found a file system that is not whole. */
-static bool is_broken(const struct filesystem_report *report)
+/* Return whether the check has found a file system that is not whole, and has not failed itself: e2fsck(8) has a bit for
+ * each, and xfs_repair(8) one status for both. */
+static bool is_broken(const struct filesystem_report *report, enum filesystem_kind kind)
 {
-        return report->outcome == FILESYSTEM_FAILED && WIFEXITED(report->status) && report->status != 0;
+        enum { E2FSCK_FIXED = 1 | 2, E2FSCK_LEFT = 4, XFS_REPAIR_BROKEN = 1 };
+        int status;
+
+        if (report->outcome != FILESYSTEM_FAILED || !WIFEXITED(report->status))
+                return false;
+        status = WEXITSTATUS(report->status);
+        return kind == FILESYSTEM_XFS ? status == XFS_REPAIR_BROKEN : (status & ~E2FSCK_FIXED) == E2FSCK_LEFT;
 }
 
-/* What is whole stays, and so does what could not be checked. */
+/* What is whole stays, and so does what could not be checked, or may have been used. */
 static void remake(int disk, const struct filesystem_go *go, struct filesystem_report *report)
 {
         struct filesystem_go check = *go;
@@ -152,7 +159,8 @@ static void remake(int disk, const struct filesystem_go *go, struct filesystem_r
         if (before.sight == FILESYSTEM_SEES_IT) {
                 filesystem_program_run(disk, &check, report);
                 confirm(disk, &check, report);
-                if (!is_broken(report))
+                if (!is_broken(report, (enum filesystem_kind)go->kind)
+                        || filesystem_is_unused(disk, (enum filesystem_kind)go->kind) <= 0)
                         return;
                 *report = (struct filesystem_report){};
                 if (!has_disk_alone(disk, report))

@@ -129,3 +129,19 @@ int filesystem_sight(int disk, enum filesystem_kind kind, const char *uuid)
                 return r;
         return r > 0 ? FILESYSTEM_SEES_BLANK : FILESYSTEM_SEES_OTHER;
 }
+
+int filesystem_is_unused(int disk, enum filesystem_kind kind)
+{
+        enum {
+                EXT4_MOUNT_TIME = 1024 + 0x2C, /* s_mtime: of the last mount */
+                XFS_IN_PROGRESS = 126,         /* sb_inprogress: until mkfs has ended */
+        };
+        unsigned char head[SAMPLE_SIZE];
+        ssize_t n = read_at(disk, head, sizeof(head), 0);
+
+        if (n < 0)
+                return (int)n;
+        if (n < SAMPLE_SIZE)
+                return -EIO;
+        return kind == FILESYSTEM_XFS ? head[XFS_IN_PROGRESS] != 0 : is_zero(head + EXT4_MOUNT_TIME, 4);
+}

@@ -10,3 +10,7 @@
  *
  * Return FILESYSTEM_SEES_BLANK, _IT, _OTHER; or -errno. */
 int filesystem_sight(int disk, enum filesystem_kind kind, const char *uuid);
+
+/* Of a disk with a file system of ours: return 1 if no client can have used it: mkfs.xfs has not ended, or ext4 was never
+ * mounted; 0: one may have; -errno. */
+int filesystem_is_unused(int disk, enum filesystem_kind kind);

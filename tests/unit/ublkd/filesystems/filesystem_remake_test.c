@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 /* For mounts that this test alone sees. */
 static int unshare_mounts(void)
@@ -97,21 +98,114 @@ static void test_what_cannot_be_checked_is_not_made_again(void)
         tear_down();
 }
 
+static int byte_at(off_t at)
+{
+        _cleanup_close_ int fd = open(disk, O_RDONLY | O_CLOEXEC);
+        unsigned char byte = 0;
+
+        CHECK_INT(pread(fd, &byte, 1, at), 1);
+        return byte;
+}
+
+static void put_at(const void *data, size_t size, off_t at)
+{
+        _cleanup_close_ int fd = open(disk, O_WRONLY | O_CLOEXEC);
+
+        CHECK_INT(pwrite(fd, data, size, at), (int)size);
+}
+
+static void break_ext4(void)
+{
+        static const char zeroes[64 << 10];
+
+        put_at(zeroes, sizeof(zeroes), 4096); /* group descriptors */
+}
+
 /* The superblock was written, and what it leads to was not. */
 static void test_a_file_system_that_is_not_whole_is_not_made(void)
 {
         struct outcome outcome;
-        _cleanup_close_ int fd = -1;
-        static const char zeroes[64 << 10];
 
         set_up(NULL);
         outcome = make(FILESYSTEM_EXT4);
-        fd = open(disk, O_WRONLY | O_CLOEXEC);
-        CHECK_INT(pwrite(fd, zeroes, sizeof(zeroes), 4096), (int)sizeof(zeroes)); /* group descriptors */
+        break_ext4();
         note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, outcome.filesystem.uuid);
         CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_UNFINISHED);
         CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
         CHECK_INT(make_again(FILESYSTEM_EXT4, outcome.filesystem.uuid).verdict, FILESYSTEM_IS_MADE);
+        tear_down();
+}
+
+/* Run this instead of a program of the host, until it is detached. */
+static void replace_program(const char *path, const char *script)
+{
+        char own[128];
+        FILE *file;
+
+        snprintf(own, sizeof(own), "%s/script", dev);
+        file = fopen(own, "we");
+        CHECK(file && fprintf(file, "#!/bin/sh\n%s\n", script) > 0 && fclose(file) == 0);
+        CHECK_INT(chmod(own, 0755), 0);
+        CHECK_INT(unshare_mounts(), 0);
+        CHECK_INT(mount(own, path, NULL, MS_BIND, NULL), 0);
+}
+
+/* The check has failed itself, and has found nothing against the file system: see e2fsck(8). */
+static void test_what_the_check_could_not_read_is_not_made_again(void)
+{
+        static const int statuses[] = {1, 8, 12, 16, 32, 128};
+        static const char program[] = "/usr/sbin/e2fsck";
+
+        for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+                struct outcome outcome;
+                char script[32];
+
+                snprintf(script, sizeof(script), "exit %d", statuses[i]);
+                set_up(NULL);
+                outcome = make(FILESYSTEM_EXT4);
+                note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, outcome.filesystem.uuid);
+                put_byte(16); /* before the superblock: mkfs would clear it */
+                replace_program(program, script);
+                if (!CHECK_INT(make_again(FILESYSTEM_EXT4, outcome.filesystem.uuid).verdict,
+                            FILESYSTEM_PROGRAM_FAILED))
+                        fprintf(stderr, "in: %s\n", script);
+                CHECK_INT(umount2(program, MNT_DETACH), 0);
+                CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
+                CHECK(byte_at(16) == 'x');
+                tear_down();
+        }
+}
+
+/* It may have data: it was mounted. */
+static void test_a_file_system_that_was_mounted_is_not_made_again(void)
+{
+        struct outcome outcome;
+
+        set_up(NULL);
+        outcome = make(FILESYSTEM_EXT4);
+        note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, outcome.filesystem.uuid);
+        put_at("\1\2\3\4", 4, 1024 + 0x2C); /* the time of the mount */
+        break_ext4();
+        CHECK_INT(make_again(FILESYSTEM_EXT4, outcome.filesystem.uuid).verdict, FILESYSTEM_PROGRAM_FAILED);
+        CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
+        tear_down();
+}
+
+/* mkfs.xfs marks the superblock until the rest is there. */
+static void test_xfs_is_made_again_only_while_its_mark_is_there(void)
+{
+        static const char zeroes[64 << 10];
+        struct outcome outcome;
+
+        set_up(NULL);
+        outcome = make(FILESYSTEM_XFS);
+        note(FILESYSTEM_BEGUN, FILESYSTEM_XFS, outcome.filesystem.uuid);
+        put_at(zeroes, sizeof(zeroes), 512); /* the headers of the first group */
+        CHECK_INT(make_again(FILESYSTEM_XFS, outcome.filesystem.uuid).verdict, FILESYSTEM_PROGRAM_FAILED);
+        CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
+        put_at("\1", 1, 126); /* sb_inprogress */
+        CHECK_INT(make_again(FILESYSTEM_XFS, outcome.filesystem.uuid).verdict, FILESYSTEM_IS_MADE);
+        CHECK_INT(byte_at(126), 0);
         tear_down();
 }
 
@@ -125,6 +219,9 @@ int main(int argc, char *argv[])
         test_what_is_whole_is_not_made_again();
         test_what_cannot_be_checked_is_not_made_again();
         test_a_file_system_that_is_not_whole_is_not_made();
+        test_what_the_check_could_not_read_is_not_made_again();
+        test_a_file_system_that_was_mounted_is_not_made_again();
+        test_xfs_is_made_again_only_while_its_mark_is_there();
         world_close();
         return check_report();
 }
