@@ -337,12 +337,26 @@ static bool removal_keeps_last_copy(struct request *request, const struct device
                || last_copy_may_go(request, record, removing);
 }
 
+/* Return true if no holder of a mount is noted: it may be under way, and the disk not in use yet. Else there is a reply. */
+static bool check_unheld(struct request *request, const struct device_record *record)
+{
+        size_t holders = device_record_mount_holders(record);
+
+        if (record->deleting || request->query.force || holders == 0)
+                return true;
+        reply_problem(request, PROBLEM_IN_USE,
+                "%s: %zu holders want the mount of its file system to stay (status.mountHolders); have them "
+                "end it, or end it with \"allHolders\" (POST /devices/%s/unmount), and repeat the request.",
+                removing, holders, record->name);
+        return false;
+}
+
 /* Reply with what the removal would do, and change nothing. */
 static void rehearse_delete(struct request *request, const struct device_record *record)
 {
         const struct disk_answer *answer;
 
-        if (!removal_keeps_last_copy(request, record))
+        if (!removal_keeps_last_copy(request, record) || !check_unheld(request, record))
                 return;
         answer = disk_check_device(request, record);
         if (!answer)
@@ -366,7 +380,7 @@ void handle_device_delete(struct request *request)
                 rehearse_delete(request, record);
                 return;
         }
-        if (!removal_keeps_last_copy(request, record))
+        if (!removal_keeps_last_copy(request, record) || !check_unheld(request, record))
                 return;
         if (!record->deleting && !request->query.force && !check_unused(request, record, removing))
                 return;

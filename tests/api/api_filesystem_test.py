@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """POST /devices/NAME/filesystem, with file systems that are made as the labels of the device say."""
+import contextlib
 import errno
+import json
 import tempfile
+import time
 
 import pytest
 from api_server import Server, check_problem, spec
@@ -90,6 +93,17 @@ def holds(server, verb, body, status=200):
     return shown["mount"] is not None, shown["mountHolders"]
 
 
+@contextlib.contextmanager
+def mount_that_does_not_end(server, body):
+    connection = server.connect()
+    connection.request("POST", "/devices/data/mount", body=json.dumps(body), headers={"Content-Type": "application/json"})
+    deadline = time.monotonic() + 30
+    while server.ask("GET", "/devices/data").json["status"]["mountHolders"] == 0:
+        assert time.monotonic() < deadline
+    yield
+    connection.close()
+
+
 def test_a_mount_stays_until_its_last_holder_ends_it(server):
     server.ask("POST", "/devices?wait=ready", spec())
     assert holds(server, "mount", {"holder": "a"}) == (True, 1)
@@ -102,6 +116,15 @@ def test_a_mount_stays_until_its_last_holder_ends_it(server):
     assert holds(server, "unmount", {"holder": "b"}) == (False, 0)
     assert holds(server, "mount", {"holder": "a"}) == (True, 1)
     assert holds(server, "unmount", {"allHolders": True}) == (False, 0)
+
+
+def test_a_device_with_holders_is_not_removed(server):
+    """The mount may be under way, and nothing may use the disk yet."""
+    server.ask("POST", "/devices?wait=ready", spec(labels={"filesystem": "never mount"}))
+    with mount_that_does_not_end(server, {"holder": "a"}):
+        for query in "", "?dryRun=true":
+            check_problem(server.ask("DELETE", f"/devices/data{query}"), 409, "in-use")
+    assert server.ask("DELETE", "/devices/data?force=true").status == 202
 
 
 def test_there_are_not_more_holders_than_the_record_has_room_for(server):

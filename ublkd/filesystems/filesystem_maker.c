@@ -146,7 +146,7 @@ static void on_look(void *userdata, const struct filesystem_look *look, struct f
         struct filesystem_step step;
         int r;
 
-        if (!record) {
+        if (!record || (record->deleting && making->wish.aim != FILESYSTEM_AIM_UNMOUNTED)) {
                 leave(making, FILESYSTEM_NO_DISK, 0);
                 return;
         }

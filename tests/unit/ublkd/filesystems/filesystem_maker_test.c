@@ -255,6 +255,23 @@ static void test_a_disk_that_goes_meanwhile(void)
         tear_down();
 }
 
+/* A removal that came before the look is not held up: what is on the disk is deleted with it. */
+static void test_a_device_that_is_removed_meanwhile(void)
+{
+        struct outcome outcome;
+
+        set_up(NULL);
+        CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_IS_MADE);
+        CHECK_INT(begin_wish((struct filesystem_wish){.aim = FILESYSTEM_AIM_MOUNTED}, &outcome), 0);
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_NO_DISK);
+        CHECK_INT(begin_wish((struct filesystem_wish){.aim = FILESYSTEM_AIM_UNMOUNTED}, &outcome), 0);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_IS_UNMOUNTED);
+        tear_down();
+}
+
 /* What ended is not what the record notes now: that is of another request, for another disk of the device. */
 static void test_the_end_of_another_request_settles_nothing(void)
 {
@@ -325,6 +342,7 @@ int main(int argc, char *argv[])
         test_an_unmount_waits_for_what_is_under_way();
         test_one_request_for_a_disk_at_a_time();
         test_a_disk_that_goes_meanwhile();
+        test_a_device_that_is_removed_meanwhile();
         test_the_end_of_another_request_settles_nothing();
         test_a_process_that_takes_too_long_is_killed();
         test_an_abandoned_request_goes_on();
