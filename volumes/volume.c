@@ -212,7 +212,9 @@ bool volume_is_of_spec(const cJSON *device, const cJSON *spec)
 
 const char *volume_of_device(const cJSON *device)
 {
-        return label_of(device, VOLUME_LABEL);
+        bool has_tenant = cJSON_IsString(cJSON_GetObjectItemCaseSensitive(device, "tenant"));
+
+        return has_tenant ? NULL : label_of(device, VOLUME_LABEL); /* a tenant chooses its labels */
 }
 
 const char *volume_type(const cJSON *device)

@@ -9,6 +9,7 @@ import tempfile
 
 import pytest
 from api_server import Server, spec
+from api_tenants_test import ALICE, Tenants, create
 from other_user import NEEDS_ROOT
 from plugin import Plugin
 
@@ -74,6 +75,21 @@ def test_the_life_of_a_volume(plugin, server):
         plugin.call("Remove", Name="data")
     assert plugin.call("List") == {"Volumes": []}
     assert server.ask("GET", "/devices/data").status == 404
+
+
+@NEEDS_ROOT
+def test_a_device_of_a_tenant_is_no_volume():
+    """Whatever its labels say: the tenant chooses them."""
+    with tempfile.TemporaryDirectory(prefix="ublkd-vol-") as directory:
+        tenants = Tenants(directory)
+        device = create(tenants, "data", labels={"volume": f"u{ALICE}-data"})
+        plugin = Plugin(VOLUMES, directory, tenants.server.path).start()
+        assert plugin.call("List") == {"Volumes": []}
+        plugin.fail("Get", Name=device["name"])
+        plugin.call("Remove", Name=device["name"])
+        assert tenants.server.ask("GET", f"/devices/{device['name']}").status == 200
+        plugin.stop()
+        tenants.server.stop()
 
 
 def test_the_plug_in_keeps_nothing(plugin, server):
