@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-DEADLINE = 60
+DEADLINE = 120  # above the 90 s of a Mount
 
 
 class _Connection(http.client.HTTPConnection):
