@@ -76,10 +76,10 @@ static void execute(const char *path, const struct filesystem_go *go)
 
 /* In the child, which never returns. */
 static _Noreturn void run_child(
-        const char *path, int disk, int output, int walls, const struct filesystem_go *go)
+        const char *path, int disk, int output, int walls, const struct filesystem_go *go, pid_t parent)
 {
         const struct filesystem_walls around = {
-                .disk = CHILD_DISK_FD, .writes = go->task != FILESYSTEM_CHECKS};
+                .disk = CHILD_DISK_FD, .writes = go->task != FILESYSTEM_CHECKS, .parent = parent};
         int high[] = {fcntl(disk, F_DUPFD, CHILD_FIRST_FREE), fcntl(output, F_DUPFD, CHILD_FIRST_FREE),
                 fcntl(walls, F_DUPFD, CHILD_FIRST_FREE)};
         int null = open("/dev/null", O_RDWR), r = 0;
@@ -153,7 +153,7 @@ void filesystem_program_run(int disk, const struct filesystem_go *go, struct fil
         _cleanup_close_ int output = -1, walls = -1;
         char path[PROGRAM_PATH_SIZE];
         int outputs[2], wall_ends[2];
-        pid_t child;
+        pid_t parent = getpid(), child;
 
         ret->outcome = FILESYSTEM_FAILED;
         if (!find_program(programs[go->task][go->kind].program, path)) {
@@ -173,7 +173,7 @@ void filesystem_program_run(int disk, const struct filesystem_go *go, struct fil
         walls = wall_ends[0];
         child = fork();
         if (child == 0)
-                run_child(path, disk, outputs[1], wall_ends[1], go);
+                run_child(path, disk, outputs[1], wall_ends[1], go, parent);
         if (child < 0)
                 ret->error = -errno;
         close_fd(outputs[1]);

@@ -165,9 +165,8 @@ static int keep_capabilities(uint32_t rights)
 }
 
 /* A change of ids clears PR_SET_PDEATHSIG. */
-static int leave_root(int disk)
+static int leave_root(int disk, pid_t parent)
 {
-        pid_t parent = getppid();
         struct stat node;
         int r;
 
@@ -284,7 +283,7 @@ static int filter_calls(void)
 
 int filesystem_walls_raise(const struct filesystem_walls *walls)
 {
-        int r = leave_root(walls->disk);
+        int r = leave_root(walls->disk, walls->parent);
 
         if (r >= 0)
                 r = close_files(walls);

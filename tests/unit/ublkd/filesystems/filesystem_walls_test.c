@@ -114,13 +114,14 @@ static void check_behind_walls(int (*test)(int disk), bool writes, uid_t owner)
 {
         _cleanup_close_ int disk = -1;
         int status = 0;
-        pid_t child;
+        pid_t parent = getpid(), child;
 
         CHECK_INT(chown(disk_path, owner, 0), 0);
         disk = open(disk_path, O_RDONLY | O_CLOEXEC);
         child = fork();
         if (child == 0)
-                _exit(filesystem_walls_raise(&(const struct filesystem_walls){.disk = disk, .writes = writes})
+                _exit(filesystem_walls_raise(&(const struct filesystem_walls){
+                              .disk = disk, .writes = writes, .parent = parent})
                                         < 0
                                 ? NOT_RAISED
                                 : test(disk) % NOT_RAISED);
@@ -133,11 +134,32 @@ static void check_behind_walls(int (*test)(int disk), bool writes, uid_t owner)
 static void test_no_landlock(void)
 {
         int status = 0;
-        pid_t child = fork();
+        pid_t parent = getpid(), child = fork();
 
         if (child == 0)
-                _exit(filesystem_walls_raise(&(const struct filesystem_walls){.disk = STDIN_FILENO})
+                _exit(filesystem_walls_raise(
+                              &(const struct filesystem_walls){.disk = STDIN_FILENO, .parent = parent})
                                         == -EOPNOTSUPP
+                                ? 0
+                                : 1);
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK_INT(status, 0);
+}
+
+/* The process that began it has ended before the program looked for it. */
+static void test_a_parent_that_has_ended(void)
+{
+        int status = 0;
+        pid_t other = fork(), child;
+
+        if (other == 0)
+                _exit(0);
+        CHECK_INT(waitpid(other, NULL, 0), other);
+        child = fork();
+        if (child == 0)
+                _exit(filesystem_walls_raise(
+                              &(const struct filesystem_walls){.disk = STDIN_FILENO, .parent = other})
+                                        == -ESRCH
                                 ? 0
                                 : 1);
         CHECK_INT(waitpid(child, &status, 0), child);
@@ -163,6 +185,7 @@ int main(void)
                 for (size_t j = 0; j < ARRAY_SIZE(owners); j++)
                         check_behind_walls(tests[i], true, owners[j]);
         check_behind_walls(cannot_write_its_disk, false, 0);
+        test_a_parent_that_has_ended();
         (void)unlink(disk_path);
         (void)unlink(other_path);
         return check_report();
