@@ -58,6 +58,8 @@ static void answer(
         struct filesystem_answer result = {.verdict = verdict, .error = error, .text = text};
         struct filesystem_making copy = *making;
 
+        if (record && making->task == FILESYSTEM_MOUNTS)
+                device_store_set_mounting(making->maker->store, record->name, false);
         result.filesystem = filesystem_of_note(record ? record->filesystem : "");
         making_free(making);
         if (copy.then)
@@ -109,6 +111,8 @@ static int begin(struct filesystem_making *making, const struct device_record *r
                 r = note(making, record, filesystem);
         if (r < 0)
                 return r;
+        if (task == FILESYSTEM_MOUNTS)
+                device_store_set_mounting(making->maker->store, record->name, true);
         *ret = (struct filesystem_go){.task = task, .kind = filesystem.kind};
         memcpy(ret->uuid, filesystem.uuid, sizeof(ret->uuid));
         memcpy(making->uuid, filesystem.uuid, sizeof(making->uuid));

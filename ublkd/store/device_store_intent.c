@@ -293,6 +293,14 @@ int device_store_set_mount(struct device_store *store, const char *name, const c
         return 0;
 }
 
+void device_store_set_mounting(struct device_store *store, const char *name, bool mounting)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+
+        if (entry)
+                entry->record.mounting = mounting;
+}
+
 int device_store_try_again(struct device_store *store, const char *name)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);

@@ -30,14 +30,13 @@ static int check_source(const struct device_spec *spec, const struct device_reco
 static int check_mount(
         const struct device_spec *spec, const struct device_record *record, struct problem_list *problems)
 {
-        if ((!*record->mount && device_record_mount_holders(record) == 0)
+        if ((!*record->mount && !record->mounting && device_record_mount_holders(record) == 0)
                 || !device_spec_lets_users_write(spec)
                 || (record->spec && device_spec_lets_users_write(record->spec)))
                 return 0;
         (void)problem_add(problems, ETXTBSY, "/owner", "InUse",
-                "The file system of the device %s is mounted, so users must not write to its disk; end the "
-                "mount "
-                "(POST /devices/NAME/unmount), and repeat the request.",
+                "The file system of the device %s is mounted, or a mount is under way, so users must not "
+                "write to its disk; end the mount (POST /devices/NAME/unmount), and repeat the request.",
                 spec->options.name);
         return -ETXTBSY;
 }

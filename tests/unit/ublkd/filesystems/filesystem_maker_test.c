@@ -2,6 +2,7 @@
 /* filesystem_maker: file systems come onto disks once, by the real process and the real programs. The disks are files.
  * Needs root and Landlock, for the walls, and the programs of ext4 and xfs. */
 #include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
 
 #include "tests/unit/ublkd/filesystems/maker_world.h"
 
@@ -272,6 +273,26 @@ static void test_a_device_that_is_removed_meanwhile(void)
         tear_down();
 }
 
+/* Between the look and the mount users get no right to write to the disk. */
+static void test_a_disk_is_not_given_to_users_meanwhile(void)
+{
+        static const char open_to_users[] = "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":"
+                                            "\"400MiB\",\"owner\":{\"uid\":1000}}";
+        struct outcome outcome;
+
+        set_up(NULL);
+        CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_IS_MADE);
+        CHECK_INT(begin_wish((struct filesystem_wish){.aim = FILESYSTEM_AIM_MOUNTED}, &outcome), 0);
+        while (!record()->mounting && !outcome.answered)
+                if (!CHECK(sd_event_run(event, DEADLINE_USEC) > 0))
+                        break;
+        CHECK_INT(put_device(store, open_to_users), -ETXTBSY);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_NOT_MOUNTED); /* the disk is a file */
+        CHECK_INT(put_device(store, open_to_users), 0);
+        tear_down();
+}
+
 /* What ended is not what the record notes now: that is of another request, for another disk of the device. */
 static void test_the_end_of_another_request_settles_nothing(void)
 {
@@ -343,6 +364,7 @@ int main(int argc, char *argv[])
         test_one_request_for_a_disk_at_a_time();
         test_a_disk_that_goes_meanwhile();
         test_a_device_that_is_removed_meanwhile();
+        test_a_disk_is_not_given_to_users_meanwhile();
         test_the_end_of_another_request_settles_nothing();
         test_a_process_that_takes_too_long_is_killed();
         test_an_abandoned_request_goes_on();
