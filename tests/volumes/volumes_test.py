@@ -78,7 +78,7 @@ def test_the_life_of_a_volume(plugin, server):
 
 
 @NEEDS_ROOT
-def test_a_device_of_a_tenant_is_no_volume():
+def test_a_device_of_a_tenant_does_not_count_as_a_volume():
     """Whatever its labels say: the tenant chooses them."""
     with tempfile.TemporaryDirectory(prefix="ublkd-vol-") as directory:
         tenants = Tenants(directory)
