@@ -142,7 +142,8 @@ static bool is_broken(const struct filesystem_report *report, enum filesystem_ki
         return kind == FILESYSTEM_XFS ? status == XFS_REPAIR_BROKEN : (status & ~E2FSCK_FIXED) == E2FSCK_LEFT;
 }
 
-/* What is whole stays, and so does what could not be checked, or may have been used. */
+/* What is whole stays, and so does what could not be checked, or may have been used. A file system with another UUID was made
+ * by another program since. */
 static void remake(int disk, const struct filesystem_go *go, struct filesystem_report *report)
 {
         struct filesystem_go check = *go;
@@ -151,7 +152,8 @@ static void remake(int disk, const struct filesystem_go *go, struct filesystem_r
         check.task = FILESYSTEM_CHECKS;
         if (!has_disk_alone(disk, report))
                 return;
-        if (before.sight == FILESYSTEM_SEES_ERROR) {
+        if (before.sight == FILESYSTEM_SEES_ERROR
+                || (before.sight == FILESYSTEM_SEES_OTHER && filesystem_is_there(disk) != 0)) {
                 *report = (struct filesystem_report){
                         .outcome = FILESYSTEM_KEPT, .error = before.error, .sight = before.sight};
                 return;

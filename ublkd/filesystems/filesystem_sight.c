@@ -130,6 +130,20 @@ int filesystem_sight(int disk, enum filesystem_kind kind, const char *uuid)
         return r > 0 ? FILESYSTEM_SEES_BLANK : FILESYSTEM_SEES_OTHER;
 }
 
+int filesystem_is_there(int disk)
+{
+        unsigned char head[SAMPLE_SIZE];
+        ssize_t n = read_at(disk, head, sizeof(head), 0);
+
+        if (n < 0)
+                return (int)n;
+        for (size_t i = 0; n == SAMPLE_SIZE && i < ARRAY_SIZE(places); i++)
+                if (places[i].magic
+                        && memcmp(head + places[i].magic_at, places[i].magic, strlen(places[i].magic)) == 0)
+                        return 1;
+        return 0;
+}
+
 int filesystem_is_unused(int disk, enum filesystem_kind kind)
 {
         enum {

@@ -11,6 +11,9 @@
  * Return FILESYSTEM_SEES_BLANK, _IT, _OTHER; or -errno. */
 int filesystem_sight(int disk, enum filesystem_kind kind, const char *uuid);
 
+/* Return 1: the disk has the magic number of a file system that ublkd can make, with whatever UUID; 0: it has not; -errno. */
+int filesystem_is_there(int disk);
+
 /* Of a disk with a file system of ours: return 1 if no client can have used it: mkfs.xfs has not ended, or ext4 was never
  * mounted; 0: one may have; -errno. */
 int filesystem_is_unused(int disk, enum filesystem_kind kind);

@@ -43,7 +43,7 @@ static void test_what_was_cut_off_is_made_again(void)
                 struct outcome outcome;
 
                 set_up(NULL);
-                CHECK_INT(make(kind).verdict, FILESYSTEM_IS_MADE); /* the signature of another one */
+                put_byte(64 << 10); /* a part, without a superblock */
                 note(FILESYSTEM_BEGUN, kind, uuid);
                 CHECK_INT(make(kind).verdict, FILESYSTEM_UNFINISHED);
                 CHECK_INT(make_again(kind, "99999999-2222-4333-8444-555555555555").verdict,
@@ -57,6 +57,26 @@ static void test_what_was_cut_off_is_made_again(void)
                 put_byte(DISK_SIZE / 2 + 12345);
                 CHECK_INT(make_again(kind, uuid).verdict, FILESYSTEM_IS_MADE); /* the same request again */
                 CHECK_INT(noted().stage, FILESYSTEM_MADE);
+                tear_down();
+        }
+}
+
+/* Another program made one since, and may have filled it. */
+static void test_what_has_another_uuid_is_not_made_again(void)
+{
+        static const char uuid[] = "11111111-2222-4333-8444-555555555555";
+
+        for (int i = 0; i < _FILESYSTEM_KIND_MAX; i++) {
+                enum filesystem_kind there = (enum filesystem_kind)i;
+                struct outcome others;
+
+                set_up(NULL);
+                others = make(there);
+                CHECK_INT(others.verdict, FILESYSTEM_IS_MADE);
+                note(FILESYSTEM_BEGUN, FILESYSTEM_EXT4, uuid);
+                CHECK_INT(make_again(FILESYSTEM_EXT4, uuid).verdict, FILESYSTEM_NOT_BLANK);
+                CHECK_INT(sight(there, others.filesystem.uuid), FILESYSTEM_SEES_IT);
+                CHECK_INT(noted().stage, FILESYSTEM_BEGUN);
                 tear_down();
         }
 }
@@ -216,6 +236,7 @@ int main(int argc, char *argv[])
         if (!world_opens())
                 return CHECK_SKIP;
         test_what_was_cut_off_is_made_again();
+        test_what_has_another_uuid_is_not_made_again();
         test_what_is_whole_is_not_made_again();
         test_what_cannot_be_checked_is_not_made_again();
         test_a_file_system_that_is_not_whole_is_not_made();
