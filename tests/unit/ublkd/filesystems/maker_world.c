@@ -17,6 +17,7 @@
 
 char dev[] = "/tmp/filesystem-maker-XXXXXX";
 char disk[64];
+static char mounts[64];
 sd_event *event;
 struct device_store *store;
 struct filesystem_maker *maker;
@@ -55,7 +56,7 @@ static void open_maker(const struct filesystem_limits *limits)
         here.dev = dev;
         CHECK_INT(filesystem_maker_new(
                           &(const struct filesystem_maker_config){
-                                  .event = event, .store = store, .mounts = "/nowhere", .limits = &here},
+                                  .event = event, .store = store, .mounts = mounts, .limits = &here},
                           &maker),
                 0);
 }
@@ -161,6 +162,7 @@ bool world_opens(void)
                 return false;
         CHECK(mkdtemp(dev) != NULL);
         snprintf(disk, sizeof(disk), "%s/ublkb%d", dev, NUMBER);
+        snprintf(mounts, sizeof(mounts), "%s/mounts", dev);
         CHECK(sd_event_new(&event) >= 0);
         return true;
 }
