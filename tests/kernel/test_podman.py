@@ -82,6 +82,7 @@ def test_containers_use_a_volume(daemon, plugin, podman):
     assert daemon.api.names() == [] and plugin.call("List") == {"Volumes": []}
 
 
+@pytest.mark.storm
 def test_a_container_runs_on_over_deaths(daemon, plugin, podman):
     podman("volume", "create", "--driver", "ublkd", "--opt", "size=64MiB", "data")
     script = "i=0; while true; do i=$((i+1)); echo $i >/data/count.new; sync; mv /data/count.new /data/count; done"

@@ -61,7 +61,7 @@ def _call(daemon, plugin, name, kills, **body):
     return answer
 
 
-@pytest.mark.parametrize("fs, size, kills", [("ext4", "64MiB", True), ("xfs", "320MiB", False)])
+@pytest.mark.parametrize("fs, size, kills", [("ext4", "64MiB", True), pytest.param("xfs", "320MiB", False, marks=pytest.mark.storm)])
 def test_the_life_of_a_volume(daemon, plugin, pool, fs, size, kills):
     _call(daemon, plugin, "Create", kills, Name="data", Opts={"size": size, "fs": fs})
     assert len([*pool.iterdir()]) == 1
@@ -104,6 +104,7 @@ def _together(calls):
         return [future.result() for future in [pool.submit(*call) for call in calls]]
 
 
+@pytest.mark.storm
 def test_many_containers_at_once(daemon, plugin):
     """Each gets its mount, and the last one ends it."""
     plugin.call("Create", Name="data", Opts={"size": "64MiB"})
