@@ -123,8 +123,7 @@ static bool take_options(
                          || !set_member(spec, option->string, option->valuestring)) {
                         snprintf(fault, VOLUME_FAULT_SIZE,
                                 "The option %s is unknown; use size, pool or path, fs, and members of the "
-                                "spec "
-                                "such as target.keep.",
+                                "spec such as target.keep.",
                                 option->string);
                         return false;
                 }

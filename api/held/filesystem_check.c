@@ -93,8 +93,7 @@ static void reply_not_begun(struct request *request, const struct device_record 
         else if (error == -EBUSY)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "An earlier request for the file system of this disk is under way; repeat the "
-                        "request "
-                        "later.");
+                        "request later.");
         else if (error == -EAGAIN)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "Too many requests for file systems are under way; repeat the request when one has "

@@ -18,70 +18,59 @@ struct refusal {
 };
 
 /* The first row that fits counts. */
+/* clang-format off */
 static const struct refusal refusals[] = {
-        {DELIVERY_AT_HOME,       ANY,      "AtHome",
+        {DELIVERY_AT_HOME, ANY, "AtHome",
          "The client is on the host itself; the node is there: open status.node of the device."},
-        {DELIVERY_WITHOUT_USERS, ANY,      "NoUserNamespace",
-         "The container of the client has no user namespace of its own, so its root opens every node "
-                "and a device "
-                "control group keeps it from the disk; start the container with --device ublkd.io/disk=NAME "
-                "or --device and "
-                "the path of the disk."                                                        },
-        {DELIVERY_ENDED,         ANY,      "ClientEnded",
-         "The client has ended; keep the process that asks until the answer comes."            },
-        {DELIVERY_SHARED,        ANY,      "SharedMount",
-         "The mount at the path is shared with other mount namespaces; choose a path on a mount that "
-                "is private to "
-                "the container."                                                               },
-        {DELIVERY_TAKEN_BACK,    ANY,      "TakenBack",
-         "The disk was stopped or removed meanwhile, and its node is gone; wait until the disk is "
-                "Live, and repeat the "
-                "request."                                                                     },
-        {DELIVERY_LATE,          ANY,      "Late",
-         "The node was not delivered in time: a file system on the path does not answer; see whether "
-                "the node is "
-                "there, and repeat the request with another path."                             },
-        {DELIVERY_NO_FILE,       -EROFS,   "ReadOnly",
-         "The file system at the path is read-only in the container; choose a path on another one, "
-                "such as a "
-                "tmpfs of the container."                                                      },
-        {DELIVERY_NO_FILE,       -EEXIST,  "Occupied",
-         "Something is at the path already; choose a path where nothing is."                   },
-        {DELIVERY_NO_FILE,       -ENOENT,  "NoDirectory",
-         "The directory of the path does not exist in the container; create it, or choose another "
-                "path."                                                                        },
-        {DELIVERY_NO_FILE,       -ENOTDIR, "NoDirectory",
-         "A part of the path is not a directory in the container; choose another path."        },
-        {DELIVERY_NO_FILE,       -ELOOP,   "LinkInPath",
-         "A symbolic link is in the path; give the path to which it leads."                    },
-        {DELIVERY_NO_FILE,       -EACCES,  "NoRight",
-         "The client may not create files at the path; ask as root of the container, or choose a path "
-                "to which the "
-                "client may write."                                                            },
-        {DELIVERY_NO_FILE,       -EPERM,   "NoSockets",
-         "The file system at the path takes no sockets, or forbids changes; choose a path on another "
-                "one, such as a "
-                "tmpfs of the container."                                                      },
-        {DELIVERY_NOT_MOUNTED,   -EPERM,   "NotOwner",
-         "The user namespace of the client does not own the mounts of its container; ask from outside "
-                "of the sandbox "
-                "in the container."                                                            },
-        {DELIVERY_NOT_MOUNTED,   -EACCES,  "SecurityModule",
-         "A security module of the host forbids the mount; look for the denial in the log of the "
-                "kernel, and allow "
-                "ublkd to mount in containers."                                                },
-        {DELIVERY_NOT_MOUNTED,   -ENOSPC,  "TooManyMounts",
+        {DELIVERY_WITHOUT_USERS, ANY, "NoUserNamespace",
+         "The container of the client has no user namespace of its own, so its root opens every node and a "
+         "device control group keeps it from the disk; start the container with --device "
+         "ublkd.io/disk=NAME or --device and the path of the disk."},
+        {DELIVERY_ENDED, ANY, "ClientEnded",
+         "The client has ended; keep the process that asks until the answer comes."},
+        {DELIVERY_SHARED, ANY, "SharedMount",
+         "The mount at the path is shared with other mount namespaces; choose a path on a mount that is "
+         "private to the container."},
+        {DELIVERY_TAKEN_BACK, ANY, "TakenBack",
+         "The disk was stopped or removed meanwhile, and its node is gone; wait until the disk is Live, "
+         "and repeat the request."},
+        {DELIVERY_LATE, ANY, "Late",
+         "The node was not delivered in time: a file system on the path does not answer; see whether the "
+         "node is there, and repeat the request with another path."},
+        {DELIVERY_NO_FILE, -EROFS, "ReadOnly",
+         "The file system at the path is read-only in the container; choose a path on another one, such as "
+         "a tmpfs of the container."},
+        {DELIVERY_NO_FILE, -EEXIST, "Occupied",
+         "Something is at the path already; choose a path where nothing is."},
+        {DELIVERY_NO_FILE, -ENOENT, "NoDirectory",
+         "The directory of the path does not exist in the container; create it, or choose another path."},
+        {DELIVERY_NO_FILE, -ENOTDIR, "NoDirectory",
+         "A part of the path is not a directory in the container; choose another path."},
+        {DELIVERY_NO_FILE, -ELOOP, "LinkInPath",
+         "A symbolic link is in the path; give the path to which it leads."},
+        {DELIVERY_NO_FILE, -EACCES, "NoRight",
+         "The client may not create files at the path; ask as root of the container, or choose a path to "
+         "which the client may write."},
+        {DELIVERY_NO_FILE, -EPERM, "NoSockets",
+         "The file system at the path takes no sockets, or forbids changes; choose a path on another one, "
+         "such as a tmpfs of the container."},
+        {DELIVERY_NOT_MOUNTED, -EPERM, "NotOwner",
+         "The user namespace of the client does not own the mounts of its container; ask from outside of "
+         "the sandbox in the container."},
+        {DELIVERY_NOT_MOUNTED, -EACCES, "SecurityModule",
+         "A security module of the host forbids the mount; look for the denial in the log of the kernel, "
+         "and allow ublkd to mount in containers."},
+        {DELIVERY_NOT_MOUNTED, -ENOSPC, "TooManyMounts",
          "The container has as many mounts as the kernel allows; unmount some, or raise fs.mount-max "
-                "(sysctl)."                                                                    },
-        {DELIVERY_NOT_ENTERED,   -EACCES,  "SecurityModule",
-         "A security module of the host forbids to enter the container; look for the denial in the "
-                "log of the kernel, "
-                "and allow ublkd to enter it."                                                 },
-        {DELIVERY_NOT_ENTERED,   -EPERM,   "SecurityModule",
+         "(sysctl)."},
+        {DELIVERY_NOT_ENTERED, -EACCES, "SecurityModule",
+         "A security module of the host forbids to enter the container; look for the denial in the log of "
+         "the kernel, and allow ublkd to enter it."},
+        {DELIVERY_NOT_ENTERED, -EPERM, "SecurityModule",
          "The host forbids ublkd to enter the container; check that the service has CAP_SYS_ADMIN, "
-                "CAP_SYS_CHROOT "
-                "and CAP_SYS_PTRACE, and look for a denial in the log of the kernel."          },
+         "CAP_SYS_CHROOT and CAP_SYS_PTRACE, and look for a denial in the log of the kernel."},
 };
+/* clang-format on */
 
 static const char *const failures[_DELIVERY_OUTCOME_MAX] = {
         [DELIVERY_NOT_ENTERED] = "Entering the container failed",

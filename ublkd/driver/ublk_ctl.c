@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-enum { NUMBERS = 1 << 20 };  /* UBLK_MAX_UBLKS of the driver is MINORMASK */
+enum { NUMBERS = 1 << 20 };  /* minors of a character device (MINORBITS) */
 enum { QUIESCE_MSEC = 200 }; /* longer than a request takes to come back to the block layer */
 
 enum { GREETING_USEC = 10 * 1000 * 1000, SECTOR_SHIFT = 9, BLOCK_SHIFT_MAX = 12, KERNEL_ENOTSUPP = 524 };

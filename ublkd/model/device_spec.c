@@ -82,13 +82,11 @@ static int check_holding(const struct device_options *options, struct problem_li
         if (options->on_full == ON_FULL_WAIT)
                 r = problem_add(problems, EINVAL, "/onFull", "WaitInKernelIsolation",
                         "in the unprivileged mode of the driver no request may wait for long; give onFull "
-                        "\"error\", or "
-                        "leave isolation out");
+                        "\"error\", or leave isolation out");
         if (r >= 0 && (is_limited(&options->limits.read) || is_limited(&options->limits.write)))
                 r = problem_add(problems, EINVAL, "/limits", "LimitsInKernelIsolation",
-                        "in the unprivileged mode of the driver no request may wait for long; leave it out, "
-                        "or "
-                        "leave isolation out");
+                        "in the unprivileged mode of the driver no request may wait for long; leave it "
+                        "out, or leave isolation out");
         return r;
 }
 
@@ -107,14 +105,13 @@ static int rule_isolation(const struct device_spec *spec, struct problem_list *p
                         "leave isolation out");
         if (r >= 0 && options->data_path != DATA_PATH_AUTO && options->data_path != DATA_PATH_COPY)
                 r = problem_add(problems, EINVAL, "/dataPath", "CopyInKernelIsolation",
-                        "the unprivileged mode of the driver has no dataPath but \"copy\"; give \"copy\" or "
-                        "\"auto\", or "
-                        "leave isolation out");
+                        "the unprivileged mode of the driver has no dataPath but \"copy\"; give \"copy\" "
+                        "or \"auto\", or leave isolation out");
         if (r >= 0 && options->owner.gid < 0)
                 r = problem_add(problems, EINVAL, "/owner/gid", "GroupInKernelIsolation",
                         "in the unprivileged mode of the driver only processes of one user and one group "
-                        "open the disk; "
-                        "give owner.gid, the group of these processes, or leave isolation out");
+                        "open the disk; give owner.gid, the group of these processes, or leave isolation "
+                        "out");
         return r < 0 ? r : check_holding(options, problems);
 }
 

@@ -18,10 +18,9 @@ static int check_source(const struct device_spec *spec, const struct device_reco
         if (record->source)
                 return 0;
         (void)problem_add(problems, EEXIST, "/name", "NameTaken",
-                "The file %s describes the device %s, which a client of the API has made, so the file is not "
-                "applied. Give the device of the file another name; or, if the disk of that client is not "
-                "needed any "
-                "more, detach it ('ublkctl detach').",
+                "The file %s describes the device %s, which a client of the API has made, so the file is "
+                "not applied. Give the device of the file another name; or, if the disk of that client is "
+                "not needed any more, detach it ('ublkctl detach').",
                 source, record->name);
         return -EEXIST;
 }

@@ -21,13 +21,21 @@ static bool may_be_full(const struct managed_device *device, const struct device
         return stat.in_flight + 1 >= device->view.kernel.queue_depth; /* and a flush, which is not counted */
 }
 
+/* Files of /sys are slow to open, and every try of a recovery comes here: the clock is asked first. */
+static bool is_overdue(const struct managed_device *device, const struct device_record *record, uint64_t now)
+{
+        const struct attempt *attempt = &device->attempt;
+
+        return attempt_is_overdue(attempt, false, now)
+               && (attempt_is_overdue(attempt, true, now) || !may_be_full(device, record));
+}
+
 void device_look_for_holder(struct managed_device *device, const struct device_record *record)
 {
         uint64_t now = monotonic_now();
 
         if (!kernel_cancels_late(device->env->config.host->features)
-                || device->view.kernel.state != KERNEL_STATE_LIVE
-                || !attempt_is_overdue(&device->attempt, may_be_full(device, record), now))
+                || device->view.kernel.state != KERNEL_STATE_LIVE || !is_overdue(device, record, now))
                 return;
         if (char_device_look(record->number) == CHAR_DEVICE_HELD) {
                 attempt_held(&device->attempt);
@@ -36,10 +44,9 @@ void device_look_for_holder(struct managed_device *device, const struct device_r
         attempt_unheld(&device->attempt, now);
         if (device->attempt.unnoticed)
                 device_emit(device, EVENT_WARNING, REASON_QUEUES_LOST,
-                        "/dev/ublkb%d went live after its queues were taken from the worker (another program "
-                        "stopped or "
-                        "deleted it, or the worker died right then), and this driver never notices that; "
-                        "ublkd makes the "
-                        "disk again, and requests that wait for it fail.",
+                        "/dev/ublkb%d went live after its queues were taken from the worker (another "
+                        "program stopped or deleted it, or the worker died right then), and this driver "
+                        "never notices that; ublkd makes the disk again, and requests that wait for it "
+                        "fail.",
                         record->number);
 }

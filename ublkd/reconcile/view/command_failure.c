@@ -38,9 +38,9 @@ enum condition_reason command_failure(
                         number);
         else if (error == -EACCES && action == ACTION_ADD_DEV)
                 snprintf(ret, COMMAND_FAILURE_MAX,
-                        "The driver does not make /dev/ublkb%d: it allows no more disks in its unprivileged "
-                        "mode; remove one "
-                        "with \"isolation\": \"kernel\", or raise /sys/module/ublk_drv/parameters/ublks_max.",
+                        "The driver does not make /dev/ublkb%d: it allows no more disks in its "
+                        "unprivileged mode; remove one with \"isolation\": \"kernel\", or raise "
+                        "/sys/module/ublk_drv/parameters/ublks_max.",
                         number);
         else if (reason == REASON_CONTROL_PLANE_HANGS)
                 snprintf(ret, COMMAND_FAILURE_MAX,

@@ -59,8 +59,7 @@ const char *spec_unsupported(const struct device_spec *spec, uint64_t features)
          * release hook: the requests would wait for ever, and so would STOP_DEV. */
         if (spec_is_unprivileged(spec) && kernel_cancels_late(features))
                 return "This kernel does not end the requests of a dead worker in the unprivileged mode of "
-                       "the driver; leave "
-                       "isolation out, or use Linux 6.16 or later.";
+                       "the driver; leave isolation out, or use Linux 6.16 or later.";
         if (ublk_ctl_missing(spec_wanted_flags(spec), features))
                 return "This kernel does not support the recovery.onCrash of the spec ('ublkctl host', or "
                        "GET /host, lists its features); choose another recovery.onCrash, or a newer kernel.";
