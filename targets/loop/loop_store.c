@@ -21,6 +21,7 @@
 #include "targets/loop/user_path.h"
 #include "targets/loop/user_rights.h"
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/fd_path.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -165,11 +166,8 @@ static int check_identity(const struct store_opening *opening, int fd, const str
 /* Another open file description of what `fd` refers to, or -errno. */
 static int reopen(int fd, int flags)
 {
-        char link[48];
-        int r;
+        int r = open(fd_path(fd).text, flags | O_CLOEXEC | O_NOCTTY);
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        r = open(link, flags | O_CLOEXEC | O_NOCTTY);
         return r < 0 ? -errno : r;
 }
 

@@ -6,6 +6,7 @@
  * overlay passes on what its layer reports, but for the numbers of device and inode. */
 #include "targets/loop/overlay_layer.h"
 #include "ublkd/values/path_text.h"
+#include "ublkd/base/fd_path.h"
 
 #include "targets/loop/mount_table.h"
 
@@ -128,14 +129,13 @@ static int look_into(const char *layer, void *userdata)
 /* Makes of the path of the open file, and of the mount that it was opened on, the path in the overlay. */
 static int path_in_overlay(int fd, const struct mount_row *row, char path[static PATH_MAX])
 {
-        char link[40], whole[PATH_MAX];
+        char whole[PATH_MAX];
         const char *rest;
         size_t length = strcmp(row->point, "/") == 0 ? 0 : strlen(row->point);
         ssize_t n;
         int size;
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        n = readlink(link, whole, sizeof(whole) - 1);
+        n = readlink(fd_path(fd).text, whole, sizeof(whole) - 1);
         if (n < 0)
                 return -errno;
         whole[n] = '\0';

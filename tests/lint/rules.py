@@ -225,9 +225,8 @@ def asks_no_name_service(path, text):
 
 # Files of the supervisor that name /proc, and do not read another process's there on the loop.
 PROC_USERS = [
+    "ublkd/base/fd_path.h",  # its own descriptors
     "ublkd/worker_choice.c",  # before the loop: its own program
-    "ublkd/backing/file_identity.c",  # a descriptor of its own, in the worker or in a thread
-    "ublkd/pools/pool_image.c",  # descriptors of its own, in a thread
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
     "ublkd/cgroups/group_place.c",  # its own group and namespace, which hang behind nothing
     "ublkd/cgroups/group_wait.c",  # in a process of its own, after the end of ublkd
@@ -235,24 +234,20 @@ PROC_USERS = [
     "ublkd/disk_users/disk_users.c",  # in that process
     "ublkd/disk_users/aside.c",  # its own thread, in that process
     "ublkd/host/foreign_scan.c",  # where it looks, in a process apart
-    "ublkd/cgroups/group_tree.c",  # in a thread, and nothing of a memory map
     "ublkd/partitions/partition_scan.c",  # its own program, in a process apart
     "ublkd/driver/ublk_ctl.c",  # the program that the helper is executed from
     "ublkd/driver/ublk_ctl_check.c",  # in the helper
     "ublkd/paths/path_process.c",  # the program that the path watcher is executed from
     "ublkd/paths/path_watcher.c",  # in the path watcher
-    "ublkd/nodes/cdi_spec.c",  # its own descriptors of files
     "ublkd/nodes/delivery_process.c",  # in a process of its own
     "ublkd/nodes/node_delivery.c",  # the program that this process is executed from
     "ublkd/nodes/node_recall.c",  # the same
     "ublkd/nodes/process_rights.c",  # in these processes: its own
     "ublkd/nodes/recall_process.c",  # in a process of its own
-    "ublkd/filesystems/filesystem_process.c",  # in a process of its own: its own descriptors
     "ublkd/filesystems/filesystem_program.c",  # the same
     "ublkd/filesystems/filesystem_walls.c",  # the same
     "ublkd/filesystems/filesystem_mounts.c",  # its own mounts, of which the kernel has the list
     "ublkd/filesystems/filesystem_job.c",  # the program that this process is executed from
-    "ublkd/nodes/private_node.c",  # its own descriptors of nodes
     "ublkd/peers/peer_home.c",  # where links of a process lead: no memory map, and no file system is asked
     "ublkd/peers/peer_path.c",  # in a process apart
     "ublkd/runtime/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory

@@ -3,6 +3,7 @@
 #include "ublkd/backing/file_identity.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/fd_path.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -38,10 +39,7 @@ enum {
 /* Opens what `fd` refers to, without a path. */
 static int reopen(int fd, int flags)
 {
-        char link[48];
-
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        return open(link, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        return open(fd_path(fd).text, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
 static void hex(const unsigned char *bytes, size_t count, char *ret)

@@ -10,6 +10,7 @@
 #include "ublkd/filesystems/filesystem_wire.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/fd_path.h"
 #include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
@@ -56,12 +57,10 @@ static struct filesystem_look seen(enum filesystem_sight sight, int error)
 /* Another program may have the disk for itself: that matters only where a file system is to be made. */
 static struct filesystem_look look(int disk, enum filesystem_kind kind, const char *uuid)
 {
-        char path[] = "/proc/self/fd/0123456789";
         _cleanup_close_ int exclusive = -1;
         int r;
 
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", disk);
-        exclusive = open_disk(path, NULL, O_RDONLY | O_EXCL);
+        exclusive = open_disk(fd_path(disk).text, NULL, O_RDONLY | O_EXCL);
         if (exclusive < 0 && exclusive != -EBUSY)
                 return seen(FILESYSTEM_SEES_ERROR, exclusive);
         r = filesystem_sight(disk, kind, uuid);
@@ -116,11 +115,9 @@ static void make(int disk, const struct filesystem_go *go, struct filesystem_rep
  * does not ask that. */
 static bool has_disk_alone(int disk, struct filesystem_report *report)
 {
-        char path[] = "/proc/self/fd/0123456789";
         _cleanup_close_ int exclusive = -1;
 
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", disk);
-        exclusive = open_disk(path, NULL, O_RDONLY | O_EXCL);
+        exclusive = open_disk(fd_path(disk).text, NULL, O_RDONLY | O_EXCL);
         if (exclusive >= 0)
                 return true;
         report->outcome = FILESYSTEM_KEPT;

@@ -4,6 +4,7 @@
 #include "ublkd/nodes/cdi_spec.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/fd_path.h"
 #include "ublkd/base/file_io.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 /* The oldest that has all fields which are used: engines refuse a newer one than their own. */
 #define CDI_VERSION "0.5.0"
 
-enum { TEXT_SIZE = 1024, NAME_SIZE = 128, FD_PATH_SIZE = 32, MODE_ROOT = 0400 };
+enum { TEXT_SIZE = 1024, NAME_SIZE = 128, MODE_ROOT = 0400 };
 
 struct cdi_specs {
         int dir;
@@ -72,18 +73,6 @@ static int print(const struct cdi_spec *spec, char ret[static TEXT_SIZE])
 
 /* ---- one file ---- */
 
-struct fd_path {
-        char text[FD_PATH_SIZE];
-};
-
-static struct fd_path path_of_fd(int fd)
-{
-        struct fd_path path;
-
-        snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd);
-        return path;
-}
-
 /* Return 1 if the file is one of this ublkd; 0 if not; -ENOENT; other -errno. */
 static int is_ours(const struct cdi_specs *specs, const char *name)
 {
@@ -96,7 +85,7 @@ static int is_ours(const struct cdi_specs *specs, const char *name)
                 return -errno;
         if (!S_ISREG(st.st_mode))
                 return 0;
-        n = getxattr(path_of_fd(file).text, SEAL_NAME, seal, sizeof(seal));
+        n = getxattr(fd_path(file).text, SEAL_NAME, seal, sizeof(seal));
         if (n < 0)
                 return errno == ENODATA || errno == EOPNOTSUPP || errno == ERANGE ? 0 : -errno;
         return (size_t)n == strlen(specs->instance) && memcmp(seal, specs->instance, (size_t)n) == 0;

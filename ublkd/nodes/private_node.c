@@ -4,6 +4,7 @@
  * Every node is reached by a descriptor of the directory, never by a path from the root, and no symbolic link is
  * followed. A node gets its owner before it gets its name: under its name there is a whole node, or none. */
 #include "ublkd/nodes/private_node.h"
+#include "ublkd/base/fd_path.h"
 
 #include "ublkd/base/file_io.h"
 
@@ -23,7 +24,7 @@
 #define SEAL_NAME "trusted.ublkd.disk"
 #define ACL_NAME "system.posix_acl_access"
 
-enum { MODE_OPEN = 0600, SEAL_SIZE = 32 + PATH_MAX, NAME_SIZE = 64, FD_PATH_SIZE = 32 };
+enum { MODE_OPEN = 0600, SEAL_SIZE = 32 + PATH_MAX, NAME_SIZE = 64 };
 
 struct private_nodes {
         int dir;
@@ -79,19 +80,6 @@ static int find_disk(const struct private_nodes *nodes, int number, struct disk_
 
 /* ---- one inode ---- */
 
-struct fd_path {
-        char text[FD_PATH_SIZE];
-};
-
-/* For calls that take no O_PATH descriptor. */
-static struct fd_path path_of_fd(int fd)
-{
-        struct fd_path path;
-
-        snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd);
-        return path;
-}
-
 static int set_owner(int node, uid_t owner)
 {
         return fchownat(node, "", owner, 0, AT_EMPTY_PATH) < 0 ? -errno : 0;
@@ -99,7 +87,7 @@ static int set_owner(int node, uid_t owner)
 
 static int set_mode(int node, mode_t mode)
 {
-        return chmod(path_of_fd(node).text, mode) < 0 ? -errno : 0;
+        return chmod(fd_path(node).text, mode) < 0 ? -errno : 0;
 }
 
 /* The owner goes first: he could change the mode again. An ACL that he has set goes too. */
@@ -109,7 +97,7 @@ static int take_rights(int node)
 
         if (r >= 0)
                 r = set_mode(node, 0);
-        if (r >= 0 && removexattr(path_of_fd(node).text, ACL_NAME) < 0 && errno != ENODATA
+        if (r >= 0 && removexattr(fd_path(node).text, ACL_NAME) < 0 && errno != ENODATA
                 && errno != EOPNOTSUPP)
                 r = -errno;
         return r;
@@ -127,7 +115,7 @@ static int write_seal(const struct private_nodes *nodes, int node, uint64_t sequ
         char seal[SEAL_SIZE];
         int n = snprintf(seal, sizeof(seal), "%" PRIu64 " %s", sequence, nodes->instance);
 
-        return setxattr(path_of_fd(node).text, SEAL_NAME, seal, (size_t)n, XATTR_CREATE) < 0 ? -errno : 0;
+        return setxattr(fd_path(node).text, SEAL_NAME, seal, (size_t)n, XATTR_CREATE) < 0 ? -errno : 0;
 }
 
 struct seal {
@@ -138,7 +126,7 @@ struct seal {
 static struct seal read_seal(const struct private_nodes *nodes, int node)
 {
         char text[SEAL_SIZE];
-        ssize_t n = getxattr(path_of_fd(node).text, SEAL_NAME, text, sizeof(text) - 1);
+        ssize_t n = getxattr(fd_path(node).text, SEAL_NAME, text, sizeof(text) - 1);
         struct seal seal = {};
         char *end;
 

@@ -15,6 +15,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
+#include "ublkd/base/fd_path.h"
 #include "ublkd/paths/mount_list.h"
 #include "ublkd/paths/path_names.h"
 #include "ublkd/paths/path_room.h"
@@ -139,13 +140,11 @@ static bool reports_changes(int directory)
 /* The place of a directory, or -errno. */
 static int watch_directory(const struct watcher *watcher, int directory)
 {
-        char path[64];
         int place;
 
         if (watcher->inotify < 0)
                 return -EMFILE;
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", directory);
-        place = inotify_add_watch(watcher->inotify, path, CHANGES | IN_ONLYDIR);
+        place = inotify_add_watch(watcher->inotify, fd_path(directory).text, CHANGES | IN_ONLYDIR);
         return place < 0 ? -errno : place;
 }
 

@@ -4,6 +4,7 @@
 
 #include "ublkd/backing/file_identity.h"
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/fd_path.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -153,11 +154,8 @@ static int find_image(struct work *work, bool alone, struct stat *ret)
 
 static int reopen(struct work *work, int path_fd)
 {
-        char link[48];
-        int fd;
+        int fd = open(fd_path(path_fd).text, O_RDWR | O_CLOEXEC);
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
-        fd = open(link, O_RDWR | O_CLOEXEC);
         return fd < 0 ? fail_as(work, errno, "opened") : fd;
 }
 
@@ -196,7 +194,6 @@ static int set_size(struct work *work, int fd, uint64_t size)
 static int make(struct work *work, uint64_t size)
 {
         _cleanup_close_ int fd = openat(work->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        char link[48];
         int r;
 
         if (fd < 0)
@@ -204,8 +201,7 @@ static int make(struct work *work, uint64_t size)
         r = set_size(work, fd, size);
         if (r < 0)
                 return r;
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        if (linkat(AT_FDCWD, link, work->directory, work->name, AT_SYMLINK_FOLLOW) < 0)
+        if (linkat(AT_FDCWD, fd_path(fd).text, work->directory, work->name, AT_SYMLINK_FOLLOW) < 0)
                 return fail_as(work, errno, "made");
         r = sync_directory(work);
         return r < 0 ? r : 1;

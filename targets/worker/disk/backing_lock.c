@@ -2,6 +2,7 @@
 /* The lock on the bytes of a file that a disk lies in. */
 #include "targets/worker/disk/backing_lock.h"
 #include "targets/worker/disk/lock_holder.h"
+#include "ublkd/base/fd_path.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -62,11 +63,8 @@ static bool find_holder(const struct backing_range *range, struct lock_holder *r
 
 static void read_path(int fd, char path[static PATH_MAX])
 {
-        char link[48];
-        ssize_t n;
+        ssize_t n = readlink(fd_path(fd).text, path, PATH_MAX - 1);
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        n = readlink(link, path, PATH_MAX - 1);
         if (n < 0) /* in the sandbox there is no /proc */
                 n = snprintf(path, PATH_MAX, "The backing store");
         path[n] = '\0';
