@@ -204,7 +204,7 @@ def _kill(pid):
     os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("lose", [_kill, pytest.param(halt, marks=pytest.mark.long)])
+@pytest.mark.parametrize("lose", [_kill, pytest.param(halt, marks=pytest.mark.storm)])
 def test_the_process_that_watches_is_lost(api, place, file_of, lose):
     path = file_of("a.img", where=place)
     with _served(api, path):

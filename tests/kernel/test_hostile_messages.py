@@ -224,6 +224,7 @@ def test_a_worker_without_a_store_does_not_take_that_of_another_disk(lair, file_
     disk.write(0, block("b"))
 
 
+@pytest.mark.storm
 def test_a_worker_whose_main_thread_ended_is_replaced_by_the_next_supervisor(lair, make_daemon):
     """Its queues serve and its descriptors are open, so the kernel takes the call of the supervisor, and no thread
     answers."""

@@ -120,7 +120,7 @@ def _fill(path, left):
         os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - left)
 
 
-@pytest.mark.long
+@pytest.mark.storm
 def test_little_room_is_shown_before_a_write_fails(small, daemon):
     store, filler = small / "disk.img", small / "filler"
     with open(store, "wb") as file:

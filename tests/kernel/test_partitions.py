@@ -251,7 +251,7 @@ def _reader():
     return next((pid for pid in _scanners() if _status(pid)["Seccomp"] == "2"), None)
 
 
-@pytest.mark.long
+@pytest.mark.storm
 def test_a_disk_that_does_not_answer_is_live_and_has_its_partitions_later(store, daemon):
     """Nothing waits for the reader of the table, which has no privileges; it is given up, and another one tries."""
     api = daemon.api

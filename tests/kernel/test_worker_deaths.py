@@ -50,7 +50,7 @@ exec {programs.worker()} "$@"
     return Doomed()
 
 
-@pytest.mark.long
+@pytest.mark.storm
 def test_ten_deaths_in_a_row_back_off_and_disturb_no_other_disk(doomed, make_daemon):
     daemon = make_daemon(worker=doomed.path).start()
     api = daemon.api

@@ -54,18 +54,24 @@ HAS = ublk.features()
 
 
 _EVERYWHERE = {"USER_COPY"}  # of 6.12, the oldest kernel
+# The driver registers the pages of every other tag, and falls back at the rest (NEED_REG_BUF).
+_BY_HAND = Way("zero-copy", worker="without-registration")
+
+
+def _marks(way):
+    """Buffers that are registered one by one: in `./check`, one of the ways is enough."""
+    one_by_one = way.path == "zero-copy" and (way.worker or not way.auto_buffers)
+    return [*([] if way.needs <= _EVERYWHERE else [pytest.mark.both]),
+            *([pytest.mark.storm] if one_by_one and way != _BY_HAND else [])]
 
 
 def of_this_kernel(*ways_):
     """Parametrize a test with those of the ways that this kernel has, as `way`. What an older one lacks it cannot run
     for this one (--long-part)."""
     here = [way for way in ways_ if all(HAS[name] for name in way.needs)]
-    marked = [pytest.param(way, marks=[] if way.needs <= _EVERYWHERE else pytest.mark.both) for way in here]
-    return pytest.mark.parametrize("way", marked, ids=str)
+    return pytest.mark.parametrize("way", [pytest.param(way, marks=_marks(way)) for way in here], ids=str)
 
 
-# The driver registers the pages of every other tag, and falls back at the rest (NEED_REG_BUF).
-_BY_HAND = Way("zero-copy", worker="without-registration")
 ways = of_this_kernel(
     Way("copy"),
     Way("copy", batch=True),

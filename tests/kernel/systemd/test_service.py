@@ -224,7 +224,15 @@ def test_no_stop_of_a_unit_ends_a_worker(service, file_of):
         assert "ublkd-workers" not in line, line
     api.delete("data")
     wait_until(lambda: not group.parent.exists(), "no group of a worker")
-    api.create(spec)
+    run("systemctl", "start", "ublkd-workers.service")
+
+
+@pytest.mark.storm
+def test_limits_hold_again_once_the_unit_of_the_workers_runs(service):
+    """ublkd looks for it every half minute."""
+    api = service
+    run("systemctl", "stop", "ublkd.slice")
+    api.create(null_spec("data", resources={"pidsMax": 200}))
     _wait_resources(api, "False")
     run("systemctl", "start", "ublkd-workers.service")
     _wait_resources(api, "True")
