@@ -8,7 +8,7 @@ import subprocess
 import threading
 
 PROGRAM = os.environ["UBLKCTL"]
-DEADLINE = 30
+DEADLINE = 120
 
 OK, FAILED, USAGE, NOT_FOUND, TIMED_OUT, NO_DAEMON, NOT_ALLOWED, REFUSED = range(8)
 

@@ -76,7 +76,7 @@ def _check_replaced(daemon, disk, attackers):
 
 
 @pytest.mark.timed
-@pytest.mark.parametrize("deed", ["ready", "news", "largest", "grown", "notice"])
+@pytest.mark.parametrize("deed", ["largest", "notice", *(pytest.param(deed, marks=pytest.mark.storm) for deed in ("ready", "news", "grown"))])
 def test_a_flood_of_messages_holds_up_no_other_device(deed, lair, make_daemon):
     daemon = make_daemon(worker=programs.worker_hostile()).start()
     disk = Disk(daemon.api.create(null_spec("hostile"))["status"]["id"])
