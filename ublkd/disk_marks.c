@@ -4,8 +4,10 @@
 
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
+#include "ublkd/store/device_change.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,35 +46,34 @@ static int write_mark(int dir, const char *name, const char *text)
 {
         _cleanup_free_ char *found = NULL;
 
-        if (read_whole_at(dir, name, 4096, &found) >= 0 && strcmp(found, text) == 0)
+        if (read_whole_at(dir, name, PATH_MAX + 1, &found) >= 0 && strcmp(found, text) == 0)
                 return 0;
         return replace_text_at(dir, name, 0600, text); /* paths are in it */
 }
 
-/* Set the mark that is wanted before the other one is removed: no moment has none without a reason. */
-static int set_mark(const struct disk_marks *marks, const char *name, enum mark mark, const char *sentence)
+/* Set the mark that is wanted before the other one is removed: no moment has none without a reason. text: of the mark. */
+static int set_mark(const struct disk_marks *marks, const char *name, enum mark mark, const char *text)
 {
         _cleanup_close_ int live = runtime_dir_open_marks(marks->dir, RUNTIME_LIVE);
         _cleanup_close_ int failed = runtime_dir_open_marks(marks->dir, RUNTIME_FAILED);
         int r = live < 0 ? live : failed < 0 ? failed : 0;
 
         if (r >= 0)
-                r = mark == MARK_FAILED ? write_mark(failed, name, sentence) : remove_mark(failed, name);
+                r = mark == MARK_FAILED ? write_mark(failed, name, text) : remove_mark(failed, name);
         if (r < 0)
                 return r;
-        return mark == MARK_LIVE ? write_mark(live, name, "") : remove_mark(live, name);
+        return mark == MARK_LIVE ? write_mark(live, name, text) : remove_mark(live, name);
 }
 
-static void mark_device(
-        struct disk_marks *marks, const char *name, enum mark mark, const struct device_status *status)
+static void mark_device(struct disk_marks *marks, const char *name, enum mark mark, const char *text)
 {
-        char sentence[1024];
+        char line[PATH_MAX + 1];
         int r;
 
         if (mark == MARK_AS_BEFORE)
                 return;
-        snprintf(sentence, sizeof(sentence), "%s\n", status && status->message ? status->message : "");
-        r = set_mark(marks, name, mark, sentence);
+        snprintf(line, sizeof(line), "%s\n", text ? text : "");
+        r = set_mark(marks, name, mark, line);
         if (r < 0 && !marks->complained)
                 log_errno(LOG_WARNING, name, r,
                         "The mark of the disk in the runtime directory cannot be set: %s; the unit "
@@ -95,9 +96,21 @@ static enum mark mark_of(const struct device_status *status)
         return mark_of_phase[status->phase];
 }
 
+/* Return the path for the mark, which the record owns; NULL: none. */
+static const char *path_of(const struct device_record *record)
+{
+        const char *path = record->spec && device_store_user(record, record->spec) == 0
+                                   ? device_spec_path(record->spec)
+                                   : NULL;
+
+        return path && !strchr(path, '\n') ? path : NULL;
+}
+
 static void mark_record(struct disk_marks *marks, const struct device_record *record)
 {
-        mark_device(marks, record->name, mark_of(&record->status), &record->status);
+        enum mark mark = mark_of(&record->status);
+
+        mark_device(marks, record->name, mark, mark == MARK_LIVE ? path_of(record) : record->status.message);
 }
 
 static void on_store_event(void *userdata, const struct store_event *event)

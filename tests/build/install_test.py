@@ -49,6 +49,7 @@ INSTALLED = {
     "opt/test-of-ublkd/bin/ublkd-volumes",
     "opt/test-of-ublkd/lib/ublkd/ublkd-follow",
     "opt/test-of-ublkd/lib/ublkd/ublkd-unstack",
+    "opt/test-of-ublkd/lib/ublkd/ublkd-order",
     "opt/test-of-ublkd/lib/ublkd/ublkd-worker",
     "opt/test-of-ublkd/rules/60-ublkd.rules",
     "opt/test-of-ublkd/share/bash-completion/completions/ublkctl",

@@ -54,10 +54,6 @@ _NOT_IN_RESCUE = """\
 [Unit]
 Conflicts=rescue.target
 """
-_IMAGES_FIRST = f"""\
-[Unit]
-RequiresMountsFor={IMAGES}
-"""
 # The one sentence is the same after a shorter time.
 _IMPATIENT = """\
 [Service]
@@ -117,7 +113,6 @@ def write_etc(etc, with_disks, nofail=True):
     _put(system / "emergency.service.d/tests.conf", _EMERGENCY)
     _put(system / "rescue.service.d/tests.conf", _RESCUE)
     _put(system / "ublk-disk@spare.service.d/rescue.conf", _NOT_IN_RESCUE)
-    _put(system / "ublk-disk@.service.d/images.conf", _IMAGES_FIRST)
     _put(system / "ublk-disk@missing.service.d/impatient.conf", _IMPATIENT.format(ublkctl=programs.ublkctl()))
     _put(etc / "systemd/system.conf.d/slow.conf", _SLOW)
     for target in _TARGETS:

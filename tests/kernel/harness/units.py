@@ -21,6 +21,7 @@ def write(into):
     disk = programs.source("units/ublk-disk@.service.in").read_text(encoding="utf-8")
     disk = disk.replace("@UBLKD_CTL_PATH@", programs.ublkctl()).replace("@UBLKD_FOLLOW_PATH@", programs.follow())
     disk = disk.replace("@UBLKD_UNSTACK_PATH@", str(programs.source("units/unstack/ublkd-unstack")))
+    disk = disk.replace("@UBLKD_ORDER_PATH@", str(programs.source("units/order/ublkd-order")))
     (into / "ublk-disk@.service").write_text(disk, encoding="utf-8")
     for unit in ("ublkd.socket", "ublkd.target", "ublk-disk@.path", "ublkd-workers.service", "ublkd.slice"):
         (into / unit).write_text(programs.source(f"units/{unit}").read_text(encoding="utf-8"), encoding="utf-8")

@@ -4,12 +4,13 @@
 import json
 import os
 import pathlib
+import shlex
 import signal
 
 import pytest
 
 from harness import programs, units
-from harness.api import condition_of, loop_spec
+from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.shell import output, run
 from harness.wait import wait_until
@@ -71,6 +72,37 @@ def test_a_unit_follows_its_disk(service, file_of):
     api.delete("data")
     _wait_state("data", "inactive")
     assert not pathlib.Path("/run/ublkd/live/data").exists()
+
+
+def _of_unit(what, unit):
+    return shlex.split(output("systemctl", "show", "--property", what, "--value", unit))
+
+
+def test_the_mounts_below_a_disk_stay_until_it_is_taken_down(service, file_of, directory):
+    """The unit of the disk is ordered after them, and gives them up when it stops."""
+    api, point, mounts = service, directory / "a store", "ublk-disk-mounts@data.service"
+    point.mkdir()
+    run("mount", "-t", "tmpfs", "tmpfs", point)
+    try:
+        mount = output("systemd-escape", "--path", "--suffix=mount", str(point)).strip()
+        disk = Disk(api.create(loop_spec("data", file_of(where=point)))["status"]["id"])
+        _wait_state("data", "active")
+        assert mounts in _of_unit("After", _unit("data"))
+        assert mount in _of_unit("After", mounts)  # without a line in fstab it requires none
+        assert run("systemctl", "stop", mount, check=False).returncode != 0
+        disk.write(0, block("a"))
+        assert units.state(_unit("data")) == "active"
+        run("systemctl", "restart", _unit("data"))
+        wait_until(lambda: mount in _of_unit("After", mounts), "the mounts of the next start")
+        api.delete("data")
+        _wait_state("data", "inactive")
+        wait_until(lambda: units.state(mounts) == "inactive", "the mounts are given up")
+        api.create(null_spec("data"))
+        _wait_state("data", "active")
+        assert units.state(mounts) == "inactive"
+        api.delete("data")
+    finally:
+        run("umount", point)
 
 
 def test_a_disk_that_fails(service, file_of):

@@ -131,6 +131,35 @@ static void test_the_facts_decide(struct place *place)
         CHECK_INT(device_store_remove(place->store, "data"), 0);
 }
 
+static void check_path(const struct place *place, const char *spec, const char *tenant, const char *expected)
+{
+        char text[128];
+
+        CHECK_INT(put_device_of(place->store, spec, tenant), 0);
+        set_status(place, PHASE_LIVE, "It serves.");
+        if (CHECK(has(place, "live", text)))
+                CHECK_STR(text, expected);
+        set_status(place, PHASE_DISABLED, "It is off.");
+        CHECK_INT(device_store_remove(place->store, "data"), 0);
+}
+
+/* The path of the store is in the mark if it means the same to the service manager. */
+static void test_the_mark_has_the_path(struct place *place)
+{
+        check_path(place, "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}", NULL, "\n");
+        check_path(place,
+                "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/srv/a "
+                "b.img\"},\"size\":\"1MiB\"}",
+                NULL, "/srv/a b.img\n");
+        check_path(place,
+                "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/srv/"
+                "a\\nb\"},\"size\":\"1MiB\"}",
+                NULL, "\n");
+        check_path(place,
+                "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/srv/a\"},\"size\":\"1MiB\"}",
+                "uid:1000", "\n");
+}
+
 static void test_marks_are_written_again(struct place *place)
 {
         char path[128];
@@ -153,6 +182,7 @@ int main(void)
         test_marks_follow_the_status(&place);
         test_the_facts_decide(&place);
         test_a_start_keeps_marks(&place);
+        test_the_mark_has_the_path(&place);
         test_marks_are_written_again(&place);
         disk_marks_free(place.marks);
         runtime_dir_free(place.dir);
