@@ -114,8 +114,12 @@ def _late_read(disk, store):
 @pytest.mark.both
 @pytest.mark.parametrize(
     ("make_late", "direct"),
-    [(_late_zeroes, "on"), (_late_write, "on"), (_late_read, "on"), (_late_read, "off")],
-    ids=["write-zeroes", "write", "read", "buffered-read"],
+    [
+        pytest.param(_late_zeroes, "on", id="write-zeroes", marks=pytest.mark.storm),
+        pytest.param(_late_write, "on", id="write"),
+        pytest.param(_late_read, "on", id="read", marks=pytest.mark.storm),
+        pytest.param(_late_read, "off", id="buffered-read"),
+    ],
 )
 def test_an_operation_that_is_late_is_nudged(api, store, make_late, direct):
     """Once a second, since some kernels fail to wake the thread that is to perform it; that harms no other kernel."""
