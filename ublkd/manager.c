@@ -247,8 +247,8 @@ static enum backing_reach api_read_reach(void *userdata, const struct device_rec
 }
 
 static int api_try_spec(void *userdata, const struct device_record *record, const struct device_spec *spec,
-        void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
-        struct spec_preflight **ret)
+        void (*then)(void *userdata, bool tried, enum condition_reason reason, const char *refusal),
+        void *then_userdata, struct spec_preflight **ret)
 {
         struct manager *manager = userdata;
 

@@ -5,6 +5,7 @@
 #include "api/http/hold.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
+#include "api/http/view.h"
 #include "ublkd/store/device_change.h"
 
 #include <string.h>
@@ -117,4 +118,15 @@ const struct disk_answer *disk_check_device(struct request *request, const struc
 
         return number < 0 || !request->api->config.disk_search ? &no_disk
                                                                : disk_check(request, record, number);
+}
+
+/* The processes, mounts and devices may be those of others, and so may the process that a search cannot read. */
+const char *disk_answer_text(const struct request *request, const struct disk_answer *answer)
+{
+        static const char *const texts[] = {
+                [DISK_USE_UNKNOWN] = "the search is not complete",
+                [DISK_USED] = "it is open or mounted, perhaps by others",
+        };
+
+        return answer->use == DISK_UNUSED || view_sees_all(request) ? answer->text : texts[answer->use];
 }

@@ -17,3 +17,5 @@
 const struct disk_answer *disk_check(struct request *request, const struct device_record *record, int number);
 /* The same of the disk that the device has now; DISK_UNUSED with number -1 if it has none. */
 const struct disk_answer *disk_check_device(struct request *request, const struct device_record *record);
+/* Return what the client may read of the answer's text. */
+const char *disk_answer_text(const struct request *request, const struct disk_answer *answer);

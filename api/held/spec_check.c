@@ -5,6 +5,7 @@
 #include "api/http/hold.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
+#include "api/http/view.h"
 
 #include <string.h>
 
@@ -33,11 +34,12 @@ static struct hold *spec_check_free(struct hold *hold)
 
 static const struct hold_kind spec_check_kind = {.free = spec_check_free};
 
-static void on_tried(void *userdata, bool tried, const char *refusal)
+static void on_tried(void *userdata, bool tried, enum condition_reason reason, const char *refusal)
 {
         struct spec_check *check = userdata;
 
         check->preflight = NULL;
+        refusal = tenant_text(view_reader(check->hold.request), reason, refusal);
         check->refusal = refusal ? strdup(refusal) : NULL;
         check->answered = tried && (!refusal || check->refusal); /* on ENOMEM: ask again */
         hold_end(&check->hold);

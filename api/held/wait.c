@@ -2,10 +2,12 @@
 /* Hold the reply of a request until its device is ready or gone, or until the view of the host is fresh. */
 #include "api/held/wait.h"
 
+#include "api/held/disk_check.h"
 #include "api/http/hold.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
+#include "api/http/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,9 +78,11 @@ static bool is_verdict(const struct device_status *status)
                && !reason_info(status->reason)->transient;
 }
 
-static const char *status_message(const struct device_status *status)
+static const char *status_message(const struct request *request, const struct device_status *status)
 {
-        return status->message && *status->message ? status->message : device_phase_to_string(status->phase);
+        const char *message = device_status_message(status, view_reader(request));
+
+        return message && *message ? message : device_phase_to_string(status->phase);
 }
 
 bool wait_is_ready(const struct device_record *record)
@@ -113,8 +117,8 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
                 return false;
         if (wait->restarts && wait->kind != WAIT_RECOVERED
                 && record->status.reason == REASON_CANNOT_RESTART) {
-                reply_device_problem(
-                        request, PROBLEM_CANNOT_START, record, "%s", status_message(&record->status));
+                reply_device_problem(request, PROBLEM_CANNOT_START, record, "%s",
+                        status_message(wait->hold.request, &record->status));
                 return true;
         }
         if (is_over(wait, record)) {
@@ -130,7 +134,7 @@ static bool check_ready(const struct wait *wait, const struct device_record *rec
                 record->status.phase == PHASE_LIVE
                         ? "%s" /* the disk is in service, and the sentence says what to do */
                         : "%s The device is kept, and ublkd retries; correct the cause, or the spec.",
-                status_message(&record->status));
+                status_message(wait->hold.request, &record->status));
         return true;
 }
 
@@ -174,13 +178,15 @@ static void reply_timeout(struct wait *wait, const struct disk_answer *users)
                 reply_device_problem(wait->hold.request, PROBLEM_TIMEOUT, record,
                         "The device is not gone yet (%s); the request stays in force. %s /dev/ublkb%d is "
                         "in use: %s.",
-                        device_phase_to_string(record->status.phase), status_message(&record->status),
-                        users->number, users->text);
+                        device_phase_to_string(record->status.phase),
+                        status_message(wait->hold.request, &record->status), users->number,
+                        disk_answer_text(wait->hold.request, users));
         else
                 reply_device_problem(wait->hold.request, PROBLEM_TIMEOUT, record,
                         "The device is not %s yet (%s); the request stays in force. %s",
                         wait->kind == WAIT_GONE ? "gone" : "ready",
-                        device_phase_to_string(record->status.phase), status_message(&record->status));
+                        device_phase_to_string(record->status.phase),
+                        status_message(wait->hold.request, &record->status));
 }
 
 static void on_users(void *userdata, const struct disk_answer *answer)

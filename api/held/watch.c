@@ -93,9 +93,9 @@ static const struct device_event *next_event(struct watch *watch)
         return NULL;
 }
 
-static int format_event(const struct device_event *event, char **ret)
+static int format_event(const struct device_event *event, enum reader reader, char **ret)
 {
-        cJSON *object = device_event_to_json(event);
+        cJSON *object = device_event_to_json(event, reader);
         char *json = object ? json_print(object) : NULL; /* JSON without line breaks */
         int n = -1;
 
@@ -131,7 +131,8 @@ static int prepare_text(struct watch *watch)
         event = next_event(watch);
         if (!event && !watch->keep_alive)
                 return 0;
-        r = event ? format_event(event, &watch->text) : format_keep_alive(watch, &watch->text);
+        r = event ? format_event(event, view_reader(watch->hold.request), &watch->text)
+                  : format_keep_alive(watch, &watch->text);
         if (r < 0) {
                 watch->text = NULL;
                 return r;

@@ -48,8 +48,8 @@ struct api_config {
          * again. -EBUSY: the store of an earlier preflight does not answer; other -errno. NULL: ublkd tries
          * nothing. */
         int (*try_spec)(void *userdata, const struct device_record *record, const struct device_spec *spec,
-                void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
-                struct spec_preflight **ret);
+                void (*then)(void *userdata, bool tried, enum condition_reason reason, const char *refusal),
+                void *then_userdata, struct spec_preflight **ret);
         /* Cancel a preflight that has not called `then` yet. Return NULL. Set together with try_spec. */
         struct spec_preflight *(*end_preflight)(struct spec_preflight *preflight);
         /* Ask polkit whether the process that connected to the Unix socket `client` may change devices; interactive: its

@@ -4,6 +4,7 @@
 
 #include "api/http/etag.h"
 #include "api/http/shared_answer.h"
+#include "api/http/view.h"
 
 #include "ublkd/base/utf8.h"
 #include "ublkd/values/json_print.h"
@@ -209,11 +210,16 @@ void reply_problems(struct request *request, enum problem_type type, const struc
         reply_problem_text(request, type, n < 0 ? NULL : detail, add_errors, problems);
 }
 
+struct shown_device {
+        const struct device_record *record;
+        enum reader reader;
+};
+
 static cJSON *add_device(cJSON *object, const void *from)
 {
-        const struct device_record *record = from;
-        const char *reason = device_status_reason(&record->status);
-        cJSON *device = device_record_to_json(record);
+        const struct shown_device *shown = from;
+        const char *reason = device_status_reason(&shown->record->status);
+        cJSON *device = device_record_to_json(shown->record, shown->reader);
 
         if (device && cJSON_AddStringToObject(object, "reason", reason)
                 && cJSON_AddItemToObject(object, "device", device))
@@ -232,7 +238,8 @@ void reply_device_problem(struct request *request, enum problem_type type, const
         va_start(arguments, format);
         detail = format_text(format, arguments);
         va_end(arguments);
-        reply_problem_text(request, type, detail, add_device, record);
+        reply_problem_text(request, type, detail, add_device,
+                &(const struct shown_device){.record = record, .reader = view_reader(request)});
 }
 
 void reply_error(struct request *request, int error, const char *what)
@@ -256,7 +263,7 @@ void reply_error(struct request *request, int error, const char *what)
 
 void reply_device(struct request *request, unsigned status, const struct device_record *record)
 {
-        reply_json(request, status, device_record_to_json(record));
+        reply_json(request, status, device_record_to_json(record, view_reader(request)));
         if (request->reply.status == status)
                 etag_set_device(request, record);
 }

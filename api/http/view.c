@@ -14,6 +14,11 @@ bool view_sees_all(const struct request *request)
         return view_manages_all(request) || peer_may_read(&request->peer, &request->api->config.rights);
 }
 
+enum reader view_reader(const struct request *request)
+{
+        return view_sees_all(request) ? READER_OF_ALL : READER_TENANT;
+}
+
 /* A client that sees nothing at all is not a tenant. */
 static bool is_in_view(const struct request *request, const char *tenant)
 {

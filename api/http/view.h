@@ -9,6 +9,9 @@
 
 bool view_sees_all(const struct request *request);
 
+/* Return who reads the messages of the reply. */
+enum reader view_reader(const struct request *request);
+
 /* Return whether the client, or polkit for it, has the right to change all devices. */
 bool view_manages_all(const struct request *request);
 

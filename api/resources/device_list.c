@@ -37,9 +37,9 @@ static const struct device_record *match_from(
         return record;
 }
 
-static bool add_item(cJSON *items, const struct device_record *record)
+static bool add_item(cJSON *items, const struct device_record *record, enum reader reader)
 {
-        cJSON *item = device_record_to_json(record);
+        cJSON *item = device_record_to_json(record, reader);
 
         if (item && cJSON_AddItemToArray(items, item))
                 return true;
@@ -58,7 +58,7 @@ static bool add_page(cJSON *object, const struct request *request)
 
         for (unsigned count = 0; items && record; record = next) {
                 next = match_from(device_store_after(record), request);
-                if (!add_item(items, record))
+                if (!add_item(items, record, view_reader(request)))
                         return false;
                 if (++count == query->limit && next)
                         return cJSON_AddStringToObject(object, "continue", record->name) != NULL;

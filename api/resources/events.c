@@ -37,9 +37,9 @@ static bool check_position(struct request *request, uint64_t revision)
 
 /* ---- the list ---- */
 
-static bool add_item(cJSON *items, const struct device_event *event)
+static bool add_item(cJSON *items, const struct device_event *event, enum reader reader)
 {
-        cJSON *item = device_event_to_json(event);
+        cJSON *item = device_event_to_json(event, reader);
 
         if (item && cJSON_AddItemToArray(items, item))
                 return true;
@@ -73,7 +73,7 @@ static bool add_page(const struct request *request, cJSON *object, uint64_t afte
                 const struct device_event *event = event_log_at(log_of(request), i - 1);
 
                 next = next_match(request, after, i - 1);
-                if (!add_item(items, event))
+                if (!add_item(items, event, view_reader(request)))
                         return false;
                 snprintf(token, sizeof(token), "%" PRIu64, event->revision);
                 if (++count == request->query.limit && next > 0)

@@ -9,7 +9,7 @@
 
 struct spec_preflight {
         sd_event_source *end;
-        void (*then)(void *userdata, bool tried, const char *refusal);
+        void (*then)(void *userdata, bool tried, enum condition_reason reason, const char *refusal);
         void *userdata;
 };
 
@@ -61,14 +61,15 @@ static int on_end(sd_event_source *source _unused_, void *userdata)
         struct spec_preflight preflight = *(struct spec_preflight *)userdata;
 
         (void)api_test_end_preflight(userdata);
-        preflight.then(preflight.userdata, true, *the_refusal ? the_refusal : NULL);
+        preflight.then(preflight.userdata, true, *the_refusal ? REASON_BACKING_IN_USE : REASON_NONE,
+                *the_refusal ? the_refusal : NULL);
         return 0;
 }
 
 int api_test_try(void *userdata _unused_, const struct device_record *record _unused_,
         const struct device_spec *spec _unused_,
-        void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
-        struct spec_preflight **ret)
+        void (*then)(void *userdata, bool tried, enum condition_reason reason, const char *refusal),
+        void *then_userdata, struct spec_preflight **ret)
 {
         struct spec_preflight *preflight = calloc(1, sizeof(*preflight));
         sd_event *event;

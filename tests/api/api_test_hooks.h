@@ -23,8 +23,8 @@ void api_test_reach(enum backing_reach reach);
 enum backing_reach api_test_read_reach(void *userdata, const struct device_record *record);
 void api_test_counters(void *userdata, struct daemon_counters *ret);
 int api_test_try(void *userdata, const struct device_record *record, const struct device_spec *spec,
-        void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
-        struct spec_preflight **ret);
+        void (*then)(void *userdata, bool tried, enum condition_reason reason, const char *refusal),
+        void *then_userdata, struct spec_preflight **ret);
 struct spec_preflight *api_test_end_preflight(struct spec_preflight *preflight);
 /* Deliver nothing: the path "/begin/ERRNO" does not begin, "/end/OUTCOME/ERRNO" ends like that, "/never" does not end, and
  * any other path is done. */

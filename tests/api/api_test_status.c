@@ -36,6 +36,7 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
                 .data_path = phase == PHASE_LIVE ? "copy" : NULL,
                 .data_path_reason = phase == PHASE_LIVE ? "The test has nothing else." : NULL,
                 .worker.restarts = restarts,
+                .quoted = phase == PHASE_BACKOFF || phase == PHASE_STOPPING ? reason : REASON_NONE,
         };
         int r;
 

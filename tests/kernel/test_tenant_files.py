@@ -2,9 +2,13 @@
 """Users without any right have disks on files of their own, with the real driver. What the user may not open, no worker opens for
 it, also not later."""
 
+import contextlib
+import json
 import os
 import pathlib
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -227,3 +231,42 @@ def test_a_rootless_container_has_a_disk_on_a_volume(files):
     assert Disk(device["status"]["id"]).read(0, 4096) == bytes(4096)
     status, problem = inside.ask("POST", "/devices", files.spec("/media/x", "other"))
     assert status == 403 and [fault["reason"] for fault in problem["errors"]] == ["PathOfContainer"]
+
+
+_HOLD = """
+import fcntl, os, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+if len(sys.argv) > 2:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def _held_by(uid, path, *lock):
+    """A process of a user that has the file open, and has a lock on it with one more argument; yields its pid."""
+    command = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", sys.executable, "-c", _HOLD, str(path), *lock]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/") as process:
+        assert process.stdout.readline() == b"\n"
+        yield process.pid
+        process.stdin.close()
+
+
+def test_a_message_names_nothing_of_others(files):
+    """Bob has a lock on the file of alice, and root has her disk open. Root reads which process that is; she does not."""
+    path, root = files.file(mode=0o666), files.daemon.api
+    name = files.spec(path)["name"]
+    url = ["--unix-socket", files.daemon.runtime / "ublkd.sock", "-H", "Accept: application/json"]
+    with _held_by(_BOB, path, "lock") as holder:
+        assert files.alice.ask("POST", "/devices", files.spec(path))[0] == 201
+        assert f"process {holder} " in json.dumps(files.refuses(name, "BackingInUse"))
+        for target in (f"devices/{name}", "devices", f"events?device={name}"):
+            text = files.alice.run("curl", "-sSf", *url, f"http://localhost/{target}").stdout
+            assert "BackingInUse" in text and f"process {holder}" not in text
+    disk = Disk(root.wait_phase(name, "Live")["status"]["id"])
+    with _held_by(0, disk.path) as holder:
+        for client, shown in ((files.alice, False), (User(files.daemon, 0), True)):
+            status, answer = client.ask("DELETE", f"/devices/{name}")
+            assert status == 409 and (f"process {holder} " in json.dumps(answer)) is shown
+    assert files.alice.ask("DELETE", f"/devices/{name}?wait&timeout=60s")[0] == 204

@@ -105,7 +105,7 @@ static enum declared_verdict check_unused(
 
 /* ---- the new spec ---- */
 
-static void on_tried(void *userdata, bool tried, const char *refusal)
+static void on_tried(void *userdata, bool tried, enum condition_reason reason _unused_, const char *refusal)
 {
         struct declared_check *check = userdata;
 

@@ -14,8 +14,8 @@ struct declared_check_config {
         enum backing_reach (*read_reach)(void *userdata, const struct device_record *record);
         /* As spec_preflight_begin() and _end(). NULL: every spec passes. */
         int (*try_spec)(void *userdata, const struct device_record *record, const struct device_spec *spec,
-                void (*then)(void *userdata, bool tried, const char *refusal), void *then_userdata,
-                struct spec_preflight **ret);
+                void (*then)(void *userdata, bool tried, enum condition_reason reason, const char *refusal),
+                void *then_userdata, struct spec_preflight **ret);
         struct spec_preflight *(*end_preflight)(struct spec_preflight *preflight);
         void *userdata;
         void (*answered)(void *userdata); /* from the loop: ask again */

@@ -118,8 +118,10 @@ void device_conditions_set_times(
         }
 }
 
-static bool add_condition(cJSON *array, enum condition_type type, const struct device_condition *condition)
+static bool add_condition(
+        cJSON *array, enum condition_type type, const struct device_condition *condition, enum reader reader)
 {
+        const char *message = tenant_text(reader, condition->reason, condition->message);
         cJSON *object = cJSON_CreateObject();
 
         if (!object || !cJSON_AddItemToArray(array, object)) {
@@ -129,17 +131,17 @@ static bool add_condition(cJSON *array, enum condition_type type, const struct d
         return cJSON_AddStringToObject(object, "type", condition_type_to_string(type))
                && cJSON_AddStringToObject(object, "status", condition_status_to_string(condition->status))
                && cJSON_AddStringToObject(object, "reason", reason_to_string(condition->reason))
-               && cJSON_AddStringToObject(object, "message", condition->message)
+               && cJSON_AddStringToObject(object, "message", message)
                && json_add_time(object, "lastTransitionTime", condition->transition_at)
                && (condition->observed_at == 0
                        || json_add_time(object, "observedAt", condition->observed_at));
 }
 
-bool device_conditions_add(const struct device_conditions *conditions, cJSON *array)
+bool device_conditions_add(const struct device_conditions *conditions, cJSON *array, enum reader reader)
 {
         for (size_t i = 0; i < _CONDITION_MAX; i++)
                 if (conditions->of[i].status != CONDITION_ABSENT
-                        && !add_condition(array, (enum condition_type)i, &conditions->of[i]))
+                        && !add_condition(array, (enum condition_type)i, &conditions->of[i], reader))
                         return false;
         return true;
 }

@@ -7,6 +7,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/model/reason.h"
+#include "ublkd/model/tenant_text.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -63,5 +64,5 @@ void device_conditions_set_times(
 /* Return the name in the API. Static strings. */
 const char *condition_type_to_string(enum condition_type type);
 const char *condition_status_to_string(enum condition_status status);
-/* Append each condition that is not absent to a JSON array, as the API shows it. Return false on ENOMEM. */
-bool device_conditions_add(const struct device_conditions *conditions, cJSON *array);
+/* Append each condition that is not absent to a JSON array, as the API shows it to that reader. Return false on ENOMEM. */
+bool device_conditions_add(const struct device_conditions *conditions, cJSON *array, enum reader reader);

@@ -70,7 +70,7 @@ static bool add_device(cJSON *object, const struct device_event *event)
         return false;
 }
 
-cJSON *device_event_to_json(const struct device_event *event)
+cJSON *device_event_to_json(const struct device_event *event, enum reader reader)
 {
         cJSON *object = cJSON_CreateObject();
 
@@ -78,8 +78,9 @@ cJSON *device_event_to_json(const struct device_event *event)
                 && json_add_integer(object, "firstRevision", event->first_revision)
                 && cJSON_AddStringToObject(object, "type", event_type_to_string(event->type))
                 && cJSON_AddStringToObject(object, "reason", reason_to_string(event->reason))
-                && cJSON_AddStringToObject(object, "message", event->message) && add_device(object, event)
-                && json_add_integer(object, "count", event->count)
+                && cJSON_AddStringToObject(
+                        object, "message", tenant_text(reader, event->reason, event->message))
+                && add_device(object, event) && json_add_integer(object, "count", event->count)
                 && json_add_time(object, "firstTime", event->first_at)
                 && json_add_time(object, "lastTime", event->last_at))
                 return object;

@@ -37,4 +37,4 @@ struct device_event *device_event_copy(const struct device_event *event);
 struct device_event *device_event_free(struct device_event *event);
 
 /* Return the event as the API shows it, or NULL on ENOMEM. The caller frees it. */
-cJSON *device_event_to_json(const struct device_event *event);
+cJSON *device_event_to_json(const struct device_event *event, enum reader reader);

@@ -98,11 +98,12 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && backing_identity_equal(&one->backing.found, &other->backing.found)
                && one->kernel_flags == other->kernel_flags && one->recoveries.count == other->recoveries.count
                && one->recoveries.last_ms == other->recoveries.last_ms && one->reason == other->reason
-               && sentence_equal(one->message, other->message) && sentence_equal(one->cause, other->cause)
-               && one->attempts == other->attempts && one->next_try_at == other->next_try_at
-               && one->transition_at == other->transition_at && one->faults.flush == other->faults.flush
-               && one->faults.cut == other->faults.cut && one->faults.flush_at == other->faults.flush_at
-               && one->faults.cut_at == other->faults.cut_at && io_errors_equal(&one->errors, &other->errors)
+               && one->quoted == other->quoted && sentence_equal(one->message, other->message)
+               && sentence_equal(one->cause, other->cause) && one->attempts == other->attempts
+               && one->next_try_at == other->next_try_at && one->transition_at == other->transition_at
+               && one->faults.flush == other->faults.flush && one->faults.cut == other->faults.cut
+               && one->faults.flush_at == other->faults.flush_at && one->faults.cut_at == other->faults.cut_at
+               && io_errors_equal(&one->errors, &other->errors)
                && device_conditions_equal(&one->conditions, &other->conditions);
 }
 
@@ -231,8 +232,14 @@ static const char *ready_status(enum device_phase phase)
         return phase == PHASE_LIVE ? "True" : phase == PHASE_UNKNOWN ? "Unknown" : "False";
 }
 
-static bool add_conditions(cJSON *object, const struct device_status *status)
+const char *device_status_message(const struct device_status *status, enum reader reader)
 {
+        return tenant_text(reader, status->quoted, status->message);
+}
+
+static bool add_conditions(cJSON *object, const struct device_status *status, enum reader reader)
+{
+        const char *message = device_status_message(status, reader);
         cJSON *conditions = cJSON_AddArrayToObject(object, "conditions"), *ready = cJSON_CreateObject();
 
         if (!conditions || !ready || !cJSON_AddItemToArray(conditions, ready)) {
@@ -242,12 +249,12 @@ static bool add_conditions(cJSON *object, const struct device_status *status)
         return json_add_text(ready, "type", "Ready")
                && json_add_text(ready, "status", ready_status(status->phase))
                && json_add_text(ready, "reason", device_status_reason(status))
-               && json_add_text(ready, "message", status->message ? status->message : "")
+               && json_add_text(ready, "message", message ? message : "")
                && json_add_time(ready, "lastTransitionTime", status->transition_at)
-               && device_conditions_add(&status->conditions, conditions);
+               && device_conditions_add(&status->conditions, conditions, reader);
 }
 
-cJSON *device_status_to_json(const struct device_status *status, const char *name)
+cJSON *device_status_to_json(const struct device_status *status, const char *name, enum reader reader)
 {
         cJSON *object = cJSON_CreateObject();
 
@@ -262,7 +269,8 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
                 && add_write_errors(object, status) && io_errors_add(&status->errors, object, "ioErrors")
                 && json_add_time(object, "nextTryAt", status->next_try_at)
                 && json_add_integer(object, "attempts", status->attempts)
-                && json_add_text(object, "cause", status->cause) && add_conditions(object, status))
+                && json_add_text(object, "cause", tenant_text(reader, status->quoted, status->cause))
+                && add_conditions(object, status, reader))
                 return object;
         cJSON_Delete(object);
         return NULL;

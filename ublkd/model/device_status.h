@@ -61,12 +61,13 @@ struct device_status {
                 uint64_t count;
                 double last_ms; /* from the death of the worker until Live */
         } recoveries;
-        enum condition_reason reason;        /* of the Ready condition */
-        char *message;                       /* a sentence: what happened, what ublkd does next, and when */
-        char *cause;                         /* why the last try failed, a sentence; NULL: none failed */
-        unsigned attempts;                   /* failed in a row */
-        uint64_t next_try_at;                /* 0: no time is set for the next try */
-        uint64_t transition_at;              /* of the Ready condition */
+        enum condition_reason reason; /* of the Ready condition */
+        enum condition_reason quoted; /* of the failure that message and cause quote; REASON_NONE: none */
+        char *message;                /* a sentence: what happened, what ublkd does next, and when */
+        char *cause;                  /* why the last try failed, a sentence; NULL: none failed */
+        unsigned attempts;            /* failed in a row */
+        uint64_t next_try_at;         /* 0: no time is set for the next try */
+        uint64_t transition_at;       /* of the Ready condition */
         struct device_conditions conditions; /* beside Ready */
 };
 
@@ -82,6 +83,9 @@ int device_status_set_cause(struct device_status *status, const char *format, ..
 /* Return the name of the reason, or of the phase if there is no reason. Valid for the life of the process. */
 const char *device_status_reason(const struct device_status *status);
 
+/* Return what the reader may read of the message of the Ready condition; NULL: there is none. Valid as long as the status. */
+const char *device_status_message(const struct device_status *status, enum reader reader);
+
 /* Return whether the worker runs another version of its program than ublkd starts now. */
 bool device_status_needs_restart(const struct device_status *status);
 
@@ -90,6 +94,7 @@ int device_status_copy(const struct device_status *from, struct device_status *r
 bool device_status_equal(const struct device_status *one, const struct device_status *other);
 void device_status_clear(struct device_status *status);
 
-/* Return the "status" object of the API for the device called `name`, or NULL on ENOMEM. The caller frees it.
+/* Return the "status" object of the API for the device called `name`, or NULL on ENOMEM. The caller frees it. reader: gets
+ * the messages.
  */
-cJSON *device_status_to_json(const struct device_status *status, const char *name);
+cJSON *device_status_to_json(const struct device_status *status, const char *name, enum reader reader);

@@ -89,14 +89,15 @@ static struct report_worker worker_of(const struct worker_proc *worker)
 }
 
 /* Return why the disk could not grow to the size wanted now; a refusal of another size does not count. */
-static const char *growth_refusal(const struct managed_device *device, const struct device_record *record)
+static const struct problem *growth_refusal(
+        const struct managed_device *device, const struct device_record *record)
 {
         const struct problem_list *refusal =
                 device->process.worker ? worker_proc_refusal(device->process.worker) : NULL;
 
         return refusal && refusal->count > 0
                                && user_request_equal(device->step.grown_for, user_request_of(record))
-                       ? refusal->items[0].detail
+                       ? &refusal->items[0]
                        : NULL;
 }
 
@@ -105,6 +106,9 @@ static int make_status(const struct managed_device *device, const struct device_
 {
         struct report_worker worker =
                 device->process.worker ? worker_of(device->process.worker) : (struct report_worker){};
+        const struct problem *refusal = growth_refusal(device, record);
+        enum condition_reason restart_reason = REASON_NONE;
+        const char *restart_refusal = device_preflight_refusal(device, record, &restart_reason);
         int r = device_report(
                 &(const struct report_view){
                         .turn = &device->view,
@@ -113,8 +117,10 @@ static int make_status(const struct managed_device *device, const struct device_
                         .history = &device->process.history,
                         .host_problems = &device->env->config.host->problems,
                         .worker = device->process.worker ? &worker : NULL,
-                        .growth_refusal = growth_refusal(device, record),
-                        .restart_refusal = device_preflight_refusal(device, record),
+                        .growth_refusal = refusal ? refusal->detail : NULL,
+                        .growth_reason = refusal ? reason_from_string(refusal->reason) : REASON_NONE,
+                        .restart_refusal = restart_refusal,
+                        .restart_reason = restart_reason,
                         .features = device_features(device),
                         .action = device->step.action,
                         .has_control = device->env->ctl,

@@ -224,7 +224,7 @@ static const struct disk_params *params_of(const struct managed_device *device)
 static bool worker_is_outdated(const struct managed_device *device, const struct device_record *record)
 {
         return device->process.worker && worker_proc_restart(device->process.worker) != record->restart
-               && !device_preflight_refusal(device, record);
+               && !device_preflight_refusal(device, record, NULL);
 }
 
 static struct plan_wish wish_of(

@@ -43,14 +43,15 @@ static void preflight_uid(const struct managed_device *device, char uid[static U
         *last = *last == '2' ? '3' : '2';
 }
 
-static void call_back(struct spec_preflight *preflight, bool tried, const char *refusal)
+static void call_back(
+        struct spec_preflight *preflight, bool tried, enum condition_reason reason, const char *refusal)
 {
         spec_tried then = preflight->then;
 
         preflight->then = NULL;
         preflight->timer = sd_event_source_disable_unref(preflight->timer);
         if (then)
-                then(preflight->userdata, tried, refusal);
+                then(preflight->userdata, tried, reason, refusal);
 }
 
 /* Let each waiting caller ask again: its spec may have changed. */
@@ -60,7 +61,7 @@ static void release_waiting(struct spec_preflight *preflight)
                 struct spec_preflight *one = preflight->waiting;
 
                 preflight->waiting = one->next;
-                call_back(one, false, NULL);
+                call_back(one, false, REASON_NONE, NULL);
                 free(one);
         }
 }
@@ -140,6 +141,13 @@ static void judge(const struct spec_preflight *preflight, char text[static REFUS
                 snprintf(text, REFUSAL_SIZE, "The preflight worker %s.", worker_proc_death(worker)->sentence);
 }
 
+static enum condition_reason reason_of(const struct worker_proc *worker)
+{
+        const struct problem_list *problems = worker_proc_problems(worker);
+
+        return problems->count > 0 ? reason_from_string(problems->items[0].reason) : REASON_NONE;
+}
+
 static void on_changed(void *userdata, struct worker_proc *worker)
 {
         struct managed_device *device = userdata;
@@ -153,7 +161,7 @@ static void on_changed(void *userdata, struct worker_proc *worker)
                 return;
         }
         judge(device->spec_preflight, text, &refusal);
-        call_back(device->spec_preflight, true, refusal);
+        call_back(device->spec_preflight, true, reason_of(worker), refusal);
         preflight_free(device->spec_preflight);
 }
 
@@ -164,7 +172,7 @@ static int on_limit(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         worker_proc_kill(preflight->worker); /* it dies when the call that it waits for returns */
         preflight->hangs = true;
         release_waiting(preflight);
-        call_back(preflight, true, "The backing store does not answer.");
+        call_back(preflight, true, REASON_NONE, "The backing store does not answer.");
         return 0;
 }
 
@@ -247,6 +255,6 @@ void device_spec_preflight_drop(struct managed_device *device)
 {
         if (!device->spec_preflight)
                 return;
-        call_back(device->spec_preflight, false, NULL);
+        call_back(device->spec_preflight, false, REASON_NONE, NULL);
         preflight_free(device->spec_preflight);
 }

@@ -10,9 +10,9 @@ struct managed_device;
 struct reconciler;
 struct spec_preflight;
 
-/* Called once, from the loop. refusal: why the disk could not be created, one sentence; NULL: it could.
+/* Called once, from the loop. refusal: why the disk could not be created, one sentence, which is of that reason; NULL: it could.
  * !tried: another preflight of this device has ended, or the device was removed; ask again. */
-typedef void (*spec_tried)(void *userdata, bool tried, const char *refusal);
+typedef void (*spec_tried)(void *userdata, bool tried, enum condition_reason reason, const char *refusal);
 
 /* Try the device of `record` with `spec`, or wait for the end of another preflight of it. Return 0 and a
  * preflight, valid until `then` is called; -EBUSY: the store of an earlier preflight does not answer;

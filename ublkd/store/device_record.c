@@ -304,9 +304,10 @@ static bool add_owners(cJSON *object, const struct device_record *record)
                && json_add_text(object, "tenant", tenant_is_set(record->tenant) ? record->tenant : NULL);
 }
 
-cJSON *device_record_to_json(const struct device_record *record)
+cJSON *device_record_to_json(const struct device_record *record, enum reader reader)
 {
-        cJSON *object = cJSON_CreateObject(), *status = device_status_to_json(&record->status, record->name);
+        cJSON *object = cJSON_CreateObject(),
+              *status = device_status_to_json(&record->status, record->name, reader);
         cJSON *spec = record->spec ? cJSON_Duplicate(record->spec->document, true) : cJSON_CreateNull();
 
         if (object && status && spec && add_path(status, spec) && add_filesystem(status, record)

@@ -95,7 +95,7 @@ struct disk_now device_record_disk(const struct device_record *record);
 
 /* Return the device as the API shows it (name, uid, generation, spec, status), or NULL on ENOMEM. The caller
  * frees it. */
-cJSON *device_record_to_json(const struct device_record *record);
+cJSON *device_record_to_json(const struct device_record *record, enum reader reader);
 
 /* ---- for the store, and for files that read records which are not in it ---- */
 

@@ -140,13 +140,6 @@ static void note_holders(
         const struct device_record *own = device_store_get(device->env->config.store, device->id.name);
         char node[32] = "";
 
-        if (own && tenant_is_set(own->tenant) && !(record && tenant_is(own->tenant, record->tenant))) {
-                device_note(device, REASON_BACKING_IN_USE,
-                        "The backing store is in use by a device of another owner; two disks that write to "
-                        "one store "
-                        "would destroy its data. Ask an administrator.");
-                return;
-        }
         if (record && record->number >= 0) /* without a disk it may have no number yet */
                 snprintf(node, sizeof(node), " (/dev/ublkb%d)", record->number);
         device_note(device, REASON_BACKING_IN_USE,
@@ -154,6 +147,8 @@ static void note_holders(
                 "would destroy its data. Use another range of the store, make both devices read-only, or use "
                 "that device instead of this one.",
                 holder->id.name, node, others);
+        if (own && record && !*others && tenant_is(own->tenant, record->tenant))
+                device_note_of_owner(device);
 }
 
 static void note_holder(struct managed_device *device, const struct managed_device *holder)

@@ -28,6 +28,11 @@ void device_note(struct managed_device *device, enum condition_reason reason, co
                 device->note = note;
 }
 
+void device_note_of_owner(struct managed_device *device)
+{
+        device->note.of_owner = true;
+}
+
 static void note_openers(struct managed_device *device)
 {
         _cleanup_free_ char *sentence = NULL;

@@ -11,6 +11,8 @@ struct managed_device;
 /* Replace the note. On ENOMEM there is none: then the status shows the name of the step. */
 void device_note(struct managed_device *device, enum condition_reason reason, const char *format, ...)
         _printf_(3, 4);
+/* The note names nothing that is not the owner's, who may read it in full. */
+void device_note_of_owner(struct managed_device *device);
 void device_note_clear(struct managed_device *device);
 /* Note that the removal waits for openers of the disk, with their names as soon as they are known. */
 void device_note_openers(struct managed_device *device, int number, enum device_hold hold);

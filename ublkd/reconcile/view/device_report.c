@@ -442,11 +442,24 @@ static void fill(const struct report_view *view, const struct device_record *rec
         snprintf(status->worker.version, sizeof(status->worker.version), "%s", view->worker->version);
 }
 
+/* Return the reason of what the sentences quote. */
+static enum condition_reason quoted_reason(const struct report_view *view, enum condition_reason reported)
+{
+        if (reported == REASON_HOST_NOT_READY)
+                return reported;
+        if (reported == REASON_CANNOT_GROW && view->growth_refusal)
+                return view->growth_reason;
+        if (reported == REASON_CANNOT_RESTART)
+                return view->restart_reason;
+        return view->note->of_owner ? REASON_NONE : view->note->reason;
+}
+
 int device_report(
         const struct report_view *view, const struct device_record *record, struct device_status *ret)
 {
         struct reported reported = choose(view, record);
 
         fill(view, record, reported.phase, ret);
+        ret->quoted = quoted_reason(view, reported.reason);
         return explain(view, record, &reported, ret);
 }

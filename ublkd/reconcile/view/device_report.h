@@ -25,15 +25,16 @@ struct report_view {
         const struct report_worker *worker;       /* NULL: there is none */
         const char *growth_refusal;  /* why the worker cannot grow to the wanted size; NULL: no refusal */
         const char *restart_refusal; /* why the last requested restart was refused; NULL: it was not */
-        uint64_t features;           /* of the driver, for the disk */
-        enum plan_action action;     /* of this turn */
-        bool has_control;            /* the control device can be used */
-        bool unseen;                 /* since its start ublkd has got no answer about the disk */
-        bool backing_changed;        /* its store was refused */
-        bool awaits_udev;            /* the disk is new */
-        uint64_t next_try;           /* CLOCK_MONOTONIC, or UINT64_MAX */
-        uint64_t now;                /* CLOCK_MONOTONIC */
-        uint64_t wall_msec;          /* CLOCK_REALTIME */
+        enum condition_reason growth_reason, restart_reason; /* of these refusals */
+        uint64_t features;                                   /* of the driver, for the disk */
+        enum plan_action action;                             /* of this turn */
+        bool has_control;                                    /* the control device can be used */
+        bool unseen;          /* since its start ublkd has got no answer about the disk */
+        bool backing_changed; /* its store was refused */
+        bool awaits_udev;     /* the disk is new */
+        uint64_t next_try;    /* CLOCK_MONOTONIC, or UINT64_MAX */
+        uint64_t now;         /* CLOCK_MONOTONIC */
+        uint64_t wall_msec;   /* CLOCK_REALTIME */
 };
 
 /* Make the status, without the parts that device_publish.c adds. Return 0 or -errno; the caller clears *ret in both

@@ -60,11 +60,12 @@ static void conclude(struct managed_device *device, int result)
         then(device, result);
 }
 
-static void refuse(struct managed_device *device, const char *sentence)
+static void refuse(struct managed_device *device, enum condition_reason reason, const char *sentence)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
 
         free(device->preflight.sentence);
+        device->preflight.reason = reason;
         device->preflight.sentence = strdup(sentence); /* on ENOMEM the status lacks the cause */
         device->preflight.refused = record->restart;
         /* On failure (a full disk) the next supervisor only tries the restart again. */
@@ -82,7 +83,7 @@ static void refuse_dead(struct managed_device *device, const struct worker_death
         char sentence[256];
 
         snprintf(sentence, sizeof(sentence), "The preflight worker %s.", death->sentence);
-        refuse(device, sentence);
+        refuse(device, REASON_NONE, sentence);
 }
 
 /* A preflight of an older spec does not decide about the spec that has come since. */
@@ -116,11 +117,11 @@ static void judge(struct managed_device *device)
         if (refused && !user_request_equal(device->preflight.request, user_request_of(record)))
                 ask_again(device);
         else if (problems->count > 0)
-                refuse(device, problems->items[0].detail);
+                refuse(device, reason_from_string(problems->items[0].reason), problems->items[0].detail);
         else if (!params)
                 refuse_dead(device, worker_proc_death(device->preflight.worker));
         else if (refused)
-                refuse(device, device->note.sentence ? device->note.sentence : "");
+                refuse(device, device->note.reason, device->note.sentence ? device->note.sentence : "");
         else {
                 device->preflight.passed = record->restart;
                 conclude(device, 0);
@@ -147,7 +148,7 @@ static int on_preflight_limit(sd_event_source *source _unused_, uint64_t usec _u
         struct managed_device *device = userdata;
 
         worker_proc_kill(device->preflight.worker); /* it dies when the call that it waits for returns */
-        refuse(device, "The backing store does not answer.");
+        refuse(device, REASON_NONE, "The backing store does not answer.");
         return 0;
 }
 
@@ -169,13 +170,15 @@ void device_preflight_begin(struct managed_device *device, const struct device_r
                 return;
         }
         if (device_preflight_fails_writes(device, record)) {
-                refuse(device, "Writes wait for room in the backing store, and a restart would fail them, "
-                               "because recovery.onCrash is not \"reissue\"; make room first.");
+                refuse(device, REASON_NONE,
+                        "Writes wait for room in the backing store, and a restart would fail them, "
+                        "because recovery.onCrash is not \"reissue\"; make room first.");
                 return;
         }
         if (device->preflight.worker) {
-                refuse(device, "The backing store did not answer the last preflight worker, which has not "
-                               "exited yet.");
+                refuse(device, REASON_NONE,
+                        "The backing store did not answer the last preflight worker, which has not "
+                        "exited yet.");
                 return;
         }
         device->preflight.request = user_request_of(record);
@@ -191,7 +194,7 @@ void device_preflight_begin(struct managed_device *device, const struct device_r
         if (r >= 0)
                 return;
         drop_process(device);
-        refuse(device, strerror(-r));
+        refuse(device, REASON_NONE, strerror(-r));
 }
 
 void device_preflight_give_up(struct managed_device *device)
@@ -202,7 +205,8 @@ void device_preflight_give_up(struct managed_device *device)
         conclude(device, -ECONNRESET);
 }
 
-const char *device_preflight_refusal(const struct managed_device *device, const struct device_record *record)
+const char *device_preflight_refusal(const struct managed_device *device, const struct device_record *record,
+        enum condition_reason *ret_reason)
 {
         bool reported =
                 device->preflight.refused == record->restart || record->restart_refused == record->restart;
@@ -211,5 +215,7 @@ const char *device_preflight_refusal(const struct managed_device *device, const 
 
         if (!refused)
                 return NULL;
+        if (ret_reason)
+                *ret_reason = device->preflight.reason;
         return device->preflight.sentence ? device->preflight.sentence : "The events of the device say why.";
 }

@@ -13,8 +13,9 @@ struct restart_preflight {
         sd_event_source *timer;
         void (*then)(struct managed_device *device, int result); /* the step that waits for it, or NULL */
         struct user_request request;                             /* that it is made for, or was last */
-        uint32_t passed, refused; /* record->restart of the last preflight with that result; 0: none */
-        char *sentence;           /* why it was refused; owned */
+        uint32_t passed, refused;     /* record->restart of the last preflight with that result; 0: none */
+        enum condition_reason reason; /* of the sentence */
+        char *sentence;               /* why it was refused; owned */
 };
 
 /* Try whether the next worker could take over, unless that is known. Then call `then` once, possibly before
@@ -27,7 +28,9 @@ void device_preflight_begin(struct managed_device *device, const struct device_r
 bool device_preflight_fails_writes(const struct managed_device *device, const struct device_record *record);
 /* End the preflight: the serving worker has died, so the result does not matter. */
 void device_preflight_give_up(struct managed_device *device);
-/* Return why the restart that was asked for last was refused; NULL: it was not. Valid until the next one. */
-const char *device_preflight_refusal(const struct managed_device *device, const struct device_record *record);
+/* Return why the restart that was asked for last was refused, and the reason of that sentence; NULL: it was not. Valid until
+ * the next one. ret_reason: NULL: not wanted. */
+const char *device_preflight_refusal(const struct managed_device *device, const struct device_record *record,
+        enum condition_reason *ret_reason);
 /* Free what the preflight owns. */
 void device_preflight_drop(struct managed_device *device);

@@ -31,7 +31,7 @@ static struct device_status live_status(void)
 
 static void check_json(const struct device_status *status, const char *wanted)
 {
-        cJSON *object = device_status_to_json(status, "data");
+        cJSON *object = device_status_to_json(status, "data", READER_OF_ALL);
         char *text = cJSON_PrintUnformatted(object);
 
         CHECK_STR(text, wanted);
@@ -175,7 +175,7 @@ static void test_json_of_a_store_that_was_replaced(void)
                                 .lasting = "wwid:naa.5000"},
                             .found = {.basis = BACKING_DISK_SEQUENCE, .is_disk = true, .boot = "diskseq:9+0"}}
         };
-        cJSON *object = device_status_to_json(&status, "data");
+        cJSON *object = device_status_to_json(&status, "data", READER_OF_ALL);
         const cJSON *backing = cJSON_GetObjectItem(object, "backing"),
                     *found = cJSON_GetObjectItem(backing, "found");
 
@@ -205,7 +205,7 @@ static void test_conditions_beside_ready(void)
         CHECK_INT(
                 device_condition_set(path, CONDITION_TRUE, REASON_PATH_UNKNOWN, "3 looks were in vain."), 0);
         CHECK(!device_status_equal(&one, &other));
-        object = device_status_to_json(&other, "data");
+        object = device_status_to_json(&other, "data", READER_OF_ALL);
         conditions = cJSON_GetObjectItem(object, "conditions");
         CHECK_INT(cJSON_GetArraySize(conditions), 2);
         CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetArrayItem(conditions, 0), "type")),

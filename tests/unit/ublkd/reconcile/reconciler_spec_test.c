@@ -11,9 +11,10 @@
 static unsigned verdicts;
 static char verdict[256];
 
-static void note_verdict(void *userdata, bool tried, const char *refusal)
+static void note_verdict(void *userdata, bool tried, enum condition_reason reason, const char *refusal)
 {
         (void)userdata;
+        (void)reason;
         verdicts++;
         snprintf(verdict, sizeof(verdict), "%s", !tried ? "ask again" : refusal ? refusal : "good");
 }

@@ -502,7 +502,7 @@ static void test_quarantine(struct disk *disk)
                         continue;
                 CHECK_INT(record->status.phase, PHASE_FAILED);
                 CHECK_INT(record->status.reason, REASON_QUARANTINED);
-                json = device_record_to_json(record);
+                json = device_record_to_json(record, READER_OF_ALL);
                 CHECK(cJSON_IsNull(cJSON_GetObjectItem(json, "spec")));
                 cJSON_Delete(json);
         }

@@ -12,7 +12,7 @@
 
 static void check_shown(const struct device_store *store, const char *state)
 {
-        cJSON *device = device_record_to_json(device_store_get(store, "data"));
+        cJSON *device = device_record_to_json(device_store_get(store, "data"), READER_OF_ALL);
         const cJSON *shown = cJSON_GetObjectItemCaseSensitive(
                 cJSON_GetObjectItemCaseSensitive(device, "status"), "filesystem");
 
