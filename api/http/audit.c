@@ -136,6 +136,7 @@ static void write_record(const struct request *request, const char *method, cons
                 {"CLIENT_HOME", homes[home]},
                 {"CLIENT_RIGHT", outcome},
                 {"CLIENT_RULE", request->rule},
+                {"CLIENT_CGROUP", request->cgroup ? request->cgroup : ""},
                 {"REQUEST", asked},
                 {"STATUS", status},
                 {}

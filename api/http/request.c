@@ -212,8 +212,10 @@ void request_begin(struct request *request, const char *method)
         }
 }
 
-void request_note_rule(struct request *request, const char *place)
+void request_note_rule(struct request *request, const char *place, const char *cgroup)
 {
+        free(request->cgroup);
+        request->cgroup = cgroup ? strdup(cgroup) : NULL; /* on ENOMEM the log lacks it */
         snprintf(request->rule, sizeof(request->rule), "%s", place);
 }
 
@@ -373,6 +375,7 @@ struct request *request_free(struct request *request)
         free(request->path);
         free(request->host_path);
         free(request->body);
+        free(request->cgroup);
         free(request);
         return NULL;
 }

@@ -90,6 +90,7 @@ struct request {
         char *host_path; /* of the path that a client in a container has given (held/path_check.h); owned; NULL: not known */
         enum permission permission;
         char rule[RULE_PLACE_MAX]; /* of the policy, that decided; "": none */
+        char *cgroup;              /* of the client, with which it was compared; owned; NULL: none */
         bool admitted;             /* api->admit() has been asked */
         bool in_turn;              /* api->take_turn() has been asked */
         bool last;                 /* the connection ends with the answer: head_check.h */
@@ -114,8 +115,9 @@ void request_finish(struct request *request);
 /* Parse the body as JSON. Return the document, which the caller frees; or NULL with a reply. */
 cJSON *request_parse_body(struct request *request);
 
-/* Note the rule of the policy that decides about the request, for the audit log. */
-void request_note_rule(struct request *request, const char *place);
+/* Note the rule of the policy that decides about the request, and the control group of the client that it was compared with
+ * (NULL: none), for the audit log. */
+void request_note_rule(struct request *request, const char *place, const char *cgroup);
 
 /* Free the request, its reply and its hold. `request` may be NULL. Return NULL. */
 struct request *request_free(struct request *request);

@@ -12,6 +12,7 @@
 struct tenancy {
         struct policy_client client;
         struct peer_groups groups;      /* the client points into it */
+        char *cgroup;                   /* the same; NULL: no rule asks for it, or it is not known */
         const struct policy_rule *rule; /* of the policy that was asked; NULL: the client is not a tenant */
 };
 

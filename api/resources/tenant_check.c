@@ -65,7 +65,7 @@ static bool policy_allows(struct request *request, const struct device_spec *spe
                 r = r < 0 ? r : -EPERM;
         } else if (r >= 0) {
                 account = policy_account(tenancy.rule, peer->uid);
-                request_note_rule(request, tenancy.rule->place);
+                request_note_rule(request, tenancy.rule->place, tenancy.client.cgroup);
                 usage = usage_of(config->store, &account, spec->options.name, tenancy.rule->options.size);
                 r = policy_check(tenancy.rule, &tenancy.client, spec, &usage, &problems);
         }

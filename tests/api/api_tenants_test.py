@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import pathlib
 import tempfile
 
 import pytest
@@ -367,3 +368,31 @@ def test_the_log_names_the_rule(tenants):
     lines = [line for line in output.splitlines() if "POST /devices" in line]
     assert len(lines) == 2 and all("as tenant" in line for line in lines)
     assert lines[0].endswith("201") and lines[1].endswith("403")
+
+
+def cgroup_mount():
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        points = [line.split()[1] for line in mounts if line.split()[2] == "cgroup2"]
+    return next((point for point in points if os.access(point, os.W_OK)), None)
+
+
+@pytest.mark.skipif(not cgroup_mount(), reason="no control group can be made here")
+def test_a_rule_for_a_unit(tenants):
+    """By the group of the process that asks, for any user. A group of the same name elsewhere does not count."""
+    unit, own = "ublkd-api-test.slice/backup.service", "ublkd-api-test.scope/backup.service"
+    groups = [pathlib.Path(cgroup_mount(), *unit_or_own.split("/")[:depth]) for unit_or_own in (unit, own) for depth in (1, 2)]
+    tenants.set_rules({**RULE, "name": "unit", "who": {"units": ["backup.service"]}})
+    assert tenants.server.tell("policy") == 0
+    for group in groups:
+        group.mkdir(exist_ok=True)
+    try:
+        for group, status in ((None, 403), (groups[0], 403), (groups[1], 201), (groups[3], 403)):
+            join = f"open({str(group / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))\n" if group else ""
+            name = f"{len(group.parts) if group else 0}{status}"
+            ((got, answer),) = tenants.values(asks(("POST", "/devices", mine(name, STRANGER))), uid=STRANGER, container=join)
+            assert got == status, answer
+    finally:
+        for group in reversed(groups):
+            group.rmdir()
+    device = tenants.server.ask("GET", f"/devices/u{STRANGER}-{len(groups[1].parts)}201").json
+    assert device["tenant"] == f"uid:{STRANGER}"

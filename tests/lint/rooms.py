@@ -14,6 +14,7 @@ COMMON = rooms("ublkd", "base values backing kernel")  # both programs may see i
 PROTO = rooms("ublkd", "proto")
 API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/authority/authority_answer.h",
+    "ublkd/peers/peer_cgroup.h",
     "ublkd/peers/peer_groups.h",
     "ublkd/nodes/delivery_wire.h",
     "ublkd/peers/peer_home.h",

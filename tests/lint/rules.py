@@ -248,6 +248,7 @@ PROC_USERS = [
     "ublkd/filesystems/filesystem_walls.c",  # the same
     "ublkd/filesystems/filesystem_mounts.c",  # its own mounts, of which the kernel has the list
     "ublkd/filesystems/filesystem_job.c",  # the program that this process is executed from
+    "ublkd/peers/peer_cgroup.c",  # a name that the kernel has: no memory map, and no file system is asked
     "ublkd/peers/peer_home.c",  # where links of a process lead: no memory map, and no file system is asked
     "ublkd/peers/peer_path.c",  # in a process apart
     "ublkd/runtime/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory

@@ -2,6 +2,8 @@
 /* A policy, and which of its rules matches a client. */
 #include "ublkd/policy/policy.h"
 
+#include "ublkd/policy/policy_cgroup.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -66,7 +68,7 @@ static bool has_gid(const struct policy_rule *rule, gid_t gid)
         return false;
 }
 
-static bool matches(const struct policy_rule *rule, const struct policy_client *client)
+static bool has_users_of(const struct policy_rule *rule, const struct policy_client *client)
 {
         for (size_t i = 0; i < rule->uid_count; i++)
                 if (client->uid >= rule->uids[i].first && client->uid <= rule->uids[i].last)
@@ -79,6 +81,33 @@ static bool matches(const struct policy_rule *rule, const struct policy_client *
         return has_gid(rule, client->gid);
 }
 
+static bool asks_cgroup(const struct policy_rule *rule)
+{
+        return cJSON_GetArraySize(rule->options.who.cgroups) > 0
+               || cJSON_GetArraySize(rule->options.who.units) > 0;
+}
+
+static bool has_cgroup(const struct policy_rule *rule, const char *cgroup)
+{
+        const cJSON *item;
+
+        cJSON_ArrayForEach (item, rule->options.who.cgroups)
+                if (policy_cgroup_is_below(cgroup, item->valuestring))
+                        return true;
+        cJSON_ArrayForEach (item, rule->options.who.units)
+                if (policy_cgroup_is_in_unit(cgroup, item->valuestring))
+                        return true;
+        return false;
+}
+
+bool policy_asks_cgroups(const struct policy *policy)
+{
+        for (size_t i = 0; policy && i < policy->rule_count; i++)
+                if (asks_cgroup(&policy->rules[i]))
+                        return true;
+        return false;
+}
+
 static bool may_match(const struct policy_client *client)
 {
         return client->uid != 0 && client->uid != (uid_t)-1
@@ -89,9 +118,18 @@ const struct policy_rule *policy_rule_for(const struct policy *policy, const str
 {
         if (!policy || !may_match(client))
                 return NULL;
-        for (size_t i = 0; i < policy->rule_count; i++)
-                if (matches(&policy->rules[i], client))
-                        return &policy->rules[i];
+        for (size_t i = 0; i < policy->rule_count; i++) {
+                const struct policy_rule *rule = &policy->rules[i];
+
+                if (has_users_of(rule, client))
+                        return rule;
+                if (!asks_cgroup(rule))
+                        continue;
+                if (!client->cgroup) /* it may be the one that refuses */
+                        return NULL;
+                if (has_cgroup(rule, client->cgroup))
+                        return rule;
+        }
         return NULL;
 }
 
@@ -114,6 +152,11 @@ int policy_add_no_rule(
                         "No rule is in force: the policy was not loaded; an administrator finds the cause "
                         "with "
                         "'ublkctl host'");
+        if (!client->cgroup && policy_asks_cgroups(policy))
+                return problem_add(problems, EPERM, "", "NoPolicyRule",
+                        "A rule is for control groups, and that of this process cannot be read, so that no "
+                        "rule after it counts; let the process that connects live until the answer has come, "
+                        "and mount cgroup v2");
         return problem_add(problems, EPERM, "", "NoPolicyRule",
                 "No rule names uid %u; an administrator can add one with \"who\": {\"users\": [%u]} to a "
                 "file such as %s/50-local.json, and run 'systemctl reload ublkd'",

@@ -11,6 +11,8 @@
  *    container a member. Membership in /etc/group is about users who log in to the host;
  *  - nothing in a container whose root can choose its numbers (ublkd/peers/peer_home.h has which), or where it is not known:
  *    uid 1000 there may be another person than user 1000 of the host. The caller has to pass POLICY_HOME_UNTRUSTED for it.
+ *  - its control group, on the host and in a container with a user namespace of its own, if a rule names groups or units: the
+ *    host has put it there, and the container can only make groups below that.
  * Uid 0 never matches: root of the host is an administrator, and no tenant. */
 #pragma once
 
@@ -62,6 +64,7 @@ struct policy_client {
         gid_t gid;
         const gid_t *groups; /* supplementary ones */
         size_t group_count;
+        const char *cgroup; /* NULL: not known */
         enum policy_home home;
 };
 
@@ -77,7 +80,10 @@ const struct policy_pool *policy_pool(const struct policy *policy, const char *n
 /* Return the uids whose devices count together with those of `uid`, for which the rule matches: all subordinate uids of a
  * range in /etc/subuid, as one user can have them all; else that uid alone. */
 struct uid_range policy_account(const struct policy_rule *rule, uid_t uid);
-/* Return the first rule that matches the client, or NULL. policy NULL: it has no rules. */
+/* Return whether a rule is for control groups or units, so that the client needs its group. policy NULL: none is. */
+bool policy_asks_cgroups(const struct policy *policy);
+/* Return the first rule that matches the client, or NULL. policy NULL: it has no rules. No rule matches after one that
+ * could not be compared, as the group of the client is not known. */
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client);
 /* Add a problem (NoPolicyRule) that says which rule the client lacks. policy NULL: it was not loaded. Return 0 or -ENOMEM. */
 int policy_add_no_rule(

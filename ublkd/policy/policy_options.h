@@ -21,6 +21,8 @@ struct policy_rule_options {
         struct {
                 cJSON *users, *groups; /* names and numbers, or NULL */
                 cJSON *subuids_of;     /* names, or NULL */
+                cJSON *units;          /* of systemd: names, or NULL */
+                cJSON *cgroups;        /* absolute paths, or NULL */
         } who;
         cJSON *targets, *pools; /* names, or NULL */
         cJSON *directories;     /* absolute paths, or NULL */

@@ -4,6 +4,7 @@
 
 #include "ublkd/policy/policy_accounts.h"
 #include "ublkd/policy/policy_fault.h"
+#include "ublkd/values/path_text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -127,6 +128,61 @@ static int add_subuids(const struct who *who, const cJSON *list)
         return 0;
 }
 
+/* As systemd names units. */
+static bool is_unit(const char *name)
+{
+        static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:_.\\@-";
+
+        return name[strspn(name, letters)] == '\0';
+}
+
+/* Every process is in the root slice, and none in a template. */
+static int check_units(const struct who *who, const cJSON *list)
+{
+        const cJSON *item;
+        int index = 0, r = 0;
+
+        cJSON_ArrayForEach (item, list) {
+                const char *name = item->valuestring;
+
+                if (r >= 0 && !is_unit(name))
+                        r = policy_fault_add(who->faults, who->pointer, "who/units", index,
+                                "%s cannot be the name of a unit; give the name that systemctl shows", name);
+                else if (r >= 0 && strcmp(name, "-.slice") == 0)
+                        r = policy_fault_add(who->faults, who->pointer, "who/units", index,
+                                "all processes are in -.slice; name a unit");
+                else if (r >= 0 && strstr(name, "@."))
+                        r = policy_fault_add(who->faults, who->pointer, "who/units", index,
+                                "%s is a template; name an instance of it, or the slice of all instances",
+                                name);
+                index++;
+        }
+        return r;
+}
+
+/* The group of a client is compared with them as text. */
+static int check_cgroups(const struct who *who, const cJSON *list)
+{
+        const cJSON *item;
+        int index = 0, r = 0;
+
+        cJSON_ArrayForEach (item, list) {
+                _cleanup_free_ char *plain = NULL;
+
+                if (r >= 0)
+                        r = path_make_absolute("/", item->valuestring, &plain);
+                if (r >= 0 && strcmp(plain, "/") == 0)
+                        r = policy_fault_add(who->faults, who->pointer, "who/cgroups", index,
+                                "all processes are below /; name a group");
+                else if (r >= 0 && strcmp(plain, item->valuestring) != 0)
+                        r = policy_fault_add(who->faults, who->pointer, "who/cgroups", index,
+                                "%s has \".\", \"..\", \"//\" or a \"/\" at its end; give %s",
+                                item->valuestring, plain);
+                index++;
+        }
+        return r;
+}
+
 int policy_who_parse(struct policy_rule *rule, const struct policy_accounts *accounts, const char *pointer,
         struct policy_faults *faults, struct problem_list *notes)
 {
@@ -134,17 +190,23 @@ int policy_who_parse(struct policy_rule *rule, const struct policy_accounts *acc
                 .rule = rule, .accounts = accounts, .pointer = pointer, .faults = faults, .notes = notes};
         int user_count = cJSON_GetArraySize(rule->options.who.users);
         int others = cJSON_GetArraySize(rule->options.who.groups)
-                     + cJSON_GetArraySize(rule->options.who.subuids_of);
+                     + cJSON_GetArraySize(rule->options.who.subuids_of)
+                     + cJSON_GetArraySize(rule->options.who.units)
+                     + cJSON_GetArraySize(rule->options.who.cgroups);
         int r;
 
         rule->is_for_one = user_count == 1 && others == 0;
         if (user_count + others == 0)
                 return policy_fault_add(faults, pointer, "who", -1,
-                        "it names no user; give users, groups or subuidsOf an entry");
+                        "it names no client; give users, groups, subuidsOf, units or cgroups an entry");
         r = add_list(&who, &users, rule->options.who.users);
         if (r >= 0)
                 r = add_list(&who, &groups, rule->options.who.groups);
         if (r >= 0)
                 r = add_subuids(&who, rule->options.who.subuids_of);
+        if (r >= 0)
+                r = check_units(&who, rule->options.who.units);
+        if (r >= 0)
+                r = check_cgroups(&who, rule->options.who.cgroups);
         return r;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The tests under systemd: tests/kernel/run boots a guest of their own, with systemd as PID 1."""
 
+import json
 import pathlib
 import shutil
 
@@ -45,6 +46,24 @@ def service():
     for name in api.names():  # a test that failed has left them
         api.delete(name, force=True)
     run("systemctl", "stop", "ublkd.service", "ublkd.socket")
+
+
+_POLICY = pathlib.Path("/etc/ublkd/policy.d/50-test.json")
+
+
+@pytest.fixture
+def rules(service):  # pylint: disable=redefined-outer-name
+    """Put these rules into force."""
+    def apply(*given):
+        _POLICY.parent.mkdir(parents=True, exist_ok=True)
+        _POLICY.write_text(json.dumps({"rules": given}), encoding="utf-8")
+        _POLICY.chmod(0o644)
+        run("systemctl", "reload", "ublkd.service")
+        problems = [problem["reason"] for problem in service.ask("GET", "/host", 200)["problems"] if problem["reason"].startswith("Policy")]
+        assert problems == []
+    yield apply
+    _POLICY.unlink(missing_ok=True)
+    run("systemctl", "reload", "ublkd.service")
 
 
 @pytest.fixture
