@@ -122,7 +122,7 @@ def test_a_rootless_container_gets_the_disk_of_its_tenant_alone(cdi_daemon, cdi,
     cdi_daemon.start()
     uid = cdi_daemon.api.wait_for("data", lambda device: device["status"]["node"], "with a node")["uid"]
     file, = cdi.iterdir()
-    assert file.name == f"ublkd-{uid}.json"
+    assert file.name == f"ublkd-@{uid}.json"
     found = file.stat()
     assert (found.st_uid, stat.S_IMODE(found.st_mode)) == (0, 0o440)
     assert _engine(file, _TENANT) == 0

@@ -32,9 +32,13 @@ struct cdi_specs {
 
 DEFINE_CLEANUP(struct cdi_specs, cdi_specs_free);
 
+/* No device has a name with "@", so that none has the file of a tenant's device. */
 static void file_name(const struct cdi_spec *spec, char ret[static NAME_SIZE])
 {
-        snprintf(ret, NAME_SIZE, "ublkd-%s.json", spec->tenant != 0 ? spec->uid : spec->name);
+        if (spec->tenant != 0)
+                snprintf(ret, NAME_SIZE, "ublkd-@%s.json", spec->uid);
+        else
+                snprintf(ret, NAME_SIZE, "ublkd-%s.json", spec->name);
 }
 
 /* ---- the text ---- */

@@ -99,7 +99,7 @@ static void test_a_disk_of_the_administrators_is_a_node(void)
 /* An engine of root reads the file, too, and what it describes is done as root. */
 static void test_a_tenant_reads_its_file_and_cannot_change_it(void)
 {
-        const char *name = "ublkd-" UID ".json"; /* the name of the device is not in it */
+        const char *name = "ublkd-@" UID ".json"; /* the name of the device is not in it */
         struct cdi_spec spec = of_tenant();
         char path[256];
         struct stat st;
@@ -118,6 +118,30 @@ static void test_a_tenant_reads_its_file_and_cannot_change_it(void)
         CHECK_INT(st.st_mode & 07777, 0440); /* the mask of the list; the group has nothing */
         CHECK_INT(cdi_spec_remove(specs, &spec), 0);
         CHECK(!content(name));
+}
+
+static bool has_file(const char *name)
+{
+        _cleanup_free_ char *text = content(name);
+
+        return text != NULL;
+}
+
+/* An administrator may give a device any valid name. */
+static void test_a_device_with_the_name_of_a_uid_replaces_no_file(void)
+{
+        struct cdi_spec root = of_root(), tenant = of_tenant();
+
+        root.name = UID;
+        CHECK_INT(cdi_spec_write(specs, &tenant), 0);
+        CHECK_INT(cdi_spec_write(specs, &root), 0);
+        CHECK_INT(cdi_spec_remove(specs, &root), 0);
+        CHECK(has_file("ublkd-@" UID ".json"));
+        CHECK_INT(cdi_spec_write(specs, &root), 0);
+        CHECK_INT(cdi_spec_remove(specs, &tenant), 0);
+        CHECK(has_file("ublkd-" UID ".json"));
+        CHECK(!has_file("ublkd-@" UID ".json"));
+        CHECK_INT(cdi_spec_remove(specs, &root), 0);
 }
 
 static void write_foreign(const char *name)
@@ -268,6 +292,7 @@ int main(int argc, char *argv[])
         if (can && CHECK_INT(cdi_specs_open(directory, "/run/ublkd", &specs), 0)) {
                 test_a_disk_of_the_administrators_is_a_node();
                 test_a_tenant_reads_its_file_and_cannot_change_it();
+                test_a_device_with_the_name_of_a_uid_replaces_no_file();
                 test_files_of_others_stay();
                 test_a_directory_that_others_may_write_to_is_refused();
                 test_a_directory_that_is_not_used_any_more_is_cleared();

@@ -43,7 +43,8 @@ static void test_a_user_cannot_take_the_name_of_a_unit(void)
         CHECK(!policy_cgroup_is_in_unit(own, "backup.service"));
         CHECK(policy_cgroup_is_in_unit(own, "user@1000.service"));
         CHECK(policy_cgroup_is_in_unit(own, "user-1000.slice"));
-        CHECK(!policy_cgroup_is_in_unit("/system.slice/evil.service/system.slice/backup.service", "backup.service"));
+        CHECK(!policy_cgroup_is_in_unit(
+                "/system.slice/evil.service/system.slice/backup.service", "backup.service"));
         CHECK(!policy_cgroup_is_in_unit("/system.slice/evil.service/x.slice", "x.slice"));
 }
 
@@ -95,14 +96,16 @@ static void test_a_group_that_is_not_known(struct world *world)
 static void test_names_stay_apart(struct world *world)
 {
         world_use(world,
-                "{\"rules\": [{\"name\": \"r\", \"who\": {\"units\": [\"a.service\"]}, \"namePrefix\": \"backup-\"}]}",
+                "{\"rules\": [{\"name\": \"r\", \"who\": {\"units\": [\"a.service\"]}, \"namePrefix\": "
+                "\"backup-\"}]}",
                 -EINVAL);
         world_use(world,
                 "{\"rules\": [{\"name\": \"r\", \"who\": {\"users\": [1000], \"cgroups\": [\"/a\"]}, "
                 "\"namePrefix\": \"backup-\"}]}",
                 -EINVAL);
         world_use(world,
-                "{\"rules\": [{\"name\": \"r\", \"who\": {\"units\": [\"a.service\"]}, \"namePrefix\": \"b{uid}-\"}]}",
+                "{\"rules\": [{\"name\": \"r\", \"who\": {\"units\": [\"a.service\"]}, \"namePrefix\": "
+                "\"b{uid}-\"}]}",
                 0);
 }
 
@@ -111,18 +114,18 @@ static void test_faults(struct world *world)
         static const struct {
                 const char *who, *pointer;
         } faults[] = {
-                {"{\"cgroups\": [\"a.slice\"]}",                "/rules/0/who/cgroups/0"},
-                {"{\"cgroups\": [\"/\"]}",                      "/rules/0/who/cgroups/0"},
-                {"{\"cgroups\": [\"/a\", \"/a/\"]}",            "/rules/0/who/cgroups/1"},
-                {"{\"cgroups\": [\"/a/../b\"]}",                "/rules/0/who/cgroups/0"},
-                {"{\"cgroups\": [\"/a//b\"]}",                  "/rules/0/who/cgroups/0"},
-                {"{\"units\": [\"backup\"]}",                   "/rules/0/who/units/0"  },
-                {"{\"units\": [\"a.slice/b.service\"]}",        "/rules/0/who/units/0"  },
-                {"{\"units\": [\"a.service\", \"b.mount\"]}",   "/rules/0/who/units/1"  },
-                {"{\"units\": [\"a b.service\"]}",              "/rules/0/who/units/0"  },
-                {"{\"units\": [\"-.slice\"]}",                  "/rules/0/who/units/0"  },
-                {"{\"units\": [\"a@.service\"]}",               "/rules/0/who/units/0"  },
-                {"{\"units\": [], \"cgroups\": []}",            "/rules/0/who"          },
+                {"{\"cgroups\": [\"a.slice\"]}",              "/rules/0/who/cgroups/0"},
+                {"{\"cgroups\": [\"/\"]}",                    "/rules/0/who/cgroups/0"},
+                {"{\"cgroups\": [\"/a\", \"/a/\"]}",          "/rules/0/who/cgroups/1"},
+                {"{\"cgroups\": [\"/a/../b\"]}",              "/rules/0/who/cgroups/0"},
+                {"{\"cgroups\": [\"/a//b\"]}",                "/rules/0/who/cgroups/0"},
+                {"{\"units\": [\"backup\"]}",                 "/rules/0/who/units/0"  },
+                {"{\"units\": [\"a.slice/b.service\"]}",      "/rules/0/who/units/0"  },
+                {"{\"units\": [\"a.service\", \"b.mount\"]}", "/rules/0/who/units/1"  },
+                {"{\"units\": [\"a b.service\"]}",            "/rules/0/who/units/0"  },
+                {"{\"units\": [\"-.slice\"]}",                "/rules/0/who/units/0"  },
+                {"{\"units\": [\"a@.service\"]}",             "/rules/0/who/units/0"  },
+                {"{\"units\": [], \"cgroups\": []}",          "/rules/0/who"          },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
