@@ -4,6 +4,7 @@
 
 #include "api/http/accept.h"
 #include "api/http/hold.h"
+#include "api/http/own_time.h"
 #include "api/http/permission.h"
 #include "ublkd/values/json_check.h"
 #include "api/http/precondition.h"
@@ -21,8 +22,9 @@ const char *request_header(const struct request *request, const char *name)
         return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
-/* After each request of a reader, the others wait for so many times what it took. */
-enum { READERS_REST = 4 };
+/* After each request of a reader, the others wait for so many times what it took. One that took very long, as a disk did not
+ * answer, does not hold them up for minutes. */
+enum { READERS_REST = 4, READERS_REST_MAX_USEC = 1000 * 1000 };
 
 static enum method parse_method(const char *text)
 {
@@ -286,18 +288,26 @@ static bool has_turn(struct request *request)
         return asked || !request->api->take_turn || request->api->take_turn(request);
 }
 
+static uint64_t now_of(const struct request *request)
+{
+        return own_time_now(request->api->own_time);
+}
+
 /* Note until when the next reader must wait, after work for this request that began then. */
 static void let_readers_rest(struct request *request, uint64_t began)
 {
-        uint64_t ended = monotonic_now();
+        uint64_t pause;
 
-        if (!connection_is_privileged(request->client))
-                request->api->readers_rest = ended + READERS_REST * (ended - began);
+        if (connection_is_privileged(request->client))
+                return;
+        pause = READERS_REST * (now_of(request) - began);
+        request->api->readers_rest =
+                monotonic_now() + (pause < READERS_REST_MAX_USEC ? pause : READERS_REST_MAX_USEC);
 }
 
 static void ask_permission(struct request *request)
 {
-        uint64_t began = monotonic_now();
+        uint64_t began = now_of(request);
 
         request->api->ask_permission(request);
         let_readers_rest(request, began);
@@ -323,7 +333,7 @@ static bool is_permitted(struct request *request)
 
 static void run(struct request *request)
 {
-        uint64_t began = monotonic_now();
+        uint64_t began = now_of(request);
 
         request->route->handle(request);
         if (!request->suspended)

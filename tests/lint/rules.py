@@ -253,6 +253,7 @@ PROC_USERS = [
     "ublkd/peers/peer_path.c",  # in a process apart
     "ublkd/runtime/runtime_dir.c",  # addresses of sockets, by its own descriptor of their directory
     "api/http/listen.c",  # the same
+    "api/http/own_time.c",  # counters of its own thread
     "api/metrics/metrics_process.c",  # its own: see there
 ]
 
