@@ -274,8 +274,8 @@ def metrics_touch_no_file(path, text):
         yield line_of(text, match.start()), "calls the file system; a process apart (state_look.h) does that"
 
 
-# Texts for people, by the names of the variables and members that hold them.
-PEOPLES_TEXT = r"\b(?:message|sentence|detail|cause|advice|meaning)(?:_\w+)?\b"
+# Texts for people, by the names of the variables and members that hold them. The name of a holder is what ps(1) shows of it.
+PEOPLES_TEXT = r"\b(?:(?:message|sentence|detail|cause|advice|meaning)(?:_\w+)?|(?:\w+_)?holder(?:->|\.)name)\b"
 # Reasons are values in ublkd; to a client, which has JSON, they are words.
 REASON_TEXT = r"\breasons?\b"
 LOOKS_INTO_TEXT = re.compile(

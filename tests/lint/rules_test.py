@@ -41,6 +41,7 @@ GOOD = [
     ("ublkd/reconcile/backing/device_claim.c", "same = sentence_equal(last->detail, problem->detail);\n"),
     ("ublkd/reconcile/backing/device_claim.c", "if (strcmp(claim->key, /* no message */ other->key) == 0) reason = REASON_LIVE;\n"),
     ("ublkd/base/sentence.c", "return strcmp(one->message, other) == 0;\n"),
+    ("targets/worker/disk/lock_holder.c", "return strcmp(command, holders[i].command) == 0;\n"),
     ("ublkctl/verbs/change/growth.c", 'return strcmp(reason, "CannotGrow") == 0;\n'),
     ("tests/unit/observe_test.c", "CHECK(strstr(status->message, word));\n"),
 ]
@@ -141,6 +142,8 @@ BAD = [
     ("ublkd/reconcile/device_log.c", "if (strcmp(steps[i], reason) == 0)\n", "meant for people"),
     ("api/held/wait.c", "strncmp (f(1, 2),\n   status->message, 3);\n", "meant for people"),
     ("ublkctl/verbs/show/await.c", "found = strstr(message, tries[i]);\n", "meant for people"),
+    ("targets/worker/disk/backing_lock.c", 'return strcmp(holder->name, "ublkd") == 0;\n', "meant for people"),
+    ("targets/worker/disk/lock_holder.c", "return strncmp(lock_holder.name, worker, strlen(worker));\n", "meant for people"),
 ]
 
 

@@ -70,14 +70,6 @@ static void read_path(int fd, char path[static PATH_MAX])
         path[n] = '\0';
 }
 
-/* A worker, or a supervisor that keeps the store of one: to end it would take a disk from its users. */
-static bool is_of_ublkd(const struct lock_holder *holder)
-{
-        static const char worker[] = "ublkd-worker";
-
-        return strcmp(holder->name, "ublkd") == 0 || strncmp(holder->name, worker, strlen(worker)) == 0;
-}
-
 int backing_lock_explain(const struct backing_range *range, const char *pointer,
         struct problem_list *problems, pid_t *ret_holder)
 {
@@ -90,7 +82,7 @@ int backing_lock_explain(const struct backing_range *range, const char *pointer,
 
         *ret_holder = found ? holder.pid : 0;
         read_path(range->fd, path);
-        if (found && is_of_ublkd(&holder))
+        if (found && holder.kind != HOLDER_OTHER) /* to end it would take a disk from its users */
                 return problem_add(problems, EBUSY, pointer, "BackingInUse",
                         "%s is in use by process %d (%s), for a disk of ublkd; %s. Use that disk, or another "
                         "store or range. If it belongs to no device, 'ublkctl host' shows how to take it "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which process has locked what, read from /proc. */
 #include "targets/worker/disk/lock_holder.h"
+#include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/values/quantity.h"
 
@@ -64,30 +65,44 @@ static bool process_has_lock(int process, ino_t number, const struct flock *want
         return false;
 }
 
-/* Its command without the folder, and what a worker serves: "ublkd-worker data". Others may have secrets
- * among their arguments. */
-static bool read_name(int process, char name[static LOCK_HOLDER_NAME_SIZE])
-{
-        static const char worker[] = "ublkd-worker";
-        char arguments[LOCK_HOLDER_NAME_SIZE + PATH_MAX] = "";
-        ssize_t n;
+static const char worker_command[] = "ublkd-worker";
 
-        if (read_line_at(process, "comm", name, LOCK_HOLDER_NAME_SIZE) <= 0)
-                return false;
-        if (strcmp(name, worker) != 0)
-                return true;
-        n = read_text_at(process, "cmdline", arguments, sizeof(arguments));
+static enum holder_kind kind_of_command(const char *command)
+{
+        static const struct {
+                const char *command;
+                enum holder_kind kind;
+        } of_ublkd[] = {
+                {"ublkd",        HOLDER_SUPERVISOR},
+                {worker_command, HOLDER_WORKER    }
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(of_ublkd); i++)
+                if (strcmp(command, of_ublkd[i].command) == 0)
+                        return of_ublkd[i].kind;
+        return HOLDER_OTHER;
+}
+
+/* "ublkd-worker data": what a worker serves. Others may have secrets among their arguments. */
+static void add_name_of_disk(int process, char name[static LOCK_HOLDER_NAME_SIZE])
+{
+        char arguments[LOCK_HOLDER_NAME_SIZE + PATH_MAX] = "";
+        ssize_t n = read_text_at(process, "cmdline", arguments, sizeof(arguments));
+
         if (n > 0 && strlen(arguments) + 1 < (size_t)n)
-                snprintf(name, LOCK_HOLDER_NAME_SIZE, "%s %.64s", worker, arguments + strlen(arguments) + 1);
-        return true;
+                snprintf(name, LOCK_HOLDER_NAME_SIZE, "%s %.64s", worker_command,
+                        arguments + strlen(arguments) + 1);
 }
 
 static bool name_process(int process, pid_t pid, struct lock_holder *ret)
 {
         struct lock_holder holder = {.pid = pid};
 
-        if (!read_name(process, holder.name))
+        if (read_line_at(process, "comm", holder.name, sizeof(holder.name)) <= 0)
                 return false;
+        holder.kind = kind_of_command(holder.name);
+        if (holder.kind == HOLDER_WORKER)
+                add_name_of_disk(process, holder.name);
         *ret = holder;
         return true;
 }
@@ -111,20 +126,11 @@ bool lock_holder_name(const char *proc, pid_t pid, struct lock_holder *ret)
         return process >= 0 && name_process(process, pid, ret);
 }
 
-/* A supervisor and systemd keep the descriptor of a store for the worker, and have its lock with it: of
- * several the one that serves is named. */
-static int rank_of(const struct lock_holder *holder)
-{
-        static const char worker[] = "ublkd-worker ";
-
-        return strncmp(holder->name, worker, strlen(worker)) == 0 ? 2 : strcmp(holder->name, "ublkd") == 0;
-}
-
 bool lock_holder_find(const char *proc, ino_t number, const struct flock *wanted, struct lock_holder *ret)
 {
         _cleanup_closedir_ DIR *processes = opendir(proc);
         const struct dirent *entry;
-        int best = -1;
+        bool found = false;
 
         while (processes && (entry = readdir(processes))) {
                 _cleanup_close_ int process =
@@ -134,10 +140,10 @@ bool lock_holder_find(const char *proc, ino_t number, const struct flock *wanted
 
                 if (process < 0 || !process_has_lock(process, number, wanted)
                         || !name_process(process, (pid_t)strtol(entry->d_name, NULL, 10), &holder)
-                        || rank_of(&holder) <= best)
+                        || (found && holder.kind <= ret->kind))
                         continue;
-                best = rank_of(&holder);
+                found = true;
                 *ret = holder;
         }
-        return best >= 0;
+        return found;
 }

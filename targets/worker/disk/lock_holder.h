@@ -8,9 +8,17 @@
 
 enum { LOCK_HOLDER_NAME_SIZE = 96 };
 
+/* By its command. A later one comes first where several have the same lock. */
+enum holder_kind {
+        HOLDER_OTHER,      /* not of ublkd */
+        HOLDER_SUPERVISOR, /* keeps the descriptor of a store, and its lock, for a worker */
+        HOLDER_WORKER,
+};
+
 struct lock_holder {
         pid_t pid;
-        char name[LOCK_HOLDER_NAME_SIZE]; /* what ps(1) shows of it, shortened */
+        enum holder_kind kind;
+        char name[LOCK_HOLDER_NAME_SIZE]; /* for people: what ps(1) shows of it, shortened */
 };
 
 /* Find the process under `proc` ("/proc") with a lock on the file of this number that conflicts with `wanted`
