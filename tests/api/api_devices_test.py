@@ -259,9 +259,10 @@ def test_delete(server):
 def test_a_disk_in_use_stays(server):
     before = server.ask("POST", "/devices?wait=ready", spec(id=5)).json
     server.tell("busy 5 process 4211 (fio), mounted at /mnt")
+    option = "force"
     for method, path, body in [
             ("DELETE", "/devices/data", None),
-            ("DELETE", "/devices/data?force=false", None),
+            ("DELETE", f"/devices/data?{option}=false", None),
             ("PUT", "/devices/data", spec(id=5, size="2MiB")),
             ("PUT", "/devices/data", spec(id=5, enabled=False)),
             ("PATCH", "/devices/data", {"size": "2MiB"}),
@@ -269,7 +270,7 @@ def test_a_disk_in_use_stays(server):
         headers = MERGE if method == "PATCH" else None
         problem = check_problem(server.ask(method, path, body, headers), 409, "in-use")
         assert "4211 (fio)" in problem["detail"] and "/mnt" in problem["detail"]
-        assert "Unmount it" in problem["detail"] and "force" not in problem["detail"]
+        assert option not in problem["detail"], "no advice that takes the disk from its users"
     after = server.ask("GET", "/devices/data").json
     assert after == before
     assert server.ask("PUT", "/devices/data", spec(id=5, labels={"a": "b"})).status == 200, "needs no new disk"
@@ -326,9 +327,10 @@ def test_a_disk_in_use_stays_before_the_first_look(tmp_path, usable):
 
 
 def test_a_number_belongs_to_one_device(server):
-    assert server.ask("POST", "/devices", spec("one", id=7)).status == 201
+    holder = "has-seven"
+    assert server.ask("POST", "/devices", spec(holder, id=7)).status == 201
     problem = check_problem(server.ask("POST", "/devices", spec("two", id=7)), 409, "number-taken")
-    assert "one" in problem["detail"] and problem["errors"][0]["pointer"] == "/id"
+    assert holder in problem["detail"] and problem["errors"][0]["pointer"] == "/id"
     check_problem(server.ask("GET", "/devices/two"), 404, "no-such-device")
     assert server.ask("POST", "/devices", spec("two", id=8)).status == 201
 
@@ -393,7 +395,7 @@ def test_recover_with_consent_to_another_store(server):
     check_problem(server.ask("POST", "/devices/data/restart?accept-backing=x"), 400, "bad-request")
     server.tell("busy 0 mounted at /srv")
     detail = check_problem(server.ask("POST", "/devices/data/recover?accept-backing=diskseq:9%2B0"), 409, "in-use")["detail"]
-    assert "mounted at /srv" in detail and "Unmount it" in detail
+    assert "/srv" in detail
     assert server.ask("GET", "/devices/data").json["status"]["backing"]["identity"] == "wwid:first"
     server.tell("idle")
     assert server.ask("POST", "/devices/data/recover?accept-backing=diskseq:9%2B0").status == 202

@@ -20,12 +20,12 @@ def test_the_host_names_a_device_whose_disk_cannot_be_served(server):
     """Its users hang, and only a list of all devices named it."""
     server.ask("POST", "/devices?wait=ready", spec())
     server.ask("POST", "/devices?wait=ready", spec("other"))
-    server.tell("status data Backoff BackingInUse /srv/a.img is in use by process 4211 (dd).")
+    message = "/srv/a.img is in use by process 4211 (dd)."
+    server.tell(f"status data Backoff BackingInUse {message}")
     server.tell("status other Backoff BackingFileMissing It is missing.")  # it has no disk: no opener waits
     (problem,) = [item for item in server.ask("GET", "/host").json["problems"] if "Device" in item["detail"]]
     assert problem["title"] == "BackingInUse"
-    assert problem["detail"] == ('Device "data": /dev/ublkb0 exists, and ublkd has no worker for it: unless an earlier '
-                              "worker still serves the disk, its I/O waits, or fails as recovery.onCrash says. /srv/a.img is in use by process 4211 (dd).")
+    assert problem["detail"].startswith('Device "data": /dev/ublkb0 ') and problem["detail"].endswith(f" {message}")
 
 
 @pytest.mark.parametrize("kind, reason", [("Progress", "WorkerHung"), ("ErrorFree", "WriteFailed"), ("Space", "StoreFull"),

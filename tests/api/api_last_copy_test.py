@@ -39,7 +39,7 @@ def test_a_file_without_a_name(live, question):
     removal = question[0] == "DELETE"
     for query in ["?drop-last-copy=false"] if removal else ["", "?drop-last-copy=false"]:
         detail = check_problem(ask(live, question, query), 409, "last-copy")["detail"]
-        assert "only this disk has its data" in detail and "/dev/ublkb5" in detail
+        assert "/dev/ublkb5" in detail
     assert live.ask("GET", "/devices/data").json["generation"] == 1
     assert ask(live, question, "?drop-last-copy=true").status in (200, 202)
 
@@ -66,10 +66,10 @@ def test_the_refusal_names_file_and_users(live, question):
     live.tell("busy 5 mounted at /mnt and process 4211 (fio)")
     query = "?drop-last-copy=false"
     detail = check_problem(ask(live, question, query), 409, "last-copy")["detail"]
-    assert "/srv/data.img" in detail and "mounted at /mnt" in detail and "4211 (fio)" in detail
+    assert "/srv/data.img" in detail and "/mnt" in detail and "4211 (fio)" in detail
     live.tell("idle")
     detail = check_problem(ask(live, question, query), 409, "last-copy")["detail"]
-    assert "/srv/data.img" in detail and "in use" not in detail
+    assert "/srv/data.img" in detail and "/mnt" not in detail and "4211" not in detail
 
 
 def test_the_search_for_users_follows_the_check_of_the_last_copy(live):
@@ -82,7 +82,7 @@ def test_the_search_for_users_follows_the_check_of_the_last_copy(live):
 def test_a_new_disk_is_not_made_on_another_store(live, question):
     live.tell(f"reach {ELSEWHERE}")
     detail = check_problem(ask(live, IS_MADE_AGAIN[question]), 409, "path-elsewhere")["detail"]
-    assert "/srv/data.img does not lead to the store" in detail
+    assert "/srv/data.img" in detail
     assert live.ask("GET", "/devices/data").json["generation"] == 1
     live.tell(f"reach {AT_PATH}")
     assert ask(live, IS_MADE_AGAIN[question]).status in (200, 202)
@@ -103,10 +103,11 @@ def test_a_store_that_is_reachable_changes_nothing(live, reach):
 
 def test_a_disk_stays_if_the_new_one_cannot_be_created(live):
     """ublkd tries to open the new store before it removes the old disk."""
-    live.tell("preflight /srv/typo.img is not there.")
+    cause = "/srv/typo.img is not there."
+    live.tell(f"preflight {cause}")
     answer = ask(live, ("PATCH", "/devices/data", {"target": {"path": "/srv/typo.img"}}))
     detail = check_problem(answer, 422, "cannot-start")["detail"]
-    assert "/srv/typo.img is not there. Nothing was changed, and /dev/ublkb5 stays in service." in detail
+    assert cause in detail and "/dev/ublkb5" in detail
     assert live.ask("GET", "/devices/data").json["generation"] == 1
     check_problem(ask(live, IS_MADE_AGAIN["put"], "?wait=ready"), 422, "cannot-start")
     assert live.tell("preflights") == 2

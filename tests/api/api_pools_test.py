@@ -9,6 +9,7 @@ from server_fixture import write_policy
 MERGE = {"Content-Type": "application/merge-patch+json"}
 POOL = {"type": "loop", "pool": "fast"}
 SPEC = {"name": "data", "target": POOL, "size": "1MiB"}
+OTHER = "slow"
 
 
 def start(directory, *names):
@@ -21,7 +22,7 @@ def start(directory, *names):
 
 @pytest.fixture
 def server(tmp_path):
-    server = start(tmp_path, "fast", "slow")
+    server = start(tmp_path, "fast", OTHER)
     yield server
     server.stop()
 
@@ -66,7 +67,7 @@ def test_a_new_device_cannot_choose(server, target, fault):
     for method, path in (("POST", "/devices"), ("PUT", "/devices/data")):
         problem = check_problem(server.ask(method, path, {**SPEC, "target": target}), 422, "invalid-spec")
         assert faults(problem) == [fault]
-        assert "slow" not in problem["errors"][0]["detail"]  # which pools there are is not for everyone
+        assert OTHER not in problem["errors"][0]["detail"]  # which pools there are is not for everyone
     assert server.ask("GET", "/devices").json["items"] == []
 
 

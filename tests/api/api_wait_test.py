@@ -89,11 +89,12 @@ def test_ready_for_the_new_generation_only(manual):
 @pytest.mark.parametrize("phase", ["Backoff", "Failed"])
 def test_a_fault_that_only_opening_shows(manual, phase):
     connection = begin(manual, "POST", "/devices?wait=ready", spec())
-    manual.tell(f"status data {phase} BackingFileMissing The file /x is missing. | The next try is in 4 s.")
+    cause = "The file /x is missing."
+    manual.tell(f"status data {phase} BackingFileMissing {cause} | The next try is in 4 s.")
     problem = check_problem(end(connection), 422, "cannot-start")
-    assert problem["reason"] == "BackingFileMissing" and "/x is missing" in problem["detail"]
+    assert problem["reason"] == "BackingFileMissing" and cause in problem["detail"]
     status = problem["device"]["status"]
-    assert (status["cause"], status["attempts"]) == ("The file /x is missing.", 2)
+    assert (status["cause"], status["attempts"]) == (cause, 2)
     assert status["nextTryAt"] == "2023-11-14T22:13:20.123Z"
     assert manual.ask("GET", "/devices/data").status == 200, "the record stays"
     manual.tell("status data Live Live It serves.")
@@ -115,8 +116,9 @@ def test_a_repeated_request_waits_for_the_next_attempt(manual, method, path, pha
     manual.tell(f"status data {phase} {reason} As it was.")
     connection = begin(manual, method, path, spec())
     assert manual.tell("waits") == 1
-    manual.tell(f"status data {phase} {reason} It was tried again.")
-    assert "tried again" in check_problem(end(connection), 422, "cannot-start")["detail"]
+    message = "It was tried again."
+    manual.tell(f"status data {phase} {reason} {message}")
+    assert message in check_problem(end(connection), 422, "cannot-start")["detail"]
 
 
 def test_a_wait_for_a_recovery_ignores_earlier_failures(manual):
@@ -132,9 +134,10 @@ def test_a_wait_for_a_recovery_ignores_earlier_failures(manual):
     assert manual.ask("POST", "/devices/data/recover?wait=ready").status == 200
     manual.tell("status data Live CannotGrow It serves as before.")
     assert manual.ask("POST", "/devices/data/recover?wait=ready").status == 200
-    manual.tell("status data Backoff BackingFileMissing It is missing again.")
+    message = "It is missing again."
+    manual.tell(f"status data Backoff BackingFileMissing {message}")
     problem = check_problem(manual.ask("POST", "/devices/data/recover?wait=ready&timeout=10ms"), 504, "timeout")
-    assert "It is missing again." in problem["detail"]
+    assert message in problem["detail"]
 
 
 def test_a_disk_in_service_does_not_fail_the_wait(manual):
@@ -155,12 +158,12 @@ def test_a_transient_failure_does_not_end_the_wait(manual):
 def test_timeout_says_why(manual):
     problem = check_problem(manual.ask("POST", "/devices?wait=ready&timeout=10ms", spec()), 504, "timeout")
     assert problem["reason"] == "Pending" and "Pending" in problem["detail"]
-    manual.tell("status data Backoff WorkerDied The worker died.")
+    message = "The worker died."
+    manual.tell(f"status data Backoff WorkerDied {message}")
     problem = check_problem(manual.ask("POST", "/devices?wait=ready&timeout=0", spec()), 504, "timeout")
-    assert problem["reason"] == "WorkerDied" and "The worker died." in problem["detail"]
+    assert problem["reason"] == "WorkerDied" and message in problem["detail"]
     assert manual.ask("GET", "/devices/data").status == 200, "the request stays in force"
-    problem = check_problem(manual.ask("DELETE", "/devices/data?wait&timeout=1ms"), 504, "timeout")
-    assert "not gone" in problem["detail"]
+    check_problem(manual.ask("DELETE", "/devices/data?wait&timeout=1ms"), 504, "timeout")
     check_problem(manual.ask("POST", "/devices", spec()), 409, "being-removed")
 
 
@@ -256,12 +259,14 @@ def test_many_threads_create_and_remove(server):
 def test_a_slow_forced_removal_names_the_openers(server):
     assert server.ask("POST", "/devices?wait=ready", spec(id=0)).status == 201
     server.tell("auto off")
-    server.tell("busy 0 fio (pid 7)")
+    users = "fio (pid 7)"
+    server.tell(f"busy 0 {users}")
     answer = server.ask("DELETE", "/devices/data?wait&force=true&timeout=50ms")
-    assert "/dev/ublkb0 is in use: fio (pid 7)." in check_problem(answer, 504, "timeout")["detail"]
+    detail = check_problem(answer, 504, "timeout")["detail"]
+    assert "/dev/ublkb0" in detail and users in detail
     server.tell("idle")
     answer = server.ask("DELETE", "/devices/data?wait&force=true&timeout=50ms")
-    assert "in use" not in check_problem(answer, 504, "timeout")["detail"]
+    assert users not in check_problem(answer, 504, "timeout")["detail"]
 
 
 @pytest.fixture

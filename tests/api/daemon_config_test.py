@@ -178,10 +178,10 @@ def test_the_level_of_the_log(daemon):
 def test_the_other_keys_need_a_restart(daemon, tmp_path):
     reload(daemon, f"StateDirectory={tmp_path}/never", "Sandbox=best-effort", "UnstablePaths=refuse",
            f"Listen={tmp_path}/other.sock")
-    titles = [(problem["title"], re.search(r"value of (\w+) takes", problem["detail"]).group(1))
-              for problem in problems_of(daemon)]
+    problems = problems_of(daemon)
     # --state-dir has priority over StateDirectory=.
-    assert titles == [("RestartNeeded", "Listen"), ("RestartNeeded", "Sandbox")]
+    assert [problem["title"] for problem in problems] == 2 * ["RestartNeeded"]
+    assert "Listen" in problems[0]["detail"] and "Sandbox" in problems[1]["detail"]
     assert daemon.count_logged("The new value of Sandbox takes effect when ublkd is restarted") == 1
     assert daemon.ask("GET", "/host").json["policy"]["unstablePaths"] == "refuse"
     assert not (tmp_path / "never").exists() and not (tmp_path / "other.sock").exists()

@@ -232,7 +232,7 @@ def test_a_lost_database_makes_no_second_device(daemon):
     until(lambda: daemon.ask("GET", "/readyz").status == 200)
     assert daemon.device("one") is None
     (problem,) = daemon.problems()
-    assert "adopt" in problem["detail"]
+    assert "'ublkctl adopt" in problem["detail"]
     assert daemon.ask("POST", "/devices/adopt", {"all": True}).json["items"][0]["adopted"]
     assert daemon.device("one")["uid"] == uid
     assert daemon.device("one")["source"] == str(daemon.etc / "one.json")

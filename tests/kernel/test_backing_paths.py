@@ -117,8 +117,8 @@ def test_another_file_is_moved_over_it(api, place, file_of):
     with _served(api, path):
         os.rename(other, path)
         message = _await_warning(api, "PathLeadsElsewhere")["message"]
-        assert str(path) in message and f"inode {os.stat(path).st_ino} of" in message
-        assert f"inode {os.stat(place / 'kept').st_ino} of" in message
+        assert str(path) in message and str(os.stat(path).st_ino) in message
+        assert str(os.stat(place / "kept").st_ino) in message
         os.rename(place / "kept", path)
         _await_right_again(api)
 
@@ -179,7 +179,7 @@ def test_a_link_below_dev_is_re_pointed(directory, api, file_of):
                 message = _await_warning(api, "PathLeadsElsewhere")["message"]
                 numbers = [os.stat(disk).st_rdev for disk in (one, other)]
                 for number in numbers:
-                    assert f"block device {os.major(number)}:{os.minor(number)}" in message
+                    assert f"{os.major(number)}:{os.minor(number)}" in message
                 os.symlink(one, directory / "new")
                 run("mv", "-T", directory / "new", link)
                 _await_right_again(api)

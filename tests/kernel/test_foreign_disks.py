@@ -70,7 +70,7 @@ def test_after_the_database_was_lost(make_daemon, file_of):
     assert output.returncode == 1 and disk["detail"] in output.stdout, output.stdout
     # What it serves is not served a second time, and it serves on.
     refused = second.api.create(loop_spec("again", path), status=422)
-    assert "'ublkctl adopt data' adopts that disk" in refused["detail"], refused
+    assert "'ublkctl adopt data'" in refused["detail"], refused
     named = second.api.create(loop_spec("data", path), status=422)
     assert f"'ublkctl adopt --name NAME {uid}'" in named["detail"], named
     second.api.delete("data")

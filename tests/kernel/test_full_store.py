@@ -137,7 +137,7 @@ def _assert_full_event(daemon, fate, place=r"\d+"):
     (full,) = [event for event in daemon.events("data") if event["reason"] == "StoreFull"]
     assert full["count"] == 1 and _count(daemon, "WriteFailed") == 0
     assert fate in full["message"] and "ENOSPC" in full["message"]
-    assert re.search(f" of 4096 bytes at byte {place} ", full["message"])
+    assert re.search(rf"\b4096\b.*\b{place}\b", full["message"])
 
 
 def _begin_to_wait(daemon, disk, count=4):

@@ -82,7 +82,7 @@ def test_a_search_delays_no_other_request(api, daemon, mounted, crowd):  # pylin
         os.kill(search, signal.SIGCONT)
         thread.join()
         problem = answers[0].json()
-        assert problem["status"] == 409 and f"mounted at {mounted}" in problem["detail"]
+        assert problem["status"] == 409 and str(mounted) in problem["detail"]
 
 
 def test_many_removals_at_once(api):
@@ -113,9 +113,9 @@ def test_a_held_disk_names_its_openers(api, mounted):  # pylint: disable=redefin
             return lambda seen: (condition_of(seen)["reason"] == "StillHeld"
                                  and all(word in condition_of(seen)["message"] for word in words))
 
-        api.wait_for("data", says(f"process {os.getpid()} (", f"mounted at {mounted}"), "naming both")
+        api.wait_for("data", says(f"process {os.getpid()} (", str(mounted)), "naming both")
         (event,) = [event for event in _events(api) if event["reason"] == "StillHeld"]
-        assert f"mounted at {mounted}" in event["message"]
+        assert str(mounted) in event["message"]
         problem = api.ask("DELETE", "/devices/data?wait&timeout=1s", 504)
         assert f"process {os.getpid()} (" in problem["detail"]
         run("umount", mounted)

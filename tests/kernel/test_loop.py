@@ -89,7 +89,8 @@ def test_a_disk_begins_at_a_block_of_its_disk(api, file_of):
     loop = output("losetup", "--find", "--show", "--sector-size", "4096", file_of())
     try:
         problem = api.create(loop_spec("data", loop, {"offset": 512}), status=422)
-        assert "offset of 512 bytes is not a multiple of 4096, the block size of" in problem["detail"]
+        assert problem["reason"] == "OffsetNotAMultiple"
+        assert all(value in problem["detail"] for value in ("512", "4096", loop)), problem
         api.delete("data")
         disk = _disk(api.create(loop_spec("data", loop, {"offset": 4096})))
         disk.write(0, block("x"))

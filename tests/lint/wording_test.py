@@ -15,6 +15,8 @@ FOLDERS = ("tests/api", "tests/ctl", "tests/kernel", "tests/packages")
 
 # Test: why its words matter.
 ABOUT_WORDS = {
+    "tests/api/daemon_polkit_test.py": "a reader must be refused for the change, and not as a stranger: both are forbidden",
+    "tests/api/schema_differential_test.py": "each fault of a spec must end with what to do about it",
     "tests/kernel/test_identity.py": "a sentence about a lost store must not advise to create one: that loses the data",
     "tests/kernel/test_live_change.py": "a worker that was killed must not be reported to have exited by itself",
     "tests/kernel/test_one_writer.py": "the warning names the cause for which sharing is unknown, and has no field for it",
@@ -24,6 +26,9 @@ ABOUT_WORDS = {
     "tests/unit/ublkd/reconcile/reconciler_worker_test.c": "requests of a dead worker show in the sentence of Recovering alone",
     "tests/unit/ublkd/reconcile/view/fault_condition_test.c": "what saves the bytes must come before what gives them up",
 }
+TEXTS = ("message", "detail")
+# What is a value in a sentence: a command, a name in quotes, a process or a program in brackets.
+VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|ublkctl [a-z -]+|(?:\bprocess )?[0-9]+ \([^)]*\)?|\([^)]*\)")
 C_FOLDERS = ("tests/unit", "tests/target", "tests/simulation")
 # A search in a message: the text that is searched, and the literal.
 C_SEARCH = re.compile(
@@ -32,25 +37,41 @@ C_SEARCH = re.compile(
 
 
 def is_message(node):
-    """`message` and `x["message"]`."""
+    """`message`, `x["message"]`, the same in small letters or cut, and `detail` likewise."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("lower", "split", "splitlines"):
+        return is_message(node.func.value)
     if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Constant) and node.slice.value == "message"
-    return isinstance(node, ast.Name) and node.id == "message"
+        return isinstance(node.slice, ast.Constant) and node.slice.value in TEXTS or is_message(node.value)
+    return isinstance(node, ast.Name) and node.id in TEXTS
+
+
+def text_of(node):
+    """A literal, or None; "0" stands for each value of an f-string."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join("0" if isinstance(part, ast.FormattedValue) else part.value for part in node.values)
+    return None
 
 
 def has_words(node):
-    """Whether a literal has a word in lower case beside paths and quoted names."""
-    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-        return False
-    return re.search(r"(?<![\w/])[a-z]{3,}(?![\w/])", re.sub(r'"[^"]*"', "", node.value)) is not None
+    """Whether a literal has a word in lower case beside its values: paths, options, commands, names, processes."""
+    text = text_of(node)
+    return text is not None and re.search(r"(?<![\w/.-])[a-z]{3,}(?!\w|[/.-]\w)", VALUES.sub("", text)) is not None
 
 
 def assertions_of_words(text):
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Compare) and any(map(is_message, node.comparators)) and has_words(node.left):
-            yield node.lineno, node.left.value
-        elif isinstance(node, ast.Compare) and is_message(node.left):
-            yield from ((node.lineno, side.value) for side in node.comparators if has_words(side))
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(map(is_message, sides)):
+                yield from ((node.lineno, text_of(side)) for side in sides if has_words(side))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_message(node.func.value):
+            if node.func.attr in ("startswith", "endswith", "count", "find", "index"):
+                yield from ((node.lineno, text_of(word)) for word in node.args if has_words(word))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and any(map(is_message, node.args)):
+            if getattr(node.func.value, "id", None) == "re":
+                yield from ((node.lineno, text_of(pattern)) for pattern in node.args if has_words(pattern))
 
 
 def c_assertions_of_words(text):
@@ -81,8 +102,18 @@ def test_reasons_are_asserted_and_not_sentences(name):
     ('assert "stays until" in condition["message"]', True),
     ('assert event["message"] == "The worker died."', True),
     ('assert "create" not in message', True),
+    ('assert "not gone yet" in check_problem(answer, 504, "timeout")["detail"]', True),
+    ('assert "in use" not in problem["detail"].lower()', True),
+    ('assert f"mounted at {mount}" in detail', True),
+    ('assert problem["detail"].startswith("The statistics")', True),
+    ('assert re.search("; leave it out", error["detail"])', True),
+    ('assert problem["errors"][0]["detail"] == "It has gone."', True),
     ('assert path in condition["message"]', False),
     ('assert f"process {pid} (" in message', False),
+    ('assert "4211 (fio)" in problem["detail"]', False),
+    ('assert "ublkctl adopt data" in detail and "--name" in detail and "one.json" in detail', False),
+    ('assert detail.startswith(f"{path}:3: ")', False),
+    (r'assert re.search(rf"\b4096\b.*\b{place}\b", event["message"])', False),
     ("assert '\"high\"' in message", False),
     ('assert "SIGKILL" in condition["message"]', False),
     ('assert condition["reason"] == "StoreFull"', False),
