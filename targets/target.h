@@ -189,9 +189,6 @@ int await_read(struct target_io *io, unsigned file, uint32_t position, uint32_t 
 /* Write data of the request itself, from `position` bytes on, to a file. rw_flags: RWF_DSYNC or 0. */
 int await_write(struct target_io *io, unsigned file, uint32_t position, uint32_t length, uint64_t offset,
         int rw_flags);
-/* Read from a file into memory of the target: for targets that keep tables in it. No target of this tree does; the tests of
- * the transfers call it. */
-int await_read_memory(struct target_io *io, unsigned file, void *memory, uint32_t length, uint64_t offset);
 /* Write memory of the target to a file. rw_flags: as for await_write(). */
 int await_write_memory(struct target_io *io, unsigned file, const void *memory, uint32_t length,
         uint64_t offset, int rw_flags);

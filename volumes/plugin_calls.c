@@ -5,6 +5,7 @@
 #include "volumes/volume.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/values/json_util.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,12 +20,6 @@ enum { PATH_SIZE = 256, LONG_SECONDS = 90, SHORT_SECONDS = 45, RELEASE_SECONDS =
 static atomic_bool ending;
 
 #define WAITS "wait=ready&timeout=60s"
-
-static void free_json(cJSON **json)
-{
-        cJSON_Delete(*json);
-}
-#define _cleanup_json_ _cleanup_(free_json)
 
 struct call {
         const struct plugin *plugin;

@@ -56,6 +56,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <fcntl.h>
 
 struct server {
@@ -86,6 +87,7 @@ static struct {
         char text[256];
         bool stop;
 } busy = {.number = -1};
+static int *searches; /* how many have begun; shared with their processes */
 
 static int reconcile_one(struct server *server, const char *name)
 {
@@ -145,6 +147,7 @@ static void on_event(void *userdata, const struct store_event *event)
 
 static int find_busy(const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)
 {
+        ++*searches;
         if (busy.stop)
                 (void)raise(SIGSTOP);
         for (size_t i = 0; i < count; i++)
@@ -266,9 +269,9 @@ static int command_stop(struct server *server _unused_, char *arguments)
         return 0;
 }
 
-static int command_searches(struct server *server, char *arguments _unused_)
+static int command_searches(struct server *server _unused_, char *arguments _unused_)
 {
-        return (int)disk_search_count(server->disk_search);
+        return *searches;
 }
 
 static int command_checks(struct server *server, char *arguments _unused_)
@@ -511,6 +514,9 @@ static int start(
                 r = open_keeper(server, config->state_dir, problems);
         if (r >= 0)
                 r = device_store_subscribe(server->store, on_event, server);
+        searches = mmap(NULL, sizeof(*searches), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (r >= 0)
+                r = searches == MAP_FAILED ? -errno : 0;
         if (r >= 0)
                 r = disk_search_new(server->event,
                         &(struct disk_search_options){.find = find_busy, .patience_usec = patience},

@@ -146,7 +146,7 @@ QUOTED = [
     ("ublkctl/completion.c", VALUES + ["ublkctl/*/*", "schemas/spec_fields.h"]),
     ("ublkctl/*", VALUES + ["ublkctl/*/*"]),
     # another client of the API
-    ("volumes/*", BASE + rooms("ublkd", "peers")),
+    ("volumes/*", BASE + rooms("ublkd", "peers") + ["ublkd/values/json_util.h"]),
     # the worker, from the ground up
     ("targets/worker/io/*", COMMON + CONTRACT),
     ("targets/worker/os/*", VALUES + rooms("ublkd", "kernel")),

@@ -194,6 +194,12 @@ void ublkd_count(struct world *world, bool step)
         }
 }
 
+static const char *const trouble_names[_TROUBLE_MAX] = {
+        [TROUBLE_NONE] = "none",
+        [TROUBLE_STUCK] = "stuck",
+        [TROUBLE_HOPELESS] = "hopeless",
+};
+
 enum plan_action __wrap_plan(const struct plan_facts *facts);
 
 /* In place of plan(): the world's own, which may be a mutant. */
@@ -212,7 +218,7 @@ enum plan_action __wrap_plan(const struct plan_facts *facts)
         ublkd->decided = true;
         TRACE(world, "ublkd: want %s, kernel %s, worker %s, trouble %s: %s", plan_want_to_string(facts->want),
                 plan_kernel_to_string(facts->kernel), plan_worker_to_string(facts->worker),
-                plan_trouble_to_string(facts->trouble), plan_action_to_string(action));
+                trouble_names[facts->trouble], plan_action_to_string(action));
         if (action == ACTION_NOTHING && facts->worker != PLAN_WORKER_NONE
                 && facts->worker != PLAN_WORKER_SERVING)
                 world_break(world, "nothing is done about a worker that does not serve");

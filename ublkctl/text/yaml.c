@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { INDENT = 2, DEPTH_MAX = 100 };
+enum { INDENT = 2, DEPTH_MAX = 100, REPLACEMENT = 0xfffd };
 
 /* Words that YAML 1.1 or 1.2 takes for a boolean or null, in any case. */
 static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
@@ -32,23 +32,13 @@ static bool is_plain(const char *text)
         return true;
 }
 
-/* Decode the code point at *text, which is valid UTF-8 (cJSON does not check it: other bytes become U+FFFD), and move
- * *text behind it. */
+/* Decode the character at *text, and move *text behind it. cJSON does not check UTF-8: any other byte becomes U+FFFD. */
 static uint32_t next_code_point(const char **text)
 {
-        const unsigned char *at = (const unsigned char *)*text;
-        size_t more = *at >= 0xf0 ? 3 : *at >= 0xe0 ? 2 : *at >= 0xc0 ? 1 : 0;
-        uint32_t point = more == 3 ? *at & 0x07u : more == 2 ? *at & 0x0fu : more == 1 ? *at & 0x1fu : *at;
+        uint32_t point = REPLACEMENT;
+        size_t length = utf8_decode(*text, strnlen(*text, UTF8_MAX), &point);
 
-        ++*text;
-        if (more == 0 && point >= 0x80)
-                return 0xfffd;
-        for (size_t i = 1; i <= more; i++) {
-                if (!utf8_is_continuation((char)at[i]))
-                        return 0xfffd;
-                point = point << 6 | (at[i] & 0x3fu);
-                ++*text;
-        }
+        *text += length > 0 ? length : 1;
         return point;
 }
 
@@ -70,7 +60,7 @@ static void print_quoted(FILE *file, const char *text)
 
                 if (point == '"' || point == '\\')
                         fprintf(file, "\\%c", (int)point);
-                else if (point == 0xfffd)
+                else if (point == REPLACEMENT)
                         fputs("\\uFFFD", file);
                 else if (is_printable(point))
                         fwrite(begin, 1, (size_t)(text - begin), file);

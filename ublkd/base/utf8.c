@@ -25,6 +25,20 @@ size_t utf8_length(const char *text, size_t size)
         return length;
 }
 
+size_t utf8_decode(const char *text, size_t size, uint32_t *ret)
+{
+        static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07}; /* by the length */
+        const unsigned char *bytes = (const unsigned char *)text;
+        size_t length = utf8_length(text, size);
+        uint32_t point = bytes[0] & first_bits[length];
+
+        for (size_t i = 1; i < length; i++)
+                point = point << 6 | (bytes[i] & 0x3fu);
+        if (length > 0)
+                *ret = point;
+        return length;
+}
+
 bool utf8_is_valid(const char *text, size_t size)
 {
         for (size_t length; size > 0; text += length, size -= length) {

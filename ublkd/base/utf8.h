@@ -4,9 +4,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+enum { UTF8_MAX = 4 /* bytes of a character */ };
 
 /* Return the length of the sequence that `text` (size bytes, at least 1) begins with; 0: it is not one. */
 size_t utf8_length(const char *text, size_t size);
+
+/* Decode the character that `text` (size bytes, at least 1) begins with. Return its length; 0: it is not UTF-8. */
+size_t utf8_decode(const char *text, size_t size, uint32_t *ret);
 
 /* Return whether all of `text` is UTF-8. */
 bool utf8_is_valid(const char *text, size_t size);

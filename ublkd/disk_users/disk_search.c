@@ -66,8 +66,7 @@ struct disk_search {
         char *received; /* after a search: its output */
         size_t received_size;
         char hung_at[64]; /* " at process 4211 (fio)": where the last search was that took too long; or "" */
-        uint64_t count;
-        pid_t keeper; /* the service manager; 0: none */
+        pid_t keeper;     /* the service manager; 0: none */
 };
 
 DEFINE_CLEANUP(struct disk_search, disk_search_free);
@@ -334,7 +333,6 @@ static int on_begin(sd_event_source *source _unused_, void *userdata)
         search->state = SEARCH_RUNNING;
         *search->place = (struct disk_users_place){};
         r = apart_begin(search->apart);
-        search->count += r != -EDEADLK;
         if (r == -EDEADLK)
                 finish(search, "%d searches were given up and do not end%s", APART_STUCK_MAX,
                         search->hung_at);
@@ -403,9 +401,4 @@ struct disk_search *disk_search_free(struct disk_search *search)
         sd_event_unref(search->event);
         free(search);
         return NULL;
-}
-
-uint64_t disk_search_count(const struct disk_search *search)
-{
-        return search->count;
 }

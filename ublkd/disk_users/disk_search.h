@@ -71,6 +71,3 @@ int disk_search_ask(struct disk_search *search, int number, enum disk_depth dept
         void *userdata, struct disk_question **ret);
 /* Free a question; if it is open, `answered` is not called. NULL is fine. Return NULL. */
 struct disk_question *disk_question_free(struct disk_question *question);
-
-/* Return the number of searches started so far. For tests: that several questions had one search is seen nowhere else. */
-uint64_t disk_search_count(const struct disk_search *search);

@@ -47,12 +47,10 @@ static struct file_name announcement_name(int number)
 
 static bool file_has(int dir, int number, const char *text)
 {
-        struct file_name name = announcement_name(number);
-        _cleanup_close_ int fd = openat(dir, name.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        char found[ANNOUNCEMENT_SIZE];
-        ssize_t n = fd < 0 ? -1 : read(fd, found, sizeof(found));
+        _cleanup_free_ char *found = NULL;
 
-        return n >= 0 && (size_t)n == strlen(text) && memcmp(found, text, (size_t)n) == 0;
+        return read_whole_at(dir, announcement_name(number).text, ANNOUNCEMENT_SIZE, &found) >= 0
+               && strcmp(found, text) == 0;
 }
 
 int disk_node_announce(int disks, const struct disk_node *node)

@@ -21,6 +21,18 @@ static bool take_words(char **text, char *words[], size_t count)
         return true;
 }
 
+/* `words`: those that are there only for some mounts, or NULL. */
+static bool has_group_of_peers(char *words)
+{
+        static const char mark[] = "shared:";
+        const char *word;
+
+        while ((word = strsep(&words, " ")))
+                if (strncmp(word, mark, strlen(mark)) == 0)
+                        return true;
+        return false;
+}
+
 /* "36 35 98:0 /root /point rw,noatime master:1 - ext4 /dev/source rw,errors=continue": the number of words
  * before " - " varies. The kernel escapes the spaces in a path, but not the emptiness of a source. */
 int mount_line_parse(char *line, struct mount_line *ret)
@@ -45,6 +57,7 @@ int mount_line_parse(char *line, struct mount_line *ret)
         mount.root = head[ROOT];
         mount.point = head[POINT];
         mount.flags = head[FLAGS];
+        mount.shared = has_group_of_peers(line);
         mount.type = tail[TYPE];
         mount.source = tail[SOURCE];
         mount.options = rest;

@@ -2,6 +2,7 @@
 /* One line of mountinfo, taken apart. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* All strings are in the line. `root`, `point` and `source` are without the escapes of the kernel. */
@@ -13,6 +14,7 @@ struct mount_line {
         const char *point;
         const char
                 *flags; /* of the mount, with commas: "rw,nosuid"; its file system has `options` of its own */
+        bool shared;    /* it passes on what is mounted below it */
         const char *type;
         const char *source;  /* "": none; the mounting process may have named a link */
         const char *options; /* of the file system, as the kernel wrote them: see path_unescape() */

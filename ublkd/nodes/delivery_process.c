@@ -10,6 +10,7 @@
 #include "ublkd/nodes/process_rights.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/kernel/mount_line.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -154,8 +155,10 @@ static int is_shared(const struct place *place, int file)
         _cleanup_free_ char *line = NULL;
         _cleanup_fclose_ FILE *list = NULL;
         _cleanup_close_ int fd = openat(place->proc, "mountinfo", O_RDONLY | O_CLOEXEC);
+        struct mount_line mount;
         size_t size = 0;
         struct statx info;
+        ssize_t n;
 
         if (fd < 0 || statx(file, "", AT_EMPTY_PATH, STATX_MNT_ID, &info) < 0)
                 return -errno;
@@ -163,11 +166,11 @@ static int is_shared(const struct place *place, int file)
         if (!list)
                 return -errno;
         fd = -1;
-        while (getline(&line, &size, list) > 0) {
-                const char *shared = strstr(line, " shared:"), *end = strstr(line, " - ");
-
-                if (strtoull(line, NULL, 10) == info.stx_mnt_id)
-                        return shared && shared < end;
+        while ((n = getline(&line, &size, list)) > 0) {
+                if (line[n - 1] == '\n')
+                        line[n - 1] = '\0';
+                if (mount_line_parse(line, &mount) >= 0 && mount.id == info.stx_mnt_id)
+                        return mount.shared;
         }
         return -ENOENT;
 }

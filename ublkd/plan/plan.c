@@ -251,14 +251,3 @@ const char *plan_worker_to_string(enum plan_worker worker)
 
         return name_in(names, _PLAN_WORKER_MAX, worker);
 }
-
-const char *plan_trouble_to_string(enum plan_trouble trouble)
-{
-        static const char *const names[_TROUBLE_MAX] = {
-                [TROUBLE_NONE] = "none",
-                [TROUBLE_STUCK] = "stuck",
-                [TROUBLE_HOPELESS] = "hopeless",
-        };
-
-        return name_in(names, _TROUBLE_MAX, trouble);
-}

@@ -118,5 +118,3 @@ const char *plan_action_to_string(enum plan_action action);
 const char *plan_want_to_string(enum plan_want want);
 const char *plan_kernel_to_string(enum plan_kernel kernel);
 const char *plan_worker_to_string(enum plan_worker worker);
-/* Return the name; only the traces of tests show it. */
-const char *plan_trouble_to_string(enum plan_trouble trouble);

@@ -271,11 +271,6 @@ const char *worker_start_program(const struct worker_start *start)
         return start->program;
 }
 
-pid_t worker_start_spare(const struct worker_start *start)
-{
-        return start->state == SPARE_WAITS ? start->spare.pid : 0;
-}
-
 int worker_start_new(sd_event *event, const char *program, const struct worker_confinement *confinement,
         struct worker_start **ret)
 {

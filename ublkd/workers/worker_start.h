@@ -45,8 +45,6 @@ struct worker_start *worker_start_free(struct worker_start *start);
 
 /* Return the path of the program of the workers. Valid as long as the caller keeps it: worker_start_new(). */
 const char *worker_start_program(const struct worker_start *start);
-/* Return the pid of the spare; 0: there is none. For tests: a spare shows nothing else of itself until it is taken. */
-pid_t worker_start_spare(const struct worker_start *start);
 
 /* Keep a descriptor of the network namespace of a dead worker (worker_network_open()) until no worker has started for a
  * second. fd: owned from now on; < 0: nothing. */

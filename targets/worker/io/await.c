@@ -182,14 +182,6 @@ int await_write(struct target_io *io, unsigned file, uint32_t position, uint32_t
         return transfer_all(io_loop_of(io->queue), &transfer);
 }
 
-int await_read_memory(struct target_io *io, unsigned file, void *memory, uint32_t length, uint64_t offset)
-{
-        return await_transfer(io_loop_of(io->queue), &(struct transfer){.file = number_of(io, file),
-                                                             .address = (uintptr_t)memory,
-                                                             .length = length,
-                                                             .offset = offset});
-}
-
 int await_write_memory(struct target_io *io, unsigned file, const void *memory, uint32_t length,
         uint64_t offset, int rw_flags)
 {

@@ -32,8 +32,38 @@ static const struct {
         {"\xe2\x82\xac\xe2\x28\xa1",                         "\xe2\x82\xac?(?", 0},
 };
 
+static void a_character_is_decoded(void)
+{
+        static const struct {
+                const char *text;
+                size_t length;
+                uint32_t point;
+        } decoded[] = {
+                {"",                 1, 0       },
+                {"az",               1, 'a'     },
+                {"\xc2\x80",         2, 0x80    },
+                {"\xdf\xbfz",        2, 0x7ff   },
+                {"\xe2\x82\xac",     3, 0x20ac  },
+                {"\xef\xbf\xbf",     3, 0xffff  },
+                {"\xf0\x90\x80\x80", 4, 0x10000 },
+                {"\xf4\x8f\xbf\xbf", 4, 0x10ffff},
+                {"\xe2\x82",         0, 7       }, /* untouched */
+                {"\xed\xa0\x80",     0, 7       },
+                {"\x80",             0, 7       },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(decoded); i++) {
+                size_t size = strlen(decoded[i].text);
+                uint32_t point = 7;
+
+                CHECK_INT(utf8_decode(decoded[i].text, size > 0 ? size : 1, &point), decoded[i].length);
+                CHECK_INT(point, decoded[i].point);
+        }
+}
+
 int main(void)
 {
+        a_character_is_decoded();
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 char text[16];
 

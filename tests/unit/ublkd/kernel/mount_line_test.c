@@ -34,6 +34,31 @@ static void test_a_line(void)
         CHECK_STR(line.options, "rw,a=b c\\040"); /* each file system has its own escapes */
 }
 
+static void test_shared(void)
+{
+        static const struct {
+                const char *words;
+                bool shared;
+        } cases[] = {
+                {"shared:2 ",                  true },
+                {"master:1 shared:2 ",         true },
+                {"shared:2 propagate_from:3 ", true },
+                {"master:1 ",                  false},
+                {"unbindable ",                false},
+                {"",                           false}
+        };
+        struct mount_line line;
+        char text[128];
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                snprintf(text, sizeof(text), "36 35 98:1 / /shared:1 rw,noatime %s- ext4 shared:1 rw",
+                        cases[i].words);
+                CHECK_INT(parse(text, &line), 0);
+                CHECK_INT(line.shared, cases[i].shared);
+                CHECK_STR(line.flags, "rw,noatime");
+        }
+}
+
 static void test_without_optional_words(void)
 {
         struct mount_line line;
@@ -73,6 +98,7 @@ static void test_nonsense(void)
 int main(void)
 {
         test_a_line();
+        test_shared();
         test_without_optional_words();
         test_an_empty_source();
         test_nonsense();

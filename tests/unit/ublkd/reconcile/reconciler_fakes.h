@@ -27,6 +27,7 @@ struct fake_kernel {
         unsigned looks;         /* GET_DEV_INFOs */
         unsigned adds;          /* ADD_DEVs */
         unsigned quiesces;      /* QUIESCE_DEVs */
+        bool searches_stop;     /* a search for openers does, when it begins: see world_continue_search() */
         unsigned holds;         /* STOP_DEVs with the disk held exclusively */
 };
 extern struct fake_kernel fake_kernel;

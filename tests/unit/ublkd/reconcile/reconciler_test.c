@@ -393,14 +393,17 @@ static void a_disk_that_is_removed_during_the_search_of_its_openers(void)
                 world_bring_up(&world, "data", "file:1");
                 fake_disks[0].flags |= FEATURE_TRY_STOP;
                 fake_disks[0].openers = 1;
+                fake_kernel.searches_stop = true;
                 CHECK_INT(device_store_request_delete(world.store, "data", false), 0);
-                while (disk_search_count(world.disk_search) == 0)
+                while (world_searches() == 0)
                         CHECK(sd_event_run(world.event, 0) >= 0 && (fake_ctl_answer() || true));
                 fake_disks[0].openers = 0;
-                if (end == 0)
+                if (end == 0) {
+                        world_continue_search();
                         world_wait_gone(&world, "data");
-                else
+                } else {
                         world_stop_reconciler(&world);
+                }
                 world_settle(&world, 20);
                 world_free(&world);
         }
@@ -420,7 +423,7 @@ static void users_are_looked_for_again(void)
         world_wait_reason(&world, "data", REASON_STILL_HELD);
         strcpy(fake_kernel.user, "process 4211 (fio)");
         world_wait_value(&world, "data", "process 4211 (fio)");
-        CHECK_INT(disk_search_count(world.disk_search), 2);
+        CHECK_INT(world_searches(), 2);
         fake_disks[0].exists = false;
         world_wait_gone(&world, "data");
         world_free(&world);
@@ -441,7 +444,7 @@ static void a_disk_that_lingers_for_a_moment_is_not_held(void)
         world_settle(&world, 100);
         if (clock_msec(CLOCK_MONOTONIC) - began < 1000) { /* otherwise this process was stopped for longer */
                 CHECK_INT(world_record(&world, "data")->status.reason, REASON_DELETING);
-                CHECK_INT(disk_search_count(world.disk_search), 0);
+                CHECK_INT(world_searches(), 0);
         }
         fake_disks[0].exists = false;
         world_wait_gone(&world, "data");

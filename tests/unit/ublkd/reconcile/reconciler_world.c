@@ -6,7 +6,10 @@
 #include "tests/unit/check.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { WAIT_MS_MAX = 20000 };
 
@@ -58,10 +61,30 @@ void world_restart_with_workers(struct world *world)
         world_settle(world, 0);
 }
 
+static struct {
+        pid_t pid; /* of the last */
+        unsigned count;
+} *searches; /* shared with their processes */
+
+unsigned world_searches(void)
+{
+        return searches->count;
+}
+
+void world_continue_search(void)
+{
+        fake_kernel.searches_stop = false;
+        CHECK_INT(kill(searches->pid, SIGCONT), 0);
+}
+
 /* Runs in another process, which has a copy of the world. */
 static int find_fake_user(
         const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)
 {
+        searches->pid = getpid();
+        searches->count++;
+        if (fake_kernel.searches_stop)
+                (void)raise(SIGSTOP);
         if (!*fake_kernel.user)
                 return -EIO;
         for (size_t i = 0; i < count; i++)
@@ -93,6 +116,11 @@ static void begin(struct world *world, bool database)
         strcpy(world->path, "/tmp/ublkd-reconciler-XXXXXX");
         CHECK(mkdtemp(world->path));
         CHECK_INT(sd_event_new(&world->event), 0);
+        if (!searches)
+                searches = mmap(
+                        NULL, sizeof(*searches), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        CHECK(searches != MAP_FAILED);
+        searches->count = 0;
         open_store(world, database);
         CHECK_INT(runtime_dir_open(world->path, &world->dir, &problems), 0);
         CHECK_INT(disk_search_new(world->event, &(struct disk_search_options){.find = find_fake_user},

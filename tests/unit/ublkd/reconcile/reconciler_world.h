@@ -52,6 +52,10 @@ void world_put_size(struct world *world, const char *name, uint64_t kib, uint64_
 
 /* Run the loop, and answer control commands, until nothing happens for `milliseconds` in total. */
 void world_settle(struct world *world, unsigned milliseconds);
+/* How many searches for openers have begun. */
+unsigned world_searches(void);
+/* Goes on with the last search, which has stopped (fake_kernel.searches_stop). */
+void world_continue_search(void);
 /* Wait until the record is erased; a check fails if it stays. */
 void world_wait_gone(struct world *world, const char *name);
 

@@ -30,6 +30,7 @@ struct test {
 static struct {
         int object; /* its address is the groups of workers */
         pid_t prepared, ended;
+        pid_t spare; /* the process that was prepared last; 0: it was taken for a device */
         unsigned postponed, opened;
 } groups;
 
@@ -46,7 +47,7 @@ void __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidf
 void __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidfd)
 {
         CHECK((void *)all == &groups && pidfd >= 0);
-        groups.prepared = pid;
+        groups.prepared = groups.spare = pid;
 }
 
 void __wrap_worker_groups_end(struct worker_groups *all, pid_t pid);
@@ -65,9 +66,21 @@ void __wrap_worker_groups_postpone(struct worker_groups *all)
 
 /* ---- the starter ---- */
 
-static bool has_spare(const struct test *test)
+/* Return the pid of the process that waits for a device; 0: none does. */
+static pid_t spare_now(void)
 {
-        return worker_start_spare(test->start) > 0;
+        siginfo_t info = {};
+
+        if (groups.spare > 0
+                && (waitid(P_PID, (id_t)groups.spare, &info, WEXITED | WNOWAIT | WNOHANG) < 0
+                        || info.si_pid != 0))
+                groups.spare = 0;
+        return groups.spare;
+}
+
+static bool has_spare(const struct test *test _unused_)
+{
+        return spare_now() > 0;
 }
 
 static bool has_none(const struct test *test)
@@ -115,10 +128,14 @@ static int run_with(struct test *test, const char *name, const char *spec, struc
                            .queues = 1,
                            .queue_depth = 8},
         };
+        int r;
 
-        return worker_start_run(test->start, &config,
+        r = worker_start_run(test->start, &config,
                 (const int[]){[CONFIG_FD_LISTENER] = null, [CONFIG_FD_REGION] = null, [CONFIG_FD_STORE] = -1},
                 ret);
+        if (r >= 0 && ret->pid == groups.spare)
+                groups.spare = 0;
+        return r;
 }
 
 /* Starts one that fails as soon as it has its CONFIG, and expects what it says. */
@@ -161,10 +178,10 @@ static void test_only_while_there_are_workers(struct test *test)
         CHECK(has_none(test));          /* not at once */
         CHECK_INT(groups.postponed, 1); /* no process is moved while one starts */
         CHECK(run_until(test, has_spare));
-        spare = worker_start_spare(test->start);
+        spare = spare_now();
         CHECK_INT(groups.prepared, spare);
         worker_start_count(test->start, -1);
-        CHECK_INT(worker_start_spare(test->start), spare);
+        CHECK_INT(spare_now(), spare);
         CHECK(run_until(test, has_none));
         CHECK(leaves(spare));
         while (waitpid(spare, NULL, WNOHANG | WNOWAIT) >= 0) /* until it is reaped */
@@ -180,7 +197,7 @@ static void test_the_first_gets_it(struct test *test)
         pid_t spare;
 
         CHECK(run_until(test, has_spare));
-        spare = worker_start_spare(test->start);
+        spare = spare_now();
         groups.prepared = groups.ended = 0;
         CHECK_INT(run(test), spare);
         CHECK(has_none(test));
@@ -188,7 +205,7 @@ static void test_the_first_gets_it(struct test *test)
         CHECK_INT(groups.prepared, 0); /* only ahead of need */
         CHECK_INT(groups.ended, 0);
         CHECK(run_until(test, has_spare));
-        CHECK(worker_start_spare(test->start) != spare);
+        CHECK(spare_now() != spare);
 }
 
 /* A CONFIG that cannot be sent does not lose the process. */
@@ -196,37 +213,37 @@ static void test_configuration_that_is_too_long(struct test *test)
 {
         _cleanup_free_ char *spec = malloc(WORKER_MSG_SIZE_MAX + 1);
         struct worker_process process;
-        pid_t spare = worker_start_spare(test->start);
+        pid_t spare = spare_now();
 
         memset(spec, 'x', WORKER_MSG_SIZE_MAX);
         spec[WORKER_MSG_SIZE_MAX] = '\0';
         CHECK_INT(run_with(test, "failing", spec, &process), -EMSGSIZE);
-        CHECK_INT(worker_start_spare(test->start), spare);
+        CHECK_INT(spare_now(), spare);
 }
 
 /* Dead, but not reaped yet. */
 static void test_dead(struct test *test)
 {
-        pid_t spare = worker_start_spare(test->start);
+        pid_t spare = spare_now();
 
         CHECK_INT(kill(spare, SIGKILL), 0);
         CHECK(leaves(spare));
         CHECK(run(test) != spare);
         CHECK(run_until(test, has_none));
         CHECK(run_until(test, has_spare));
-        CHECK(worker_start_spare(test->start) != spare);
+        CHECK(spare_now() != spare);
 }
 
 /* What an upgrade has replaced is not to be run any more. */
 static void test_replaced(struct test *test)
 {
-        pid_t spare = worker_start_spare(test->start);
+        pid_t spare = spare_now();
 
         install(test);
         CHECK(run(test) != spare);
         CHECK(leaves(spare));
         CHECK(run_until(test, has_spare));
-        spare = worker_start_spare(test->start);
+        spare = spare_now();
         CHECK_INT(run(test), spare);
 }
 
@@ -250,7 +267,7 @@ static bool is_closed(int reader)
 static void test_networks_of_dead_workers_are_kept_until_all_is_calm(struct test *test)
 {
         int kept[2], late[2];
-        pid_t spare = worker_start_spare(test->start);
+        pid_t spare = spare_now();
 
         if (!CHECK_INT(pipe2(kept, O_CLOEXEC), 0) || !CHECK_INT(pipe2(late, O_CLOEXEC), 0))
                 return;
@@ -271,7 +288,7 @@ static void test_networks_of_dead_workers_are_kept_until_all_is_calm(struct test
 /* It does not outlive its supervisor. */
 static void test_end(struct test *test)
 {
-        pid_t spare = worker_start_spare(test->start);
+        pid_t spare = spare_now();
 
         test->start = worker_start_free(test->start);
         CHECK(leaves(spare));

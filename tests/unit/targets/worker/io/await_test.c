@@ -59,6 +59,15 @@ static int open_temporary(void)
         return fd;
 }
 
+/* Read from the file of the loop. */
+static int read_co(char *data, uint32_t length, uint64_t offset)
+{
+        return await_transfer(&loop, &(struct transfer){.file = IO_LOOP_FIRST_FILE,
+                                             .address = (uintptr_t)data,
+                                             .length = length,
+                                             .offset = offset});
+}
+
 /* One call of await_*(), as a coroutine. */
 struct call {
         enum { READ, WRITE, SYNC, ALLOCATE } kind;
@@ -76,7 +85,7 @@ static void call_co(void *argument)
 
         switch (call->kind) {
         case READ:
-                call->result = await_read_memory(&io, 0, call->data, call->length, call->offset);
+                call->result = read_co(call->data, call->length, call->offset);
                 break;
         case WRITE:
                 call->result =
@@ -117,7 +126,7 @@ static void write_and_read_co(void *argument)
         memset(writer->written, (int)writer->number + 1, BLOCK);
         writer->results[0] = await_write_memory(&io, 0, writer->written, BLOCK, offset, 0);
         writer->results[1] = await_fdatasync(&io, 0);
-        writer->results[2] = await_read_memory(&io, 0, writer->read, BLOCK, offset);
+        writer->results[2] = read_co(writer->read, BLOCK, offset);
 }
 
 static void test_many(unsigned refused)
