@@ -9,8 +9,6 @@
 #include "api/http/view.h"
 #include "ublkd/policy/policy_check.h"
 
-#include <string.h>
-
 bool may_change(struct request *request, const struct device_record *record)
 {
         if (view_may_change(request, record))
@@ -19,26 +17,17 @@ bool may_change(struct request *request, const struct device_record *record)
         return false;
 }
 
-static bool is_in(const char *tenant, const struct uid_range *account)
-{
-        uid_t uid;
-
-        return tenant_user(tenant, &uid) && uid >= account->first && uid <= account->last;
-}
-
-/* Count what the account has beside the device with that name. A device counts until it is gone, and with the size that its
- * spec asks for, whatever its image takes now. unknown: bytes of a device whose spec cannot be read. */
+/* Return what the account has beside the device with that name. A device counts with the size that its spec asks for,
+ * whatever its image takes now. unknown: bytes of a device whose spec cannot be read. */
 static struct policy_usage usage_of(
         const struct device_store *store, const struct uid_range *account, const char *name, uint64_t unknown)
 {
-        struct policy_usage usage = {};
+        struct store_usage usage = device_store_usage(store, account->first, account->last, name);
 
-        DEVICE_STORE_FOREACH (record, store)
-                if (is_in(record->tenant, account) && strcmp(record->name, name) != 0) {
-                        usage.devices++;
-                        usage.bytes += record->spec ? record->spec->options.size : unknown;
-                }
-        return usage;
+        return (struct policy_usage){
+                .devices = usage.devices,
+                .bytes = usage.bytes + usage.unreadable * unknown,
+        };
 }
 
 static void reply_refused(struct request *request, int error, const struct problem_list *problems)

@@ -116,7 +116,7 @@ int device_store_change(struct device_store *store, struct store_entry *entry, s
         if (r < 0)
                 return r;
         entry->record = *changed;
-        store_entries_renumber(&store->entries, entry);
+        store_entries_update(&store->entries, entry);
         device_store_announce(store, STORE_INTENT, entry, event);
         return 0;
 }
@@ -358,7 +358,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         entry->record.quarantine = NULL;
         entry->record.spec = spec;
         entry->text = text;
-        store_entries_renumber(&store->entries, entry);
+        store_entries_update(&store->entries, entry);
         *ret = &entry->record;
         device_store_announce(store, STORE_SPEC, entry, event);
         return 0;

@@ -117,6 +117,18 @@ const struct device_record *device_store_number_owner(
  * none is free. */
 int device_store_free_number(const struct device_store *store, int from, const char *name, int *ret);
 
+/* What the devices of tenants have. A device counts until its record is removed, with the size of its spec. */
+struct store_usage {
+        uint64_t devices;
+        uint64_t unreadable; /* those whose spec cannot be read */
+        uint64_t bytes;      /* of the others */
+};
+
+/* Return what the devices of the users from `first` to `last` have, beside the one called `except`. Looks at O(log n)
+ * devices. */
+struct store_usage device_store_usage(
+        const struct device_store *store, uid_t first, uid_t last, const char *except);
+
 enum put_outcome { PUT_CREATED, PUT_REPLACED, PUT_UNCHANGED };
 
 /* Store `spec` (taken over only on success). Return 0; -EEXIST: mode is PUT_CREATE and the device has another

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the records of devices, by name, uid and number. */
+/* Finds the records of devices, by name, uid and number, and what users have. */
 #include "ublkd/store/device_store_internal.h"
 #include "ublkd/store/store_numbers.h"
 
@@ -52,4 +52,10 @@ const struct device_record *device_store_number_owner(
 int device_store_free_number(const struct device_store *store, int from, const char *name, int *ret)
 {
         return store_numbers_free(&store->entries, from, name, ret);
+}
+
+struct store_usage device_store_usage(
+        const struct device_store *store, uid_t first, uid_t last, const char *except)
+{
+        return store_entries_usage(&store->entries, first, last, except);
 }

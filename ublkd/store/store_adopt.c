@@ -98,7 +98,7 @@ static void exchange(struct device_store *store, struct store_entry *entry, stru
         entry->text = other->text;
         other->record = record;
         other->text = text;
-        store_entries_renumber(&store->entries, entry);
+        store_entries_update(&store->entries, entry);
 }
 
 int device_store_adopt(struct device_store *store, const struct device_record *record, const char *text,

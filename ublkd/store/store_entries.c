@@ -82,6 +82,7 @@ void store_entries_init(struct store_entries *entries)
         entries->names.compare = compare_name;
         entries->uids.compare = compare_uid;
         entries->numbers.compare = compare_number;
+        store_usage_init(&entries->users);
 }
 
 void store_entries_clear(struct store_entries *entries)
@@ -160,7 +161,7 @@ static void set_number(
 }
 
 /* If the spec asks for the number that the entry has, it is indexed once. */
-void store_entries_renumber(struct store_entries *entries, struct store_entry *entry)
+static void renumber(struct store_entries *entries, struct store_entry *entry)
 {
         const struct device_record *record = &entry->record;
         int has = record->number, asks = record->spec ? (int)record->spec->options.id : -1;
@@ -174,7 +175,26 @@ void store_entries_renumber(struct store_entries *entries, struct store_entry *e
         set_number(entries, entry, &entry->asks, asks);
 }
 
+/* ---- by user ---- */
+
+struct store_usage store_entries_usage(
+        const struct store_entries *entries, uid_t first, uid_t last, const char *except)
+{
+        const struct store_entry *entry = store_entries_find(entries, except);
+        struct store_usage usage = store_usage_of(&entries->users, first, last);
+
+        if (!entry || !entry->share.counted || entry->share.user < first || entry->share.user > last)
+                return usage;
+        return store_usage_without(usage, &entry->share);
+}
+
 /* ---- changes ---- */
+
+void store_entries_update(struct store_entries *entries, struct store_entry *entry)
+{
+        renumber(entries, entry);
+        store_usage_count(&entries->users, &entry->share, &entry->record);
+}
 
 void store_entries_insert(struct store_entries *entries, struct store_entry *entry)
 {
@@ -182,7 +202,7 @@ void store_entries_insert(struct store_entries *entries, struct store_entry *ent
 
         tree_insert(&entries->names, entry->record.name, &entry->by_name);
         tree_insert(&entries->uids, &uid, &entry->by_uid);
-        store_entries_renumber(entries, entry);
+        store_entries_update(entries, entry);
 }
 
 void store_entries_take(struct store_entries *entries, struct store_entry *entry)
@@ -193,4 +213,5 @@ void store_entries_take(struct store_entries *entries, struct store_entry *entry
         (void)tree_remove(&entries->uids, &uid);
         set_number(entries, entry, &entry->asks, -1);
         set_number(entries, entry, &entry->has, -1);
+        store_usage_take(&entries->users, &entry->share);
 }

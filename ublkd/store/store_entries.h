@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of the store in memory, indexed by name, by uid and by number. For the store only. */
+/* The records of the store in memory, indexed by name, by uid, by number and by user. For the store only. */
 #pragma once
 
 #include "ublkd/base/number_set.h"
 #include "ublkd/base/tree.h"
 #include "ublkd/store/device_store.h"
+#include "ublkd/store/store_usage.h"
 
 /* A number that the device of an entry has, or that its spec asks for. */
 struct store_number {
@@ -19,6 +20,7 @@ struct store_entry {
         /* For store_entries.c. */
         struct tree_node by_name, by_uid;
         struct store_number has, asks;
+        struct store_share share;
 };
 
 /* Free an entry that is in no store_entries. NULL is fine. Return NULL. */
@@ -29,7 +31,7 @@ DEFINE_CLEANUP(struct store_entry, store_entry_free);
 /* Owns its entries. An entry does not move in memory while it is in here. Every operation looks at O(log n)
  * entries. */
 struct store_entries {
-        struct tree names, uids, numbers;
+        struct tree names, uids, numbers, users;
         struct number_set taken; /* the numbers in `numbers` */
 };
 
@@ -49,12 +51,17 @@ struct store_entry *store_entries_after(const struct store_entry *entry);
 /* Return the entry with this uid, or NULL. */
 struct store_entry *store_entries_find_uid(const struct store_entries *entries, const char *uid);
 
+/* Return what the devices of the users from `first` to `last` have, beside the one called `except`. */
+struct store_usage store_entries_usage(
+        const struct store_entries *entries, uid_t first, uid_t last, const char *except);
+
 /* Insert `entry` and take it over. The caller has checked that its name is free. */
 void store_entries_insert(struct store_entries *entries, struct store_entry *entry);
 /* Remove `entry`; the caller owns it from now on. */
 void store_entries_take(struct store_entries *entries, struct store_entry *entry);
-/* Index the numbers of `entry` again, after its record was replaced by one with the same name and uid. */
-void store_entries_renumber(struct store_entries *entries, struct store_entry *entry);
+/* Index the numbers, the user and the size of `entry` again, after its record was replaced by one with the same name and
+ * uid. */
+void store_entries_update(struct store_entries *entries, struct store_entry *entry);
 
 /* Return the first entry, by name, that has `number` or asks for it, or NULL. */
 struct store_number *store_entries_of_number(const struct store_entries *entries, int number);

@@ -53,13 +53,13 @@ static void free_devices(struct made *made)
 static void set_number(struct made *made, size_t i, int number)
 {
         made->entries[i].record.number = number;
-        store_entries_renumber(&made->all, &made->entries[i]);
+        store_entries_update(&made->all, &made->entries[i]);
 }
 
 static void ask_for(struct made *made, size_t i, int number)
 {
         made->specs[i].options.id = number;
-        store_entries_renumber(&made->all, &made->entries[i]);
+        store_entries_update(&made->all, &made->entries[i]);
 }
 
 static int free_number(const struct made *made, int from, const char *name)
@@ -86,7 +86,7 @@ static void test_which_is_free(void)
         ask_for(&made, 3, 7); /* one that has a number and asks for another holds both */
         CHECK_INT(free_number(&made, 0, "d000199"), 199);
         made.entries[9].record.spec = NULL; /* its stored spec cannot be used; it has its number */
-        store_entries_renumber(&made.all, &made.entries[9]);
+        store_entries_update(&made.all, &made.entries[9]);
         CHECK_INT(free_number(&made, 9, "d000199"), 199);
         free_devices(&made);
 }

@@ -140,6 +140,45 @@ static void test_a_tenant_has_so_many_events(const char *directory)
         device_store_free(store);
 }
 
+static void check_usage(
+        const struct device_store *store, uid_t first, uid_t last, uint64_t devices, uint64_t gib)
+{
+        struct store_usage usage = device_store_usage(store, first, last, "none");
+
+        CHECK_INT(usage.devices, devices);
+        CHECK_INT(usage.bytes, gib << 30);
+        CHECK_INT(usage.unreadable, 0);
+}
+
+static void test_what_users_have(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put_of(store, "a", "uid:1000", "1GiB");
+        put_of(store, "b", "uid:1000", "2GiB");
+        put_of(store, "c", "uid:1001", "4GiB");
+        put_of(store, "d", "uid:4294967294", "8GiB");
+        put_of(store, "ours", NULL, "16GiB");
+        check_usage(store, 1000, 1000, 2, 3);
+        check_usage(store, 0, 999, 0, 0);
+        check_usage(store, 1000, 1001, 3, 7);
+        check_usage(store, 0, UINT32_MAX, 4, 15);
+        CHECK_INT(device_store_usage(store, 1000, 1000, "b").bytes, 1 << 30);
+        CHECK_INT(device_store_usage(store, 1000, 1000, "b").devices, 1);
+        CHECK_INT(device_store_usage(store, 1001, 1001, "b").devices, 1); /* it is another's */
+        CHECK_INT(device_store_usage(store, 0, UINT32_MAX, "ours").devices, 4);
+        put_of(store, "b", "uid:1000", "32GiB"); /* it grows */
+        check_usage(store, 1000, 1000, 2, 33);
+        CHECK_INT(device_store_request_delete(store, "b", false), 0);
+        check_usage(store, 1000, 1000, 2, 33); /* it counts until it is gone */
+        CHECK_INT(device_store_remove(store, "b"), 0);
+        check_usage(store, 1000, 1000, 1, 1);
+        device_store_free(store);
+        store = open_store(directory);
+        check_usage(store, 1000, 1001, 2, 5);
+        device_store_free(store);
+}
+
 static void test_keys(void)
 {
         char key[TENANT_SIZE];
@@ -160,6 +199,7 @@ int main(void)
         in_a_new_directory(test_an_older_ublkd_keeps_it);
         in_a_new_directory(test_a_database_without_tenants);
         in_a_new_directory(test_a_tenant_has_so_many_events);
+        in_a_new_directory(test_what_users_have);
         test_keys();
         return check_report();
 }
