@@ -57,13 +57,14 @@ static void set_mount(
         (void)device_store_set_mount(mounts->store, record->name, path);
 }
 
-/* What cannot be looked at stays as it is known; the next change is another look. */
+/* Look at the mounts of ublkd, however many devices there are. What cannot be looked at stays as it is known; the next
+ * change is another look. */
 static void look_below(const struct filesystem_mounts *mounts, DIR *top)
 {
         const struct dirent *entry;
 
-        DEVICE_STORE_FOREACH (record, mounts->store)
-                if (*record->mount && is_mounted(dirfd(top), record->uid) == 0)
+        DEVICE_STORE_FOREACH_MOUNTED (record, mounts->store)
+                if (is_mounted(dirfd(top), record->uid) == 0)
                         set_mount(mounts, record, false);
         while ((entry = readdir(top))) {
                 const struct device_record *record = device_store_find_uid(mounts->store, entry->d_name);
@@ -80,7 +81,7 @@ void filesystem_mounts_look(struct filesystem_mounts *mounts)
         if (top)
                 look_below(mounts, top);
         else if (errno == ENOENT)
-                DEVICE_STORE_FOREACH (record, mounts->store)
+                DEVICE_STORE_FOREACH_MOUNTED (record, mounts->store)
                         set_mount(mounts, record, false);
 }
 

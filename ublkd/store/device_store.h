@@ -108,6 +108,14 @@ const struct device_record *device_store_after(const struct device_record *recor
         for (const struct device_record *record = device_store_next(store, NULL); record;                    \
                 record = device_store_after(record))
 
+/* Return the next device after `name` (NULL: the first) whose file system is mounted, in alphabetical order; NULL at the
+ * end. */
+const struct device_record *device_store_next_mounted(const struct device_store *store, const char *name);
+/* Iterate over those alone. The body may take the mount from `record`. */
+#define DEVICE_STORE_FOREACH_MOUNTED(record, store)                                                          \
+        for (const struct device_record *record = device_store_next_mounted(store, NULL); record;            \
+                record = device_store_next_mounted(store, record->name))
+
 /* Return the device that has `number`, or NULL. */
 const struct device_record *device_store_of_number(const struct device_store *store, int number);
 /* Return the device other than `name` that has `number` or whose spec asks for it, or NULL. */

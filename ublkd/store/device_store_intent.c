@@ -289,6 +289,7 @@ int device_store_set_mount(struct device_store *store, const char *name, const c
         if (strcmp(entry->record.mount, path) == 0)
                 return 0;
         snprintf(entry->record.mount, sizeof(entry->record.mount), "%s", path);
+        store_entries_update(&store->entries, entry);
         device_store_announce(store, STORE_INTENT, entry, NULL);
         return 0;
 }

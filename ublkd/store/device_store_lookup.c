@@ -33,6 +33,11 @@ const struct device_record *device_store_after(const struct device_record *recor
         return record_of(store_entries_after(TREE_OBJECT(record, struct store_entry, record)));
 }
 
+const struct device_record *device_store_next_mounted(const struct device_store *store, const char *name)
+{
+        return record_of(store_entries_next_mounted(&store->entries, name));
+}
+
 const struct device_record *device_store_of_number(const struct device_store *store, int number)
 {
         const struct store_number *owner =

@@ -19,6 +19,11 @@ static struct store_entry *of_uids(const struct tree_node *node)
         return TREE_OBJECT(node, struct store_entry, by_uid);
 }
 
+static struct store_entry *of_mounts(const struct tree_node *node)
+{
+        return TREE_OBJECT(node, struct store_entry, by_mount);
+}
+
 static struct store_number *of_numbers(const struct tree_node *node)
 {
         return TREE_OBJECT(node, struct store_number, node);
@@ -29,6 +34,11 @@ static struct store_number *of_numbers(const struct tree_node *node)
 static int compare_name(const void *key, const struct tree_node *node)
 {
         return strcmp(key, of_names(node)->record.name);
+}
+
+static int compare_mounted(const void *key, const struct tree_node *node)
+{
+        return strcmp(key, of_mounts(node)->record.name);
 }
 
 /* A damaged database may hold a uid twice: the name makes the key unique. */
@@ -81,6 +91,7 @@ void store_entries_init(struct store_entries *entries)
 {
         entries->names.compare = compare_name;
         entries->uids.compare = compare_uid;
+        entries->mounts.compare = compare_mounted;
         entries->numbers.compare = compare_number;
         store_usage_init(&entries->users);
 }
@@ -175,6 +186,24 @@ static void renumber(struct store_entries *entries, struct store_entry *entry)
         set_number(entries, entry, &entry->asks, asks);
 }
 
+/* ---- by mount ---- */
+
+static void set_mounted(struct store_entries *entries, struct store_entry *entry, bool is_mounted)
+{
+        if (is_mounted == entry->is_mounted)
+                return;
+        entry->is_mounted = is_mounted;
+        if (is_mounted)
+                tree_insert(&entries->mounts, entry->record.name, &entry->by_mount);
+        else
+                (void)tree_remove(&entries->mounts, entry->record.name);
+}
+
+struct store_entry *store_entries_next_mounted(const struct store_entries *entries, const char *name)
+{
+        return of_mounts(name ? tree_after(&entries->mounts, name) : entries->mounts.first);
+}
+
 /* ---- by user ---- */
 
 struct store_usage store_entries_usage(
@@ -193,6 +222,7 @@ struct store_usage store_entries_usage(
 void store_entries_update(struct store_entries *entries, struct store_entry *entry)
 {
         renumber(entries, entry);
+        set_mounted(entries, entry, *entry->record.mount != '\0');
         store_usage_count(&entries->users, &entry->share, &entry->record);
 }
 
@@ -213,5 +243,6 @@ void store_entries_take(struct store_entries *entries, struct store_entry *entry
         (void)tree_remove(&entries->uids, &uid);
         set_number(entries, entry, &entry->asks, -1);
         set_number(entries, entry, &entry->has, -1);
+        set_mounted(entries, entry, false);
         store_usage_take(&entries->users, &entry->share);
 }

@@ -19,6 +19,8 @@ struct store_entry {
         char *text; /* the spec as it is stored, also if it cannot be parsed */
         /* For store_entries.c. */
         struct tree_node by_name, by_uid;
+        struct tree_node by_mount; /* only while `is_mounted` */
+        bool is_mounted;
         struct store_number has, asks;
         struct store_share share;
 };
@@ -31,8 +33,8 @@ DEFINE_CLEANUP(struct store_entry, store_entry_free);
 /* Owns its entries. An entry does not move in memory while it is in here. Every operation looks at O(log n)
  * entries. */
 struct store_entries {
-        struct tree names, uids, numbers, users;
-        struct number_set taken; /* the numbers in `numbers` */
+        struct tree names, uids, mounts, numbers, users; /* mounts: by name, those that are mounted */
+        struct number_set taken;                         /* the numbers in `numbers` */
 };
 
 /* Initialise zeroed entries. */
@@ -59,9 +61,12 @@ struct store_usage store_entries_usage(
 void store_entries_insert(struct store_entries *entries, struct store_entry *entry);
 /* Remove `entry`; the caller owns it from now on. */
 void store_entries_take(struct store_entries *entries, struct store_entry *entry);
-/* Index the numbers, the user and the size of `entry` again, after its record was replaced by one with the same name and
+/* Index the numbers, the mount, the user and the size of `entry` again, after its record was replaced by one with the same name and
  * uid. */
 void store_entries_update(struct store_entries *entries, struct store_entry *entry);
+
+/* Return the first mounted entry whose name sorts after `name` (NULL: the first of all), or NULL. */
+struct store_entry *store_entries_next_mounted(const struct store_entries *entries, const char *name);
 
 /* Return the first entry, by name, that has `number` or asks for it, or NULL. */
 struct store_number *store_entries_of_number(const struct store_entries *entries, int number);

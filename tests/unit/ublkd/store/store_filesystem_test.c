@@ -4,6 +4,7 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
+#include "ublkd/base/cleanup.h"
 
 #include <string.h>
 
@@ -100,8 +101,45 @@ static void test_a_database_of_an_older_ublkd(const char *directory)
         device_store_free(store);
 }
 
+/* "b d": the names of those that are mounted. */
+static void check_mounted(const struct device_store *store, const char *wanted)
+{
+        char names[64] = "";
+
+        DEVICE_STORE_FOREACH_MOUNTED (record, store)
+                snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", *names ? " " : "",
+                        record->name);
+        CHECK_STR(names, wanted);
+}
+
+static void test_those_that_are_mounted(const char *directory)
+{
+        static const char *const names[] = {"a", "b", "c", "d"};
+        struct device_store *store = open_store(directory);
+
+        check_mounted(store, "");
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                put_null_disk(store, names[i], "");
+                CHECK_INT(device_store_set_mount(store, names[i], "/mnt"), 0);
+        }
+        CHECK_INT(device_store_set_mount(store, "none", "/mnt"), -ENOENT);
+        check_mounted(store, "a b c d");
+        CHECK_INT(device_store_set_mount(store, "a", ""), 0);
+        CHECK_INT(device_store_set_mount(store, "a", ""), 0);
+        CHECK_INT(device_store_set_mount(store, "c", "/other"), 0);
+        put_null_disk(store, "c", ",\"labels\":{\"x\":\"y\"}");
+        check_mounted(store, "b c d");
+        CHECK_INT(device_store_remove(store, "c"), 0);
+        check_mounted(store, "b d");
+        DEVICE_STORE_FOREACH_MOUNTED (record, store)
+                CHECK_INT(device_store_set_mount(store, record->name, ""), 0);
+        check_mounted(store, "");
+        device_store_free(store);
+}
+
 int main(void)
 {
+        in_a_new_directory(test_those_that_are_mounted);
         in_a_new_directory(test_the_note_stays);
         in_a_new_directory(test_each_change_is_an_event);
         in_a_new_directory(test_another_store_was_not_begun);
