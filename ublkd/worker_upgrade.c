@@ -9,6 +9,7 @@
  * A device on a file that its tenant has named is passed over instead: the tenant can make the file one that no worker may
  * open, and must not keep the workers of others from being replaced. */
 #include "ublkd/worker_upgrade.h"
+#include "ublkd/upgrade_queue.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/log.h"
@@ -37,12 +38,13 @@ struct worker_upgrade {
         struct service_line *line;
         bool wanted;
         enum upgrade_state state;
-        char uid[UID_TEXT_SIZE];       /* of the device that is being replaced, or whose replacement failed */
-        uint32_t restart;              /* the restart of it that is watched */
-        pid_t pid;                     /* of its next worker, the same */
-        char (*passed)[UID_TEXT_SIZE]; /* devices that were passed over since the last reload */
-        size_t passed_count;
-        sd_event_source *look; /* armed: something has changed */
+        char uid[UID_TEXT_SIZE];    /* of the device that is being replaced, or whose replacement failed */
+        uint32_t restart;           /* the restart of it that is watched */
+        pid_t pid;                  /* of its next worker, the same */
+        struct upgrade_queue queue; /* also of devices that were passed over since the last reload */
+        uint64_t features;          /* of the driver, for which it was made */
+        bool is_stale;              /* it does not know all devices */
+        sd_event_source *look;      /* armed: something has changed */
         sd_event_source *limit;
 };
 
@@ -101,31 +103,42 @@ static bool is_of_a_user(const struct device_record *record)
         return record->spec && device_store_user(record, record->spec) > 0;
 }
 
-static bool was_passed_over(const struct worker_upgrade *upgrade, const struct device_record *record)
+static struct upgrade_facts facts_of(const struct worker_upgrade *upgrade, const struct device_record *record)
 {
-        for (size_t i = 0; i < upgrade->passed_count; i++)
-                if (strcmp(upgrade->passed[i], record->uid) == 0)
-                        return true;
-        return false;
+        return (struct upgrade_facts){
+                .outdated = device_status_needs_restart(&record->status),
+                .ready = worker_upgrade_may_replace(record, upgrade->features),
+                .refused = was_refused(record),
+                .restarting = is_wanted(record) && record->status.reason == REASON_RESTARTING,
+        };
+}
+
+static void note_device(struct worker_upgrade *upgrade, const struct device_record *record)
+{
+        const struct upgrade_facts facts = facts_of(upgrade, record);
+
+        if (upgrade_queue_set(&upgrade->queue, record->name, &facts) < 0)
+                upgrade->is_stale = true;
+}
+
+/* Read all devices again: at first, after a reload, when the driver has other features, or after ENOMEM. The queue keeps which
+ * were passed over. */
+static void refresh(struct worker_upgrade *upgrade)
+{
+        if (!upgrade->is_stale && upgrade->features == upgrade->host->features)
+                return;
+        upgrade->is_stale = false;
+        upgrade->features = upgrade->host->features;
+        DEVICE_STORE_FOREACH (record, upgrade->store)
+                note_device(upgrade, record);
 }
 
 /* Return the next device, or NULL: none, or a restart is under way, of a client or of an earlier ublkd. */
 static const struct device_record *find_due(const struct worker_upgrade *upgrade)
 {
-        const struct device_record *due = NULL, *refused = NULL;
+        const char *name = upgrade->queue.restarting > 0 ? NULL : upgrade_queue_next(&upgrade->queue);
 
-        DEVICE_STORE_FOREACH (record, upgrade->store) {
-                const struct device_record **place = was_refused(record) ? &refused : &due;
-
-                if (was_passed_over(upgrade, record))
-                        continue;
-                if (is_wanted(record) && record->status.reason == REASON_RESTARTING)
-                        return NULL;
-                if (!*place && device_status_needs_restart(&record->status)
-                        && worker_upgrade_may_replace(record, upgrade->host->features))
-                        *place = record;
-        }
-        return due ? due : refused;
+        return name ? device_store_get(upgrade->store, name) : NULL;
 }
 
 /* Return whether the failure is over: the device at which it stopped is served or gone, and no worker has another version. */
@@ -133,10 +146,7 @@ static bool is_nothing_left(const struct worker_upgrade *upgrade)
 {
         const struct device_record *failed = device_store_find_uid(upgrade->store, upgrade->uid);
 
-        DEVICE_STORE_FOREACH (record, upgrade->store)
-                if (device_status_needs_restart(&record->status))
-                        return false;
-        return !failed || !is_wanted(failed) || is_settled(failed);
+        return upgrade->queue.outdated == 0 && (!failed || !is_wanted(failed) || is_settled(failed));
 }
 
 /* ---- one device ---- */
@@ -192,12 +202,10 @@ static void stop(struct worker_upgrade *upgrade, const struct device_record *rec
 
 static int pass_over(struct worker_upgrade *upgrade, const struct device_record *record, const char *why)
 {
-        void *passed = reallocarray(upgrade->passed, upgrade->passed_count + 1, sizeof(*upgrade->passed));
+        int r = upgrade_queue_pass_over(&upgrade->queue, record->name);
 
-        if (!passed)
-                return -ENOMEM;
-        upgrade->passed = passed;
-        memcpy(upgrade->passed[upgrade->passed_count++], record->uid, sizeof(*upgrade->passed));
+        if (r < 0)
+                return r;
         rest(upgrade, UPGRADE_IDLE);
         (void)device_store_note(upgrade->store, record->name, EVENT_WARNING, REASON_UPGRADE_PASSED_OVER,
                 "The worker was not replaced by one of the present version: %s%s Correct this, then restart "
@@ -295,6 +303,7 @@ static int on_look(sd_event_source *source _unused_, void *userdata)
         struct worker_upgrade *upgrade = userdata;
         const struct device_record *due;
 
+        refresh(upgrade);
         if (upgrade->state == UPGRADE_REPLACING || upgrade->state == UPGRADE_WATCHING)
                 follow(upgrade);
         if (upgrade->state == UPGRADE_STOPPED && is_nothing_left(upgrade))
@@ -322,14 +331,22 @@ static int on_limit(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 
 static void on_store_event(void *userdata, const struct store_event *event)
 {
-        if (event->kind != STORE_NOTED)
-                look_again(userdata);
+        struct worker_upgrade *upgrade = userdata;
+
+        if (event->kind == STORE_NOTED)
+                return;
+        if (event->record)
+                note_device(upgrade, event->record);
+        else
+                upgrade_queue_remove(&upgrade->queue, event->name);
+        look_again(upgrade);
 }
 
 void worker_upgrade_set(struct worker_upgrade *upgrade, bool replace)
 {
         upgrade->wanted = replace;
-        upgrade->passed_count = 0;
+        upgrade_queue_clear(&upgrade->queue);
+        upgrade->is_stale = true;
         if (upgrade->state == UPGRADE_STOPPED)
                 start_again(upgrade);
         look_again(upgrade);
@@ -345,6 +362,8 @@ int worker_upgrade_new(sd_event *event, struct device_store *store, struct host 
                 return -ENOMEM;
         upgrade->host = host;
         upgrade->line = line;
+        upgrade->is_stale = true;
+        upgrade_queue_init(&upgrade->queue);
         r = sd_event_add_defer(event, &upgrade->look, on_look, upgrade);
         if (r >= 0)
                 r = sd_event_source_set_priority(upgrade->look, SD_EVENT_PRIORITY_IDLE);
@@ -370,7 +389,7 @@ struct worker_upgrade *worker_upgrade_free(struct worker_upgrade *upgrade)
                 device_store_unsubscribe(upgrade->store, on_store_event, upgrade);
         sd_event_source_disable_unref(upgrade->look);
         sd_event_source_disable_unref(upgrade->limit);
-        free(upgrade->passed);
+        upgrade_queue_clear(&upgrade->queue);
         free(upgrade);
         return NULL;
 }

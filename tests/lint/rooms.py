@@ -89,8 +89,9 @@ QUOTED = [
     ("ublkd/service_state.[ch]", ["!", "ublkd/service_state.h"] + BASE),
     (
         "ublkd/worker_upgrade.[ch]",
-        ["!", "ublkd/worker_upgrade.h", "ublkd/service_line.h"] + BASE + rooms("ublkd", "host store"),
+        ["!", "ublkd/worker_upgrade.h", "ublkd/upgrade_queue.h", "ublkd/service_line.h"] + BASE + rooms("ublkd", "host store"),
     ),
+    ("ublkd/upgrade_queue.[ch]", ["!", "ublkd/upgrade_queue.h"] + BASE + rooms("ublkd", "store")),
     ("ublkd/worker_choice.[ch]", ["!", "ublkd/worker_choice.h"] + BASE),
     ("ublkd/service_line.[ch]", ["!", "ublkd/service_line.h"] + BASE + rooms("ublkd", "host store")),
     ("ublkd/disk_marks.[ch]", ["!", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "runtime store")),
