@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 GOOD = [
     "store: keep the newest record",
+    "store: report that a disk is no longer mounted",
     "api/http: answer 503 while ublkd stops",
     "README: name the limits",
     "kernel tests: wait for the udev event",
@@ -31,6 +32,9 @@ BAD = [
     ("store: fixes the newest record", "not an imperative"),
     ("store: added a record", "not an imperative"),
     ("base: " + "x" * 60, "has 66 columns"),
+    ("docs: mend lines that the lints refuse", 'has "mend"'),
+    ("store: test_what_nobody_reads goes", 'has "nobody"'),
+    ("store: return what is no record", 'has "is no"'),
 ]
 
 
@@ -61,13 +65,17 @@ def test_git_runs_it(tmp_path):
         )
 
     assert git("init", "-q").returncode == 0
-    for name in (".githooks/commit-msg", "scripts/check-subject"):
-        (tmp_path / name).parent.mkdir()
+    for name in (".githooks/commit-msg", "scripts/check-subject", "tests/lint/dialect.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
         (tmp_path / name).chmod(0o755)
     bad = git("commit", "-q", "--allow-empty", "-m", "keep the newest record")
     assert bad.returncode != 0 and "names no area" in bad.stderr
     assert git("commit", "-q", "--allow-empty", "-m", "store: keep the newest record").returncode == 0
+
+
+# Before its words were checked.
+EARLIER = "docs, tests/volumes: mend lines that the lints refuse"
 
 
 def test_subjects_of_commits(tmp_path):
@@ -76,6 +84,6 @@ def test_subjects_of_commits(tmp_path):
         ["git", "log", "--no-merges", "--since=2026-11-26T11:40:00Z", "--format=%s"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )
-    for subject in log.stdout.splitlines():
+    for subject in set(log.stdout.splitlines()) - {EARLIER}:
         result = check(tmp_path, "scripts/check-subject", subject)
         assert result.returncode == 0, result.stderr
