@@ -151,6 +151,24 @@ static const struct verb verbs[] = {
                         "device that was removed after the copy was made comes back only if you name it.",
          .settings = BIT(ALL) | BIT(NEW_NAME) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_ADOPTABLE, .run = verb_adopt},
+        {.name = "mkfs", .arguments = "NAME", .summary = "make a file system on a blank disk, once",
+         .description = "Makes the file system of --type on the disk of the device. ublkd does that only on a "
+                        "blank disk, and refuses one that has anything else on it. If the disk has the file "
+                        "system already, nothing changes. After a try that was cut off, --remake names the UUID "
+                        "of what it has left.",
+         .settings = BIT(FILESYSTEM_TYPE) | BIT(REMAKE),
+         .arguments_min = 1, .arguments_max = 1, .completion = COMPLETE_DEVICE, .run = verb_mkfs},
+        {.name = "mount", .arguments = "NAME...", .summary = "mount file systems that ublkd made, print where",
+         .description = "Mounts the file system that 'ublkctl mkfs' has made, and prints the directory, which only "
+                        "root may enter. A mount that is there stays as it is. It keeps the disk in use, until "
+                        "'ublkctl unmount' or the end of the boot.",
+         .settings = BIT(NO_EXEC) | BIT(HOLDER),
+         .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_mount},
+        {.name = "unmount", .alias = "umount", .arguments = "NAME...", .summary = "end mounts of 'ublkctl mount'",
+         .description = "Ends the mount. Refuses while a process uses a file in it, and while holders want it to "
+                        "stay. Without a mount, nothing changes.",
+         .settings = BIT(HOLDER) | BIT(ALL_HOLDERS),
+         .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_unmount},
         {.name = "export", .arguments = "", .summary = "print the specs of all devices",
          .description = "Prints the specs of all devices, or of those with the labels of -l, or writes "
                         "them to a folder. 'ublkctl apply -f' creates the same devices from them; a spec "

@@ -58,6 +58,9 @@ enum exit_status verb_export(struct context *context, int argc, char *argv[]);  
 enum exit_status verb_targets(struct context *context, int argc, char *argv[]);    /* host.c */
 enum exit_status verb_attach(struct context *context, int argc, char *argv[]);     /* attach.c */
 enum exit_status verb_detach(struct context *context, int argc, char *argv[]);     /* detach.c */
+enum exit_status verb_mkfs(struct context *context, int argc, char *argv[]);       /* filesystem.c */
+enum exit_status verb_mount(struct context *context, int argc, char *argv[]);      /* filesystem.c */
+enum exit_status verb_unmount(struct context *context, int argc, char *argv[]);    /* filesystem.c */
 enum exit_status verb_completion(struct context *context, int argc, char *argv[]); /* completion.c */
 enum exit_status verb_help(struct context *context, int argc, char *argv[]);       /* help.c */
 enum exit_status verb_manual(struct context *context, int argc, char *argv[]);     /* manual.c */

@@ -172,5 +172,5 @@ def test_the_file_system_and_its_mount(server, ctl):
     assert "File system:" not in ctl("describe", "data").out and "Mount:" not in ctl("describe", "data").out
     server.ask("POST", "/devices/data/filesystem", {"type": "xfs"})
     device = server.ask("POST", "/devices/data/mount", {}).json
-    assert field(ctl("describe", "data"), "File system") == "xfs, made"
+    assert field(ctl("describe", "data"), "File system") == f"xfs, made, UUID {device['status']['filesystem']['uuid']}"
     assert field(ctl("describe", "data"), "Mount") == device["status"]["mount"]

@@ -42,6 +42,8 @@ static const char *const direct_io_names[] = {"auto", "on", "off", NULL};
 static const char *const operation_names[] = {
         "all", "read", "write", "flush", "discard", "write-zeroes", "other", NULL};
 
+static const char *const filesystem_type_names[] = {"ext4", "xfs", NULL};
+
 static const char *const wait_names[] = {[WAIT_FOR_LIVE] = "live", [WAIT_FOR_GONE] = "gone", NULL};
 
 /* clang-format off */
@@ -163,6 +165,18 @@ static const struct setting settings_table[] = {
                 .help = "compare with the output of -o json that was written to FILE earlier; - is standard input"},
         [SETTING_USERS] = {.name = "users", .letter = 'u', .kind = SETTING_KIND_FLAG, .offset = MEMBER(users),
                 .help = "search for the users of the disk: processes, mounts, swap, devices on it"},
+        [SETTING_FILESYSTEM_TYPE] = {.name = "type", .kind = SETTING_KIND_CHOICE, .offset = MEMBER(filesystem_type),
+                .value = "TYPE", .choices = filesystem_type_names, .completion = COMPLETE_CHOICE,
+                .help = "the file system to make: ext4 or xfs; has to be given"},
+        [SETTING_REMAKE] = {.name = "remake", .kind = SETTING_KIND_TEXT, .offset = MEMBER(remake), .value = "UUID",
+                .help = "make the file system again that was begun with this UUID and not finished, as describe "
+                        "shows it, over what is on the disk"},
+        [SETTING_NO_EXEC] = {.name = "no-exec", .kind = SETTING_KIND_FLAG, .offset = MEMBER(no_exec),
+                .help = "do not let programs be executed from it"},
+        [SETTING_HOLDER] = {.name = "holder", .kind = SETTING_KIND_TEXT, .offset = MEMBER(holder), .value = "WORD",
+                .help = "for this holder: the mount stays until its last holder has ended it"},
+        [SETTING_ALL_HOLDERS] = {.name = "all-holders", .kind = SETTING_KIND_FLAG, .offset = MEMBER(all_holders),
+                .help = "end the mount for all holders"},
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(settings_table) == _SETTING_MAX, "every option is described");

@@ -55,6 +55,11 @@ enum setting_id {
         SETTING_OPERATION,
         SETTING_BEFORE,
         SETTING_USERS,
+        SETTING_FILESYSTEM_TYPE,
+        SETTING_REMAKE,
+        SETTING_NO_EXEC,
+        SETTING_HOLDER,
+        SETTING_ALL_HOLDERS,
         _SETTING_MAX
 };
 
@@ -119,11 +124,12 @@ struct settings {
         bool all;
         const char *socket, *url, *token_file, *file, *name, *offset, *size, *accept_backing,
                 *accept_write_errors;
-        const char *columns, *sort, *before;
+        const char *columns, *sort, *before, *remake, *holder;
         struct text_list files, labels, prune_in_use;
-        int output, wait_for, direct_io, operation;
+        int output, wait_for, direct_io, operation, filesystem_type;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
-                read_only, no_ask_password, drop_last_copy, when_unused, temporary, users;
+                read_only, no_ask_password, drop_last_copy, when_unused, temporary, users, no_exec,
+                all_holders;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since;
 };

@@ -400,10 +400,11 @@ static void print_filesystem(const cJSON *device)
 {
         const char *type = json_text(device, "status.filesystem.type");
         const char *state = json_text(device, "status.filesystem.state");
-        char text[64];
+        const char *uuid = json_text(device, "status.filesystem.uuid");
+        char text[128];
 
-        if (type && state) {
-                snprintf(text, sizeof(text), "%s, %s", type, state);
+        if (type && state && uuid) {
+                snprintf(text, sizeof(text), "%s, %s, UUID %s", type, state, uuid);
                 print_field("File system", text);
         }
         print_given("Mount", json_text(device, "status.mount"));
