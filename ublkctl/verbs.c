@@ -169,6 +169,13 @@ static const struct verb verbs[] = {
                         "stay. Without a mount, nothing changes.",
          .settings = BIT(HOLDER) | BIT(ALL_HOLDERS),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_unmount},
+        {.name = "deliver", .arguments = "NAME PATH", .summary = "bring a disk, or what is mounted, into a running container",
+         .description = "In a container, brings the node of the disk to PATH, where nothing is yet. With --mount it brings "
+                        "the file system that 'ublkctl mount' has mounted, to a new or empty directory: its ids "
+                        "are those of the container. 'ublkctl unmount' ends that, too. An administrator on the host names a "
+                        "process of the container with --pid, as 'podman inspect --format {{.State.Pid}}' prints it.",
+         .settings = BIT(MOUNTED) | BIT(READ_ONLY) | BIT(NO_EXEC) | BIT(PID),
+         .arguments_min = 2, .arguments_max = 2, .completion = COMPLETE_DEVICE, .run = verb_deliver},
         {.name = "export", .arguments = "", .summary = "print the specs of all devices",
          .description = "Prints the specs of all devices, or of those with the labels of -l, or writes "
                         "them to a folder. 'ublkctl apply -f' creates the same devices from them; a spec "

@@ -265,16 +265,17 @@ static int api_ask_authority(void *userdata, int client, bool interactive,
                 ((struct manager *)userdata)->authority, client, interactive, then, then_userdata, ret);
 }
 
-static int api_deliver(void *userdata, int client, const struct device_record *record, const char *path,
-        void (*then)(void *userdata, const struct delivery_report *report), void *then_userdata,
-        struct node_delivery **ret)
+static int api_deliver(void *userdata, int client, const struct device_record *record,
+        const struct delivery_wish *wish, void (*then)(void *userdata, const struct delivery_report *report),
+        void *then_userdata, struct node_delivery **ret)
 {
         struct manager *manager = userdata;
+        char number[DELIVERY_MOUNT_SIZE];
+        const struct delivery_source source = {.uid = record->uid, .mount = record->mount, .number = number};
 
-        return manager->private_nodes
-                       ? client_delivery_begin(manager->node_deliveries, manager->private_nodes, client,
-                                 record->uid, path, then, then_userdata, ret)
-                       : -ENOENT;
+        snprintf(number, sizeof(number), "/sys/block/ublkb%d/dev", record->number);
+        return client_delivery_begin(manager->node_deliveries, manager->private_nodes, client, &source, wish,
+                then, then_userdata, ret);
 }
 
 static int api_make_filesystem(void *userdata, const struct device_record *record,

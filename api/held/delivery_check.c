@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Suspend a request until a node is delivered. */
+/* Suspend a request until a node, or a mounted file system, is delivered. */
 #include "api/held/delivery_check.h"
 
 #include "api/http/hold.h"
@@ -40,7 +40,8 @@ static void on_report(void *userdata, const struct delivery_report *report)
         hold_end(&check->hold);
 }
 
-static int begin(struct request *request, const struct device_record *record, const char *path)
+static int begin(
+        struct request *request, const struct device_record *record, const struct delivery_wish *wish)
 {
         const struct api_config *config = &request->api->config;
         struct delivery_check *check;
@@ -53,7 +54,7 @@ static int begin(struct request *request, const struct device_record *record, co
                 return -ENOMEM;
         check->hold.request = request;
         r = config->deliver(
-                config->userdata, request->client->fd, record, path, on_report, check, &check->delivery);
+                config->userdata, request->client->fd, record, wish, on_report, check, &check->delivery);
         if (r >= 0)
                 r = hold_attach(&check->hold, &delivery_check_kind, request);
         if (r >= 0)
@@ -63,7 +64,8 @@ static int begin(struct request *request, const struct device_record *record, co
         return r;
 }
 
-static void reply_not_begun(struct request *request, const struct device_record *record, int error)
+static void reply_not_begun(struct request *request, const struct device_record *record,
+        const struct delivery_wish *wish, int error)
 {
         if (error == -EINVAL || error == -ENAMETOOLONG)
                 reply_problem(request, PROBLEM_INVALID_REQUEST,
@@ -76,6 +78,9 @@ static void reply_not_begun(struct request *request, const struct device_record 
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The connection does not show in which container the client is; use the Unix "
                         "socket.");
+        else if (error == -ESRCH && wish->pid)
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "No process has this pid; name one that runs in the container.");
         else if (error == -ESRCH)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The client has ended; keep the process that asks until the answer comes.");
@@ -85,9 +90,9 @@ static void reply_not_begun(struct request *request, const struct device_record 
                         DELIVERY_GROUPS_MAX);
         else if (error == -EBUSY || error == -EAGAIN)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "Too many nodes are being delivered; repeat the request when one is.");
+                        "Too many deliveries are under way; repeat the request when one has ended.");
         else
-                reply_error(request, error, "Cannot deliver the node");
+                reply_error(request, error, "Cannot begin the delivery");
 }
 
 bool delivery_is_over(const struct request *request)
@@ -98,7 +103,7 @@ bool delivery_is_over(const struct request *request)
 }
 
 const struct delivery_report *delivery_check(
-        struct request *request, const struct device_record *record, const char *path)
+        struct request *request, const struct device_record *record, const struct delivery_wish *wish)
 {
         const struct delivery_check *check = (const struct delivery_check *)request->hold;
         int r;
@@ -107,8 +112,8 @@ const struct delivery_report *delivery_check(
                 return NULL;
         if (delivery_is_over(request))
                 return &check->report;
-        r = begin(request, record, path);
+        r = begin(request, record, wish);
         if (r < 0)
-                reply_not_begun(request, record, r);
+                reply_not_begun(request, record, wish, r);
         return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Suspend a request until the private node of its device is in the container of the client, or is not. Then its handler
+/* Suspend a request until the private node of its device, or its file system, is in a container, or is not. Then its handler
  * runs again from its beginning. */
 #pragma once
 
@@ -11,7 +11,7 @@
 /* Return whether the request has a delivery that has ended. */
 bool delivery_is_over(const struct request *request);
 
-/* Return the report of the delivery to `path`; the request owns it. NULL: the handler returns without a reply, because it
+/* Return the report of the delivery; the request owns it. NULL: the handler returns without a reply, because it
  * will run again, or there is a reply: the delivery did not begin. */
 const struct delivery_report *delivery_check(
-        struct request *request, const struct device_record *record, const char *path);
+        struct request *request, const struct device_record *record, const struct delivery_wish *wish);

@@ -61,11 +61,13 @@ struct api_config {
                 struct authority_question **ret);
         /* Withdraw a question that has not called `then` yet. Return NULL. Set together with ask_authority. */
         struct authority_question *(*withdraw_question)(struct authority_question *question);
-        /* Bring the private node of the device to a path in the mount namespace of the process that connected to the Unix
-         * socket `client`. Return 0 and a delivery; it calls `then` once, from the loop, and is gone then. -ENOENT: there is no node;
-         * -ESRCH: the process has ended; -EOPNOTSUPP: no Unix socket; -EINVAL, -ENAMETOOLONG: of the path; -E2BIG: too many
-         * groups; -EBUSY: two of the same user are under way; -EAGAIN: too many are; other -errno. NULL: there are no nodes. */
-        int (*deliver)(void *userdata, int client, const struct device_record *record, const char *path,
+        /* Bring the private node of the device, or the file system that ublkd has mounted, to a path in the mount namespace of
+         * the process that connected to the Unix socket `client`, or of wish->pid. Return 0 and a delivery; it calls `then`
+         * once, from the loop, and is gone then. -ENOENT: there is no node; -ESRCH: the process has ended; -EOPNOTSUPP: no
+         * Unix socket; -EINVAL, -ENAMETOOLONG: of the path; -E2BIG: too many groups; -EBUSY: two of the same user are under
+         * way; -EAGAIN: too many are; other -errno. NULL: there are no nodes. */
+        int (*deliver)(void *userdata, int client, const struct device_record *record,
+                const struct delivery_wish *wish,
                 void (*then)(void *userdata, const struct delivery_report *report), void *then_userdata,
                 struct node_delivery **ret);
         /* Cancel a delivery that has not called `then` yet. Set together with deliver. */

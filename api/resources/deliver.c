@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* POST /devices/{name}/deliver: bring the private node of a device to a path of the client, which is in a container. */
+/* POST /devices/{name}/deliver: bring the private node of a device, or its mounted file system, to a path in a container. */
 #include "api/resources/handlers.h"
 #include "api/held/delivery_check.h"
 #include "api/http/precondition.h"
@@ -9,29 +9,75 @@
 #include "api/resources/delivery_refusal.h"
 #include "api/resources/tenant_check.h"
 
+#include "ublkd/base/cleanup.h"
+
 #include <string.h>
 
-/* Return the path in the body, which the caller frees; NULL: there is a reply. */
-static char *read_path(struct request *request)
+enum { PID_NUMBER_MAX = 1 << 22 };
+
+struct delivery_body {
+        cJSON *document; /* the texts of the wish are in it */
+        struct delivery_wish wish;
+};
+
+static void delivery_body_clear(struct delivery_body *body)
+{
+        cJSON_Delete(body->document);
+}
+
+static bool take_member(const cJSON *item, struct delivery_wish *wish)
+{
+        struct {
+                const char *name;
+                bool *flag;
+        } flags[] = {
+                {"mount",    &wish->mount    },
+                {"readOnly", &wish->read_only},
+                {"noExec",   &wish->no_exec  },
+        };
+
+        if (strcmp(item->string, "path") == 0) {
+                wish->path = cJSON_GetStringValue(item);
+                return wish->path != NULL;
+        }
+        if (strcmp(item->string, "pid") == 0) {
+                wish->pid = cJSON_IsNumber(item) && item->valuedouble >= 1
+                                            && item->valuedouble <= PID_NUMBER_MAX
+                                            && item->valuedouble == (pid_t)item->valuedouble
+                                    ? (pid_t)item->valuedouble
+                                    : 0;
+                return wish->pid > 0;
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+                if (strcmp(item->string, flags[i].name) == 0) {
+                        *flags[i].flag = cJSON_IsTrue(item);
+                        return cJSON_IsBool(item);
+                }
+        return false;
+}
+
+/* Return false: there is a reply. */
+static bool read_body(struct request *request, struct delivery_body *ret)
 {
         _cleanup_problems_ struct problem_list problems = {};
-        cJSON *body = request_parse_body(request);
-        const cJSON *path = body ? cJSON_GetObjectItemCaseSensitive(body, "path") : NULL;
-        char *text = NULL;
+        const cJSON *item;
+        bool good;
 
-        if (!body)
-                return NULL;
-        if (!cJSON_IsString(path) || cJSON_GetArraySize(body) != 1) {
-                (void)problem_add(&problems, EINVAL, "", "BadValue",
-                        "The body must be an object with \"path\", an absolute path, and nothing else.");
-                reply_problems(request, PROBLEM_INVALID_REQUEST, &problems);
-        } else {
-                text = strdup(path->valuestring);
-                if (!text)
-                        reply_error(request, -ENOMEM, "Cannot read the path");
-        }
-        cJSON_Delete(body);
-        return text;
+        ret->document = request_parse_body(request);
+        if (!ret->document)
+                return false;
+        good = cJSON_IsObject(ret->document);
+        cJSON_ArrayForEach (item, ret->document)
+                good = good && take_member(item, &ret->wish);
+        if (good && ret->wish.path && (ret->wish.mount || (!ret->wish.read_only && !ret->wish.no_exec)))
+                return true;
+        (void)problem_add(&problems, EINVAL, "", "BadValue",
+                "The body must be an object with \"path\", an absolute path; it may have \"pid\", the number "
+                "of a "
+                "process, \"mount\", and with that \"readOnly\" and \"noExec\", each true or false, and "
+                "nothing else.");
+        reply_problems(request, PROBLEM_INVALID_REQUEST, &problems);
+        return false;
 }
 
 static void reply_delivered(struct request *request, const char *path)
@@ -45,36 +91,58 @@ static void reply_delivered(struct request *request, const char *path)
         reply_json(request, MHD_HTTP_OK, object);
 }
 
-static bool may_deliver(struct request *request, const struct device_record *record)
+/* A tenant who could name a process would act with the rights of its user. */
+static bool may_name_process(struct request *request, const struct delivery_wish *wish)
+{
+        if (!wish->pid || view_manages_all(request))
+                return true;
+        reply_problem(request, PROBLEM_FORBIDDEN,
+                "Only administrators may name a process with \"pid\"; leave it out, and ask from the "
+                "container.");
+        return false;
+}
+
+static bool may_deliver(
+        struct request *request, const struct device_record *record, const struct delivery_wish *wish)
 {
         if (!record) {
                 reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
                 return false;
         }
-        if (!may_change(request, record) || !precondition_holds(request, record))
+        if (!may_change(request, record) || !precondition_holds(request, record)
+                || !may_name_process(request, wish))
                 return false;
-        if (tenant_is_set(record->tenant))
+        if (wish->mount && !*record->mount) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "ublkd has not mounted the file system of this device; ask for that first: POST "
+                        "/devices/NAME/mount.");
+                return false;
+        }
+        if (wish->mount || tenant_is_set(record->tenant))
                 return true;
         reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                "The device belongs to the administrators, and has no private node that could be delivered.");
+                "The device belongs to the administrators, and has no private node that could be delivered; "
+                "a "
+                "mounted file system can be, with \"mount\".");
         return false;
 }
 
 void handle_device_deliver(struct request *request)
 {
         const struct device_record *record = view_find(request, request->name);
+        _cleanup_(delivery_body_clear) struct delivery_body body = {};
         const struct delivery_report *report;
-        _cleanup_free_ char *path = NULL;
 
-        /* After the delivery only its report counts, whatever has become of the device. */
-        if (!delivery_is_over(request) && !may_deliver(request, record))
+        if (!read_body(request, &body))
                 return;
-        path = read_path(request);
-        report = path ? delivery_check(request, record, path) : NULL;
+        /* After the delivery only its report counts, whatever has become of the device. */
+        if (!delivery_is_over(request) && !may_deliver(request, record, &body.wish))
+                return;
+        report = delivery_check(request, record, &body.wish);
         if (!report)
                 return;
         if (report->outcome == DELIVERY_DONE)
-                reply_delivered(request, path);
+                reply_delivered(request, body.wish.path);
         else
                 reply_delivery_refused(request, report);
 }

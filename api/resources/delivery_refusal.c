@@ -34,14 +34,20 @@ static const struct refusal refusals[] = {
         {DELIVERY_TAKEN_BACK, ANY, "TakenBack",
          "The disk was stopped or removed meanwhile, and its node is gone; wait until the disk is Live, "
          "and repeat the request."},
+        {DELIVERY_NO_MOUNT, ANY, "NotMounted",
+         "The file system of the device is not mounted by ublkd any more; mount it, and repeat the request."},
+        {DELIVERY_NOT_CLONED, -EINVAL, "NoTranslation",
+         "The kernel does not translate the ids of this file system for containers; use ext4, or xfs of a kernel that "
+         "does."},
         {DELIVERY_LATE, ANY, "Late",
-         "The node was not delivered in time: a file system on the path does not answer; see whether the "
-         "node is there, and repeat the request with another path."},
+         "It was not delivered in time: a file system on the path does not answer; see whether it "
+         "is there, and repeat the request with another path."},
         {DELIVERY_NO_FILE, -EROFS, "ReadOnly",
          "The file system at the path is read-only in the container; choose a path on another one, such as "
          "a tmpfs of the container."},
         {DELIVERY_NO_FILE, -EEXIST, "Occupied",
-         "Something is at the path already; choose a path where nothing is."},
+         "Something is at the path already; choose a path where nothing is; for a file system, an empty directory of "
+         "the client will do."},
         {DELIVERY_NO_FILE, -ENOENT, "NoDirectory",
          "The directory of the path does not exist in the container; create it, or choose another path."},
         {DELIVERY_NO_FILE, -ENOTDIR, "NoDirectory",
@@ -74,8 +80,9 @@ static const struct refusal refusals[] = {
 
 static const char *const failures[_DELIVERY_OUTCOME_MAX] = {
         [DELIVERY_NOT_ENTERED] = "Entering the container failed",
-        [DELIVERY_NO_FILE] = "Creating the file for the node failed",
-        [DELIVERY_NOT_MOUNTED] = "Mounting the node on the file failed",
+        [DELIVERY_NO_FILE] = "Creating the file or directory at the path failed",
+        [DELIVERY_NOT_CLONED] = "Copying the mount for the container failed",
+        [DELIVERY_NOT_MOUNTED] = "The mount at the path failed",
 };
 
 static const struct refusal *find(const struct delivery_report *report)

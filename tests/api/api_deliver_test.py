@@ -11,7 +11,7 @@ from other_user import NEEDS_ROOT
 pytestmark = NEEDS_ROOT
 
 # enum delivery_outcome
-AT_HOME, OF_ROOT, ENDED, NOT_ENTERED, NO_FILE, SHARED, NOT_MOUNTED, LATE, TAKEN_BACK = range(1, 10)
+(AT_HOME, OF_ROOT, ENDED, NOT_ENTERED, NO_FILE, SHARED, NOT_MOUNTED, LATE, TAKEN_BACK, NO_MOUNT, NOT_CLONED) = range(1, 12)
 
 
 @pytest.fixture(name="tenants", scope="module")
@@ -41,7 +41,10 @@ def test_the_device_of_another_tenant_is_like_none(tenants):
     assert [status for status, _ in answers] == [404, 404]
 
 
-@pytest.mark.parametrize("body", [{}, {"path": 1}, {"path": "/a", "more": 1}, []])
+@pytest.mark.parametrize("body", [
+    {}, {"path": 1}, {"path": "/a", "more": 1}, [], {"path": "/a", "mount": 1}, {"path": "/a", "readOnly": True},
+    {"path": "/a", "noExec": True, "mount": False}, {"path": "/a", "pid": 0}, {"path": "/a", "pid": "1"}, {"path": "/a", "pid": 1.5},
+    {"path": "/a", "pid": (1 << 22) + 1}])
 def test_a_body_without_a_path_is_refused(tenants, body):
     check_problem(tenants.server.ask("POST", f"/devices/u{ALICE}-data/deliver", body), 422, "invalid-request")
 
@@ -57,7 +60,8 @@ def test_a_delivery_that_does_not_begin_is_a_problem(tenants, error, status, pro
 
 @pytest.mark.parametrize("outcome, error, reason", [
     (AT_HOME, 0, "AtHome"), (OF_ROOT, 0, "NoUserNamespace"), (ENDED, 0, "ClientEnded"), (SHARED, 0, "SharedMount"),
-    (TAKEN_BACK, 0, "TakenBack"), (NO_FILE, errno.EROFS, "ReadOnly"), (NO_FILE, errno.EEXIST, "Occupied"),
+    (TAKEN_BACK, 0, "TakenBack"), (NO_MOUNT, errno.ENXIO, "NotMounted"), (NOT_CLONED, errno.EINVAL, "NoTranslation"),
+    (NOT_CLONED, errno.EPERM, "SystemError"), (NO_FILE, errno.EROFS, "ReadOnly"), (NO_FILE, errno.EEXIST, "Occupied"),
     (NO_FILE, errno.ENOENT, "NoDirectory"), (NO_FILE, errno.ENOTDIR, "NoDirectory"), (NO_FILE, errno.ELOOP, "LinkInPath"),
     (NO_FILE, errno.EACCES, "NoRight"), (NO_FILE, errno.EPERM, "NoSockets"), (NO_FILE, errno.EIO, "SystemError"),
     (NOT_MOUNTED, errno.EPERM, "NotOwner"), (NOT_MOUNTED, errno.EACCES, "SecurityModule"),
@@ -95,3 +99,28 @@ def test_a_server_that_stops_ends_a_delivery():
         connection.request("POST", f"/devices/{name}/deliver", body='{"path": "/never"}', headers={"Content-Type": "application/json"})
         tenants.server.stop()
         connection.close()
+
+
+def test_a_file_system_is_delivered_while_it_is_mounted(tenants):
+    ask = tenants.server.ask
+    assert ask("POST", "/devices?wait=ready", spec("volume")).status == 201
+    check_problem(ask("POST", "/devices/volume/deliver", {"path": "/data"}), 409, "not-possible-now")  # no tenant's
+    body = {"path": "/data", "mount": True, "readOnly": True, "noExec": True, "pid": 1}
+    check_problem(ask("POST", "/devices/volume/deliver", body), 409, "not-possible-now")
+    assert ask("POST", "/devices/volume/filesystem", {"type": "ext4"}).status == 200
+    assert ask("POST", "/devices/volume/mount", {}).status == 200
+    answer = ask("POST", "/devices/volume/deliver", body)
+    assert answer.status == 200 and answer.json == {"path": "/data"}
+    check_problem(ask("POST", "/devices/volume/deliver", {**body, "pid": 1 << 22}), 409, "not-possible-now")
+    assert ask("POST", "/devices/volume/unmount", {}).status == 200
+
+
+def test_a_tenant_names_no_process_and_gets_no_volume_of_root(tenants):
+    """With the process of another user, ublkd would act with the rights of that user."""
+    name = f"u{ALICE}-data"
+    answers = tenants.values(asks(
+        ("POST", f"/devices/{name}/deliver", {"path": "/dev/data", "pid": 1}),
+        ("POST", f"/devices/{name}/deliver", {"path": "/data", "mount": True}),
+        ("POST", "/devices/volume/deliver", {"path": "/data", "mount": True})))
+    assert [status for status, _ in answers] == [403, 409, 404]
+    assert deliver(tenants, None, {"path": "/dev/data", "pid": 1}).status == 200  # root may

@@ -86,6 +86,8 @@ int api_test_try(void *userdata _unused_, const struct device_record *record _un
         return r;
 }
 
+enum { NO_PROCESS = 1 << 22 };
+
 struct node_delivery {
         sd_event_source *end;
         struct delivery_report report;
@@ -109,9 +111,10 @@ static int on_delivered(sd_event_source *source _unused_, void *userdata)
 }
 
 int api_test_deliver(void *userdata _unused_, int client, const struct device_record *record,
-        const char *path, void (*then)(void *userdata, const struct delivery_report *report),
+        const struct delivery_wish *wish, void (*then)(void *userdata, const struct delivery_report *report),
         void *then_userdata, struct node_delivery **ret)
 {
+        const char *path = wish->path;
         struct node_delivery *delivery;
         unsigned outcome = DELIVERY_DONE;
         int error = 0, r;
@@ -119,7 +122,9 @@ int api_test_deliver(void *userdata _unused_, int client, const struct device_re
 
         if (sscanf(path, "/begin/%d", &error) == 1)
                 return -error;
-        if (client < 0 || !*record->status.node)
+        if (wish->pid == NO_PROCESS)
+                return -ESRCH;
+        if (client < 0 || (!wish->mount && !*record->status.node))
                 return -ENOENT;
         (void)sscanf(path, "/end/%u/%d", &outcome, &error);
         delivery = calloc(1, sizeof(*delivery));

@@ -27,8 +27,8 @@ int api_test_try(void *userdata, const struct device_record *record, const struc
         void *then_userdata, struct spec_preflight **ret);
 struct spec_preflight *api_test_end_preflight(struct spec_preflight *preflight);
 /* Deliver nothing: the path "/begin/ERRNO" does not begin, "/end/OUTCOME/ERRNO" ends like that, "/never" does not end, and
- * any other path is done. */
-int api_test_deliver(void *userdata, int client, const struct device_record *record, const char *path,
-        void (*then)(void *userdata, const struct delivery_report *report), void *then_userdata,
-        struct node_delivery **ret);
+ * any other path is done. The process with the greatest number that may be asked for is not there. */
+int api_test_deliver(void *userdata, int client, const struct device_record *record,
+        const struct delivery_wish *wish, void (*then)(void *userdata, const struct delivery_report *report),
+        void *then_userdata, struct node_delivery **ret);
 void api_test_cancel_delivery(struct node_delivery *delivery);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""mkfs, mount and unmount. What they do to a disk is in tests/kernel/test_made_filesystems.py."""
+"""mkfs, mount, unmount and deliver. What they do to a disk is in tests/kernel/test_made_filesystems.py
+and test_rootless_podman.py."""
 import pytest
 
 from ctl import NOT_FOUND, REFUSED, TIMED_OUT, USAGE
@@ -74,3 +75,17 @@ def test_each_device_is_mounted_also_after_one_that_is_not_there(server, ctl):
     assert len(run.lines) == 1 and status(server)["mount"] == run.lines[0]
     ctl("unmount", "other", "data", status=NOT_FOUND)
     assert status(server)["mount"] is None
+
+
+def test_what_is_mounted_is_delivered(server, ctl):
+    ctl("create", "data", *NULL)
+    deliver = ("deliver", "data", "/data", "--mount")
+    ctl(*deliver, status=REFUSED)  # not mounted
+    ctl("deliver", "data", "/dev/data", status=REFUSED)  # no tenant's, so it has no private node
+    ctl("mount", "data")
+    assert ctl(*deliver, "--read-only", "--no-exec", "--pid", "1").out == "/data\n"
+    ctl(*deliver, "--pid", str(1 << 22), status=REFUSED)  # the server of the tests has no such process
+    ctl("deliver", "data", "/end/5/30", "--mount", status=REFUSED)  # DELIVERY_NO_FILE
+    for wrong in (("--pid", "0"), ("--pid", "x"), ("--pid", str((1 << 22) + 1))):
+        ctl(*deliver, *wrong, status=USAGE)
+    ctl("deliver", "data", "/data", "--read-only", status=USAGE)

@@ -8,7 +8,7 @@ import sysconfig
 
 import pytest
 
-from harness.api import null_spec
+from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import FileOnDisk
 from harness.programs import ublkctl
@@ -23,6 +23,7 @@ pytestmark = [
 
 _PROGRAMS = ("sh", "sleep", "dd", "cat", "curl", "mkfs.ext4", "mknod", str(ublkctl()))
 _SIZE = 64 << 20
+_VOLUME = 400 << 20  # xfs wants 300 MiB
 
 # Each argument is a file; prints those that could be written to.
 _WRITE_TO_EACH = """
@@ -105,6 +106,43 @@ def test_a_running_container_gets_a_disk_that_recovers(daemon, inside, directory
     deliver = ("POST", f"/devices/{name}/deliver", {"path": "/dev/data"})
     wait_until(lambda: inside.ask(*deliver)[0] == 200, "the path free, once ublkd has unmounted the node of the disk that is gone")
     assert inside.output("sh", "-c", _WRITE_TO_EACH, "sh", "/dev/data") == "/dev/data"
+
+
+@pytest.mark.both
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_a_running_container_gets_a_mounted_volume(alice, daemon, inside, file_of, kind):
+    """Its root owns the root of the file system, and what it writes belongs to root on the disk and to its user on the host."""
+    def ask(verb, body, status=200):
+        return daemon.api.ask("POST", f"/devices/volume/{verb}", status, json=body)
+
+    daemon.api.create(loop_spec("volume", file_of(size=_VOLUME)))
+    pid = int(alice.run("podman", "inspect", "--format", "{{.State.Pid}}", inside.id).stdout.split()[-1])
+    delivery = {"path": "/data", "mount": True, "pid": pid}
+    ask("filesystem", {"type": kind})
+    ask("deliver", delivery, 409)  # not mounted
+    outside = ask("mount", {})["status"]["mount"]
+    assert inside.ask("POST", "/devices/volume/deliver", {"path": "/data", "mount": True})[0] == 404  # it is root's
+    own = _create(inside, daemon)["name"]
+    assert inside.ask("POST", f"/devices/{own}/deliver", {"path": "/dev/data", "pid": pid})[0] == 403
+    assert ask("deliver", delivery) == {"path": "/data"}
+    inside.run("sh", "-c", "echo hello >/data/file && test -O /data && test -O /data/file")
+    there = f"/proc/{pid}/root/data"
+    assert (os.stat(f"{outside}/file").st_uid, os.stat(f"{there}/file").st_uid) == (0, alice.uid)
+    assert not os.path.exists("/data/file")
+    flags = os.statvfs(there).f_flag
+    assert flags & os.ST_NOSUID and flags & os.ST_NODEV
+    daemon.kill_worker("volume")
+    inside.run("sh", "-c", "echo again >>/data/file")
+    daemon.kill()
+    daemon.start()
+    daemon.api.wait_phase("volume", "Live")
+    use = os.open(there, os.O_RDONLY)
+    assert "in-use" in ask("unmount", {}, 409)["type"]
+    os.close(use)
+    assert "in-use" in daemon.api.ask("DELETE", "/devices/volume", 409)["type"]
+    assert ask("unmount", {})["status"]["mount"] is None
+    assert inside.run("sh", "-c", "test -e /data/file", check=False).returncode == 1
+    daemon.api.ask("DELETE", "/devices/volume?wait&timeout=60s", 204)
 
 
 @pytest.mark.storm

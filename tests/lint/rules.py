@@ -236,7 +236,10 @@ PROC_USERS = [
     "ublkd/nodes/node_delivery.c",  # the program that this process is executed from
     "ublkd/nodes/node_recall.c",  # the same
     "ublkd/nodes/process_rights.c",  # in these processes: its own
-    "ublkd/nodes/recall_process.c",  # in a process of its own
+    "ublkd/nodes/mount_clone.c",  # in a process of its own
+    "ublkd/nodes/process_ids.c",  # the same
+    "ublkd/nodes/recall_here.c",  # the same
+    "ublkd/nodes/recall_process.c",  # the same
     "ublkd/filesystems/filesystem_program.c",  # the same
     "ublkd/filesystems/filesystem_walls.c",  # the same
     "ublkd/filesystems/filesystem_mounts.c",  # its own mounts, of which the kernel has the list

@@ -130,7 +130,7 @@ static const struct setting settings_table[] = {
                 .offset = MEMBER(interval), .value = "TIME", .minimum = 100 * 1000,
                 .maximum = UINT64_C(3600) * SECOND, .help = "time between two tables (default: 1s)"},
         [SETTING_READ_ONLY] = {.name = "read-only", .letter = 'r', .kind = SETTING_KIND_FLAG,
-                .offset = MEMBER(read_only), .help = "create a read-only disk"},
+                .offset = MEMBER(read_only), .help = "let nothing be written to it"},
         [SETTING_NAME] = {.name = "name", .kind = SETTING_KIND_TEXT, .offset = MEMBER(name), .value = "NAME",
                 .help = "the name of the device (default: made from the name of the file)"},
         [SETTING_OFFSET] = {.name = "offset", .kind = SETTING_KIND_TEXT, .offset = MEMBER(offset),
@@ -177,6 +177,11 @@ static const struct setting settings_table[] = {
                 .help = "for this holder: the mount stays until its last holder has ended it"},
         [SETTING_ALL_HOLDERS] = {.name = "all-holders", .kind = SETTING_KIND_FLAG, .offset = MEMBER(all_holders),
                 .help = "end the mount for all holders"},
+        [SETTING_MOUNTED] = {.name = "mount", .letter = 'm', .kind = SETTING_KIND_FLAG, .offset = MEMBER(mounted),
+                .help = "deliver the file system that 'ublkctl mount' has mounted, and not the node"},
+        [SETTING_PID] = {.name = "pid", .kind = SETTING_KIND_COUNT, .offset = MEMBER(pid), .value = "PID",
+                .minimum = 1, .maximum = UINT64_C(1) << 22,
+                .help = "into the container of this process, and not into that of ublkctl; for administrators"},
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(settings_table) == _SETTING_MAX, "every option is described");

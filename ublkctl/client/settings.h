@@ -60,6 +60,8 @@ enum setting_id {
         SETTING_NO_EXEC,
         SETTING_HOLDER,
         SETTING_ALL_HOLDERS,
+        SETTING_MOUNTED,
+        SETTING_PID,
         _SETTING_MAX
 };
 
@@ -129,9 +131,9 @@ struct settings {
         int output, wait_for, direct_io, operation, filesystem_type;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
                 read_only, no_ask_password, drop_last_copy, when_unused, temporary, users, no_exec,
-                all_holders;
+                all_holders, mounted;
         uint64_t timeout, interval; /* microseconds */
-        uint64_t rounds, since;
+        uint64_t rounds, since, pid;
 };
 
 /* Return the description of an option; `id` is below _SETTING_MAX. */

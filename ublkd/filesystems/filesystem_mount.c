@@ -2,14 +2,18 @@
 /* Mounts the file system of a disk, by descriptors. */
 #include "ublkd/filesystems/filesystem_mount.h"
 #include "ublkd/filesystems/filesystem_walls.h"
+#include "ublkd/nodes/recall_process.h"
 
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 
 /* ---- the directory ---- */
 
@@ -36,6 +40,15 @@ static int open_point(int top, const char *name)
         int fd = openat(top, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
         return fd < 0 ? -errno : fd;
+}
+
+static dev_t device_of(int point)
+{
+        struct statx info;
+
+        return statx(point, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &info) < 0
+                       ? 0
+                       : makedev(info.stx_dev_major, info.stx_dev_minor);
 }
 
 /* disk: NULL: any. Return 1: the disk is mounted there; 0: nothing is; -EEXIST: another file system is; other -errno. */
@@ -140,9 +153,49 @@ static int detach(const struct filesystem_go *go)
         return umount2(path, UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 }
 
+/* In a child, which gives up what it does not need: what comes after it needs more. */
+static int detach_alone(const struct filesystem_go *go)
+{
+        siginfo_t info = {};
+        pid_t pid = fork();
+        int r;
+
+        if (pid == 0) {
+                r = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : filesystem_walls_keep_mounts();
+                _exit(-(r < 0 ? r : detach(go)));
+        }
+        if (pid < 0 || waitid(P_PID, (id_t)pid, &info, WEXITED) < 0)
+                return -errno;
+        return info.si_code == CLD_EXITED ? -info.si_status : -EPIPE;
+}
+
+/* A container that hinders the search does not keep the mount of the host: it keeps the disk in use, if it has the file system. */
+static int recall(dev_t disk)
+{
+        int r = recall_mounts(disk, false);
+
+        return r == -ETIMEDOUT ? 0 : r;
+}
+
+/* Containers come first: one that uses the file system keeps the mount of the host, which shows that. A delivery keeps that mount in use as
+ * long as it is under way, so after its end no other copy comes. */
+static int unmount_everywhere(const struct filesystem_go *go, dev_t disk)
+{
+        int r = recall(disk);
+
+        if (r < 0)
+                return r;
+        r = detach_alone(go);
+        if (r >= 0)
+                (void)recall_mounts(disk,
+                        true); /* what came meanwhile; else the disk stays in use, which its users show */
+        return r;
+}
+
 int filesystem_unmount(const struct filesystem_go *go)
 {
         _cleanup_close_ int top = open_top(go->top, false), point = -1;
+        dev_t disk;
         int r;
 
         if (top < 0)
@@ -151,13 +204,12 @@ int filesystem_unmount(const struct filesystem_go *go)
         if (point < 0)
                 return point == -ENOENT ? 0 : point;
         r = is_mounted(point, NULL);
+        disk = device_of(point);
         point = close_fd(point); /* it would keep the mount in use */
-        if (r > 0)
-                r = filesystem_walls_keep_mounts();
-        else if (r == 0)
+        if (r == 0)
                 return unlinkat(top, go->point, AT_REMOVEDIR) < 0 ? -errno : 0;
-        if (r >= 0)
-                r = detach(go);
+        if (r > 0)
+                r = unmount_everywhere(go, disk);
         if (r >= 0)
                 (void)unlinkat(top, go->point, AT_REMOVEDIR); /* the next mount uses it */
         return r;

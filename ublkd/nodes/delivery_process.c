@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Delivers a node into the mount namespace of a process.
+/* Delivers a node, or a mounted file system, into the mount namespace of a process.
  *
  * It begins as root of the host, and looks up nothing in the container as that: it takes the ids of the process, enters
  * its namespaces, and keeps one right, CAP_SYS_ADMIN in the user namespace of the process, for one call. The file
@@ -7,11 +7,14 @@
  * CAP_SYS_ADMIN is a right over the host. */
 #include "ublkd/nodes/delivery_process.h"
 #include "ublkd/nodes/delivery_wire.h"
+#include "ublkd/nodes/mount_clone.h"
+#include "ublkd/nodes/process_ids.h"
 #include "ublkd/nodes/process_rights.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/kernel/mount_line.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/openat2.h>
@@ -33,6 +36,8 @@ enum { PROC_PATH_SIZE = 64, SECONDS_MAX = 60 };
 struct place {
         int proc; /* our own directory in /proc, which the container need not have */
         int root, mounts, users;
+        int tree;   /* what is delivered, as a mount that is nowhere yet */
+        int source; /* keeps the mount that it is a copy of from ending; -1: it is a node */
 };
 
 static struct delivery_report failed(enum delivery_outcome outcome, int error)
@@ -59,7 +64,7 @@ static bool lives(int pidfd)
         return poll(&end, 1, 0) == 0;
 }
 
-static struct delivery_report open_place(const struct delivery_order *order, struct place *place)
+static struct delivery_report open_place(struct delivery_order *order, struct place *place)
 {
         int r, home;
 
@@ -73,8 +78,12 @@ static struct delivery_report open_place(const struct delivery_order *order, str
                 place->mounts = r;
                 r = open_of(order->pid, "ns/user", O_RDONLY);
         }
-        if (r >= 0)
+        if (r >= 0) {
                 place->users = r;
+                r = order->uid == DELIVERY_IDS_OF_PROCESS
+                            ? process_ids_read(order->pid, &order->uid, &order->gid)
+                            : 0;
+        }
         if (!lives(DELIVERY_PROCESS_FD)) /* then all of that was about another process */
                 return failed(DELIVERY_ENDED, 0);
         if (r < 0)
@@ -88,6 +97,22 @@ static struct delivery_report open_place(const struct delivery_order *order, str
         if (r || order->uid == 0)
                 return failed(DELIVERY_WITHOUT_USERS, 0);
         return failed(DELIVERY_DONE, 0);
+}
+
+/* ---- what is delivered ---- */
+
+static struct delivery_report clone_source(const struct delivery_order *order, struct place *place)
+{
+        const struct mount_options options = {.read_only = order->read_only, .no_exec = order->no_exec};
+
+        place->tree = DELIVERY_TREE_FD;
+        if (!*order->mount)
+                return failed(DELIVERY_DONE, 0);
+        place->source = mount_clone_source(order->mount, order->number);
+        if (place->source < 0)
+                return failed(DELIVERY_NO_MOUNT, place->source);
+        place->tree = mount_clone(place->source, order->mount, place->users, &options);
+        return place->tree < 0 ? failed(DELIVERY_NOT_CLONED, place->tree) : failed(DELIVERY_DONE, 0);
 }
 
 /* ---- rights ---- */
@@ -182,9 +207,9 @@ static bool was_taken_back(const struct place *place)
         char link[32];
         struct stat st;
 
-        if (fstat(DELIVERY_TREE_FD, &st) < 0 || (st.st_mode & 07777) != 0)
+        if (place->source >= 0 || fstat(place->tree, &st) < 0 || (st.st_mode & 07777) != 0)
                 return false;
-        snprintf(link, sizeof(link), "fd/%d", DELIVERY_TREE_FD);
+        snprintf(link, sizeof(link), "fd/%d", place->tree);
         if (fchdir(place->proc) >= 0)
                 (void)umount2(link, MNT_DETACH); /* it may not be mounted; else the search does it */
         return true;
@@ -202,7 +227,7 @@ static struct delivery_report mount_over(const struct place *place, int file)
         r = rights_set(mount_right, mount_right);
         if (r < 0)
                 return failed(DELIVERY_NOT_MOUNTED, r);
-        if (move_mount(DELIVERY_TREE_FD, "", file, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+        if (move_mount(place->tree, "", file, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
                 r = -errno;
         taken_back = was_taken_back(place);
         if (rights_set(0, 0) < 0) /* the end of the process is near, and takes them */
@@ -237,7 +262,44 @@ static int create_place(int parent, const char *name, bool *ret_created)
         return is_place(&st) ? TAKE_FD(file) : -EEXIST;
 }
 
-static struct delivery_report put_node(const struct place *place, char *path)
+static bool is_empty(int parent, const char *name)
+{
+        int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        _cleanup_closedir_ DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        const struct dirent *entry;
+
+        if (!directory) {
+                close_fd(fd);
+                return false;
+        }
+        while ((entry = readdir(directory)))
+                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                        return false;
+        return true;
+}
+
+/* Create the directory for a file system, or take one of the user that is empty: nothing is covered but that. Return a
+ * descriptor; -EEXIST: something else is there; other -errno. */
+static int create_directory(int parent, const char *name, bool *ret_created)
+{
+        _cleanup_close_ int directory = -1;
+        struct statx info;
+
+        *ret_created = mkdirat(parent, name, 0700) >= 0;
+        if (!*ret_created && errno != EEXIST)
+                return -errno;
+        directory = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (directory < 0)
+                return errno == ENOTDIR || errno == ELOOP ? -EEXIST : -errno;
+        if (statx(directory, "", AT_EMPTY_PATH, STATX_UID, &info) < 0)
+                return -errno;
+        return info.stx_uid == geteuid() && !(info.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+                               && is_empty(parent, name)
+                       ? TAKE_FD(directory)
+                       : -EEXIST;
+}
+
+static struct delivery_report put(const struct place *place, char *path)
 {
         const char *name = NULL;
         struct delivery_report report;
@@ -246,12 +308,14 @@ static struct delivery_report put_node(const struct place *place, char *path)
 
         if (parent < 0)
                 return failed(DELIVERY_NO_FILE, parent);
-        file = create_place(parent, name, &created);
+        file = place->source < 0 ? create_place(parent, name, &created)
+                                 : create_directory(parent, name, &created);
         if (file < 0)
                 return failed(DELIVERY_NO_FILE, file);
         report = mount_over(place, file);
         if (report.outcome != DELIVERY_DONE && created)
-                (void)unlinkat(parent, name, 0); /* the caller learns of the first failure */
+                (void)unlinkat(parent, name,
+                        place->source < 0 ? 0 : AT_REMOVEDIR); /* the caller learns of the first failure */
         return report;
 }
 
@@ -259,14 +323,19 @@ static struct delivery_report put_node(const struct place *place, char *path)
 
 static struct delivery_report deliver(struct delivery_order *order)
 {
-        struct place place = {.proc = -1, .root = -1, .mounts = -1, .users = -1};
+        struct place place = {.proc = -1, .root = -1, .mounts = -1, .users = -1, .tree = -1, .source = -1};
         struct delivery_report report = open_place(order, &place);
         int r;
 
+        if (report.outcome == DELIVERY_DONE)
+                report = clone_source(order, &place);
         if (report.outcome != DELIVERY_DONE)
                 return report;
         r = enter(order, &place);
-        return r < 0 ? failed(DELIVERY_NOT_ENTERED, r) : put_node(&place, order->path);
+        report = r < 0 ? failed(DELIVERY_NOT_ENTERED, r) : put(&place, order->path);
+        close_fd(place.tree); /* from the report on, nothing of this process keeps a mount in use */
+        close_fd(place.source);
+        return report;
 }
 
 /* A process of the same user may stop this one, or its file system may not answer: the supervisor kills it. If that is
@@ -291,7 +360,9 @@ int delivery_process_main(void)
                 close_fd(fd);
         n = recv(DELIVERY_LINK_FD, &order, sizeof(order), 0);
         if (n != sizeof(order) || order.group_count > DELIVERY_GROUPS_MAX
-                || !memchr(order.path, '\0', sizeof(order.path)))
+                || !memchr(order.path, '\0', sizeof(order.path))
+                || !memchr(order.mount, '\0', sizeof(order.mount))
+                || !memchr(order.number, '\0', sizeof(order.number)))
                 return EXIT_FAILURE;
         report = deliver(&order);
         n = send(DELIVERY_LINK_FD, &report, sizeof(report), MSG_NOSIGNAL);

@@ -153,6 +153,14 @@ static int make_order(const struct delivery_request *request, struct delivery_or
         if (request->group_count > 0)
                 memcpy(ret->groups, request->groups, request->group_count * sizeof(ret->groups[0]));
         memcpy(ret->path, request->path, length + 1);
+        if (!request->mount)
+                return 0;
+        ret->read_only = request->read_only;
+        ret->no_exec = request->no_exec;
+        if (strlen(request->mount) >= sizeof(ret->mount) || strlen(request->number) >= sizeof(ret->number))
+                return -ENAMETOOLONG;
+        memcpy(ret->mount, request->mount, strlen(request->mount) + 1);
+        memcpy(ret->number, request->number, strlen(request->number) + 1);
         return 0;
 }
 
@@ -175,7 +183,7 @@ static int spawn(const struct delivery_request *request, const struct delivery_o
                         .program = "/proc/self/exe",
                         .argv = arguments,
                         .fds = {theirs, request->pidfd, request->tree},
-                        .fd_count = 3,
+                        .fd_count = request->mount ? 2 : 3,
         },
                 &pid, ret_process);
         return r < 0 ? r : TAKE_FD(ours);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The delivery of a private node into the mount namespace of a process, as an event. A process of its own does it, of
- * which the loop waits for nothing: what a container can do is to stop it, or to have it wait for a file system that does
- * not answer. Then it is killed at the deadline. One that cannot be killed counts against its user until it is gone. */
+/* The delivery of a private node, or of a mounted file system, into the mount namespace of a process, as an event. A process
+ * of its own does it, of which the loop waits for nothing: what a container can do is to stop it, or to have it wait for a
+ * file system that does not answer. Then it is killed at the deadline. One that cannot be killed counts against its user until it is
+ * gone. */
 #pragma once
 
 #include "ublkd/nodes/delivery_wire.h"
@@ -20,12 +21,15 @@ struct delivery_limits {
 struct delivery_request {
         pid_t pid; /* of the process that wants the node, and its pidfd */
         int pidfd;
-        uid_t uid; /* its ids, as SO_PEERCRED and SO_PEERGROUPS show them */
+        uid_t uid; /* its ids, as SO_PEERCRED and SO_PEERGROUPS show them; or DELIVERY_IDS_OF_PROCESS */
         gid_t gid;
         const gid_t *groups;
         size_t group_count;
         const char *path; /* absolute, in the root directory of the process: nothing is there yet */
-        int tree;         /* private_node_clone() */
+        int tree;         /* private_node_clone(); of a node */
+        /* Of a file system: where it is mounted, and the file with the device number of its disk; NULL: it is a node. */
+        const char *mount, *number;
+        bool read_only, no_exec;
 };
 
 /* Prepare deliveries. options: NULL: the defaults. Return 0 or -errno. */

@@ -1,226 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* Unmounts nodes that were taken back, in each mount namespace that a user has made.
+/* Unmounts what was taken back, in each mount namespace that a user has made: nodes of disks, and file systems.
  *
  * A node that was taken back has no name and no rights any more, and never gets them again: so each mount of such a node may
- * go, by whatever process it was made, and it does not matter how the search has found it. The search reads what the kernel writes of the
- * mounts, not what the container does: it begins with a process of each namespace, and a child for each enters it.
- *
- * The child has no right over the host: it has the ids of no user there, and it is root of the container in what it looks up. It
- * follows no link, and asks no file system of the container: it looks up only what the kernel has in memory, and has statx(2)
- * ask none (AT_STATX_DONT_SYNC).
- * It judges what it has opened, unmounts that, and removes nothing. A mount that is covered, or that is moved meanwhile, stays.
+ * go, by whatever process it was made, and it does not matter how the search has found it. So may each mount of a file system whose
+ * mount on the host ends. The search reads what the kernel writes of the
+ * mounts, not what the container does: it begins with a process of each namespace, and a child for each enters it
+ * (recall_here.c).
  *
  * A container may stop the child, which is in its user namespace: all containers of a user have the time of one child
  * together, so no user takes the time of others. */
 #include "ublkd/nodes/recall_process.h"
 #include "ublkd/nodes/process_rights.h"
+#include "ublkd/nodes/recall_here.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
-#include "ublkd/kernel/mount_line.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <linux/nsfs.h>
-#include <linux/openat2.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #define NAME "ublkd-recall"
 
 enum {
-        OVERFLOW_ID = 65534,
         OWNER_MSEC = 2000, /* for all containers of a user */
         KILL_MSEC = 200,   /* until a child that was killed has ended */
         SECONDS_MAX = 60,
-        POINTS_MAX = 1024,
-        TRIES = 8, /* of a look-up: a rename anywhere disturbs it */
 };
-
-/* ---- what is mounted ---- */
-
-/* A place at which a node is mounted that was taken back. */
-struct point {
-        char *path;
-        uint64_t mount;
-};
-
-struct points {
-        struct point items[POINTS_MAX]; /* of one namespace; more stay */
-        size_t count;
-};
-
-static bool was_taken_back(const struct mount_line *line, dev_t nodes)
-{
-        static const char place[] = "/ublk/private/", deleted[] = "//deleted";
-        size_t length = strlen(line->root);
-        char device[32];
-
-        snprintf(device, sizeof(device), "%u:%u", major(nodes), minor(nodes));
-        return strcmp(line->device, device) == 0 && strstr(line->root, place) && length > strlen(deleted)
-               && strcmp(line->root + length - strlen(deleted), deleted) == 0;
-}
-
-static FILE *open_mounts(int proc)
-{
-        int fd = openat(proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
-        FILE *list = fd < 0 ? NULL : fdopen(fd, "re");
-
-        if (!list)
-                close_fd(fd);
-        return list;
-}
-
-/* Call `look` for each mount of our namespace. Return 0 or -errno. */
-static int each_mount(int proc, void (*look)(void *userdata, const struct mount_line *mount), void *userdata)
-{
-        _cleanup_free_ char *line = NULL;
-        _cleanup_fclose_ FILE *list = open_mounts(proc);
-        size_t size = 0;
-        ssize_t n;
-
-        if (!list)
-                return -errno;
-        while (errno = 0, (n = getline(&line, &size, list)) > 0) {
-                struct mount_line mount;
-
-                if (line[n - 1] == '\n')
-                        line[n - 1] = '\0';
-                if (mount_line_parse(line, &mount) >= 0)
-                        look(userdata, &mount);
-        }
-        return errno == 0 ? 0 : -errno;
-}
-
-struct search {
-        struct points *points;
-        dev_t nodes; /* the file system of the nodes */
-};
-
-static void note_point(void *userdata, const struct mount_line *mount)
-{
-        const struct search *search = userdata;
-        struct points *points = search->points;
-        char *path = NULL;
-
-        if (points->count == POINTS_MAX || !was_taken_back(mount, search->nodes))
-                return;
-        path = strdup(mount->point);
-        if (path)
-                points->items[points->count++] = (struct point){.path = path, .mount = mount->id};
-}
-
-/* ---- in a namespace ---- */
-
-/* Return a descriptor; -EAGAIN: the kernel does not have all of the path in memory, or a file system has to be asked. */
-static int lookup(int parent, const char *path, int flags)
-{
-        const struct open_how how = {
-                .flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
-                .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED,
-        };
-        int fd = -1;
-
-        for (int i = 0; i < TRIES && fd < 0; i++) {
-                fd = (int)syscall(SYS_openat2, parent, path, &how, sizeof(how));
-                if (fd < 0 && errno != EAGAIN)
-                        return -errno;
-        }
-        return fd < 0 ? -EAGAIN : fd;
-}
-
-/* What the kernel knows, without the file system: one of the container may never answer. */
-static int look(int file, unsigned mask, struct statx *ret)
-{
-        return statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, ret) < 0 ? -errno : 0;
-}
-
-/* Return whether the file is the node of that mount, and was taken back. Nothing but the mount and its device is asked before it is
- * certain that these are those of the nodes. */
-static bool is_node_at(int file, const struct point *point, dev_t nodes)
-{
-        struct statx info;
-
-        if (look(file, STATX_MNT_ID, &info) < 0 || !(info.stx_mask & STATX_MNT_ID)
-                || info.stx_mnt_id != point->mount || makedev(info.stx_dev_major, info.stx_dev_minor) != nodes
-                || !(info.stx_attributes & STATX_ATTR_MOUNT_ROOT))
-                return false;
-        return look(file, STATX_MODE | STATX_TYPE | STATX_NLINK, &info) >= 0 && S_ISBLK(info.stx_mode)
-               && (info.stx_mode & 07777) == 0 && info.stx_nlink == 0;
-}
-
-/* The container decides what is at the place: something else there does not count as a failure. A mount that is locked (EINVAL) is a
- * copy of the mount, in a container in a container. */
-static int recall_point(const struct point *point, int proc, dev_t nodes)
-{
-        _cleanup_close_ int node = lookup(AT_FDCWD, point->path, O_NOFOLLOW);
-        char link[32];
-
-        if (node < 0 || !is_node_at(node, point, nodes))
-                return 0;
-        snprintf(link, sizeof(link), "self/fd/%d", node);
-        if (fchdir(proc) < 0)
-                return -errno;
-        return umount2(link, MNT_DETACH) < 0 && errno != EINVAL ? -errno : 0;
-}
-
-static int enter_users(int users)
-{
-        const uint64_t rights = RIGHT(CAP_SYS_ADMIN) | RIGHT(CAP_DAC_READ_SEARCH);
-        int r;
-
-        if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0
-                || setresgid(OVERFLOW_ID, OVERFLOW_ID, OVERFLOW_ID) < 0
-                || setresuid(OVERFLOW_ID, OVERFLOW_ID, OVERFLOW_ID) < 0)
-                return -errno;
-        r = rights_set(RIGHT(CAP_SYS_ADMIN), RIGHT(CAP_SYS_ADMIN));
-        if (r < 0)
-                return r;
-        if (setns(users, CLONE_NEWUSER) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-                return -errno;
-        r = rights_set(rights, rights);
-        return r < 0 ? r : rights_hide();
-}
-
-static int recall_here(int mounts, int users, dev_t nodes)
-{
-        static struct points points;
-        struct search search = {.points = &points, .nodes = nodes};
-        _cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        int r;
-
-        if (proc < 0 || setns(mounts, CLONE_NEWNS) < 0)
-                return -errno;
-        r = each_mount(proc, note_point, &search);
-        if (r < 0 || points.count == 0)
-                return r;
-        r = enter_users(users);
-        if (r < 0)
-                return r;
-        for (size_t i = points.count; i > 0; i--) { /* the last mount is on top */
-                int error = recall_point(&points.items[i - 1], proc, nodes);
-
-                r = error < 0 ? error : r;
-        }
-        return r;
-}
 
 /* ---- all namespaces ---- */
 
@@ -231,12 +51,12 @@ struct owner {
 };
 
 struct search_all {
-        dev_t nodes;
+        struct recall_wish wish;
         ino_t *seen; /* mount namespaces */
         size_t seen_count;
         struct owner *owners;
         size_t owner_count;
-        bool hindered;
+        bool hindered, busy;
 };
 
 /* Return 1: it is new; 0; -ENOMEM. */
@@ -304,7 +124,8 @@ static int64_t now_msec(void)
         return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Return 0; -ETIMEDOUT: it was killed, and may not have ended; -EIO: it has failed; other -errno. */
+/* Return 0; -EBUSY: a process uses what is mounted; -ETIMEDOUT: it was killed, and may not have ended; -EIO: it has failed;
+ * other -errno. */
 static int wait_for_child(pid_t pid, int msec)
 {
         _cleanup_close_ int fd = pidfd_open(pid, 0);
@@ -318,7 +139,17 @@ static int wait_for_child(pid_t pid, int msec)
         }
         if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0)
                 return -errno;
-        return r < 0 ? r : info.si_code == CLD_EXITED && info.si_status == 0 ? 0 : -EIO;
+        if (r < 0)
+                return r;
+        return info.si_code != CLD_EXITED      ? -EIO
+               : info.si_status == 0           ? 0
+               : info.si_status == RECALL_BUSY ? -EBUSY
+                                               : -EIO;
+}
+
+static int exit_status_of(int error)
+{
+        return error == -EBUSY ? RECALL_BUSY : error < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /* A child that a container kills has failed as one that it stops. */
@@ -329,16 +160,16 @@ static int recall_in(struct search_all *all, struct owner *owner, int mounts, in
         pid_t pid = fork();
 
         if (pid == 0)
-                _exit(rights_hide() < 0 || recall_here(mounts, users, all->nodes) < 0 ? EXIT_FAILURE
-                                                                                      : EXIT_SUCCESS);
+                _exit(rights_hide() < 0 ? EXIT_FAILURE
+                                        : exit_status_of(recall_here(mounts, users, &all->wish)));
         if (pid < 0)
                 return -errno;
         r = wait_for_child(pid, owner->left_msec);
         took = now_msec() - begin;
         owner->left_msec = r == -ETIMEDOUT || took >= owner->left_msec ? 0 : owner->left_msec - (int)took;
-        if (r == -ETIMEDOUT || r == -EIO)
-                all->hindered = true;
-        return r == -ETIMEDOUT || r == -EIO ? 0 : r;
+        all->busy = all->busy || r == -EBUSY;
+        all->hindered = all->hindered || r == -ETIMEDOUT || r == -EIO;
+        return r == -EBUSY || r == -ETIMEDOUT || r == -EIO ? 0 : r;
 }
 
 /* The process has ended, or is one that root does not look at: a security module protects it, and not a container of a
@@ -412,7 +243,7 @@ static bool is_left_over(pid_t pid)
         while (status && getline(&line, &size, status) > 0)
                 (void)(sscanf(line, "State: %c", &state) == 1 || sscanf(line, "PPid: %d", &parent) == 1
                         || sscanf(line, "Uid: %u", &uid) == 1);
-        return state != 'Z' && state != 'X' && parent > 0 && uid == OVERFLOW_ID && !has_our_name(parent);
+        return state != 'Z' && state != 'X' && parent > 0 && uid == RECALL_ID && !has_our_name(parent);
 }
 
 /* End a child that an earlier look could not end, as a container had stopped it, or as it waits for a file system. Its user gets no other
@@ -489,26 +320,55 @@ static int recall_all(struct search_all *all)
         return error;
 }
 
-static int prepare(struct search_all *all)
+/* No container gets at descriptors of the host. */
+static int prepare(void)
 {
-        struct stat nodes;
-
         (void)prctl(PR_SET_NAME, NAME);
         (void)alarm(SECONDS_MAX); /* if the supervisor is gone, which kills it */
         if (rights_hide() < 0 || setrlimit(RLIMIT_CORE, &(const struct rlimit){}) < 0
-                || fstat(RECALL_NODES_FD, &nodes) < 0)
+                || close_range(STDIN_FILENO, UINT_MAX, 0) < 0)
                 return -errno;
-        all->nodes = nodes.st_dev;
-        for (int fd = STDIN_FILENO; fd <= RECALL_NODES_FD; fd++)
-                close_fd(fd); /* no container gets at them */
         return 0;
 }
 
 int recall_process_main(void)
 {
         struct search_all all = {};
+        struct stat nodes;
 
-        if (prepare(&all) < 0 || recall_all(&all) < 0)
+        if (fstat(RECALL_NODES_FD, &nodes) < 0 || prepare() < 0)
+                return EXIT_FAILURE;
+        all.wish.device = nodes.st_dev;
+        if (recall_all(&all) < 0)
                 return EXIT_FAILURE;
         return all.hindered ? RECALL_HINDERED : EXIT_SUCCESS;
+}
+
+/* A process with the name of these, so that another search does not take the children for those of one that has ended. */
+static void recall_mounts_in_child(dev_t disk, bool in_use)
+{
+        struct search_all all = {
+                .wish = {.what = in_use ? RECALL_MOUNTS_IN_USE : RECALL_MOUNTS, .device = disk}
+        };
+
+        if (prepare() < 0 || recall_all(&all) < 0)
+                _exit(EXIT_FAILURE);
+        _exit(all.busy ? RECALL_BUSY : all.hindered ? RECALL_HINDERED : EXIT_SUCCESS);
+}
+
+int recall_mounts(dev_t disk, bool in_use)
+{
+        siginfo_t info = {};
+        pid_t pid = fork();
+
+        if (pid == 0)
+                recall_mounts_in_child(disk, in_use);
+        if (pid < 0 || waitid(P_PID, (id_t)pid, &info, WEXITED) < 0)
+                return -errno;
+        if (info.si_code != CLD_EXITED)
+                return -EIO;
+        return info.si_status == RECALL_BUSY       ? -EBUSY
+               : info.si_status == RECALL_HINDERED ? -ETIMEDOUT
+               : info.si_status == 0               ? 0
+                                                   : -EIO;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mkfs, mount and unmount: the file system of a disk. ublkd alone decides what may be done. */
+/* mkfs, mount and unmount: the file system of a disk; deliver: the way of a disk into a container. ublkd alone decides what may be
+ * done. */
 #include "ublkctl/client/call.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/text/terminal.h"
@@ -68,8 +69,8 @@ static enum exit_status mount_one(struct context *context, const char *name)
 {
         const struct settings *settings = context->settings;
         _cleanup_answer_ struct answer answer = {};
-        enum exit_status status =
-                ask(context, name, "/mount", body_with_holder(settings, settings->no_exec, "noExec"), &answer);
+        enum exit_status status = ask(
+                context, name, "/mount", body_with_holder(settings, settings->no_exec, "noExec"), &answer);
         const char *directory;
 
         if (status != STATUS_OK)
@@ -95,7 +96,8 @@ static enum exit_status unmount_one(struct context *context, const char *name)
                 return status;
         print_safely(stdout, name);
         if (json_text(answer.json, "status.mount"))
-                printf(" stays mounted for %.0f other holders\n", json_number(answer.json, "status.mountHolders", 0));
+                printf(" stays mounted for %.0f other holders\n",
+                        json_number(answer.json, "status.mountHolders", 0));
         else
                 puts(" is not mounted");
         return STATUS_OK;
@@ -113,4 +115,40 @@ enum exit_status verb_unmount(struct context *context, int argc, char *argv[])
                 return STATUS_USAGE;
         }
         return for_each_name(context, argc, argv, unmount_one);
+}
+
+static cJSON *delivery_of(const struct settings *settings, const char *path)
+{
+        cJSON *body = cJSON_CreateObject();
+
+        cJSON_AddStringToObject(body, "path", path);
+        if (settings->mounted)
+                cJSON_AddTrueToObject(body, "mount");
+        if (settings->read_only)
+                cJSON_AddTrueToObject(body, "readOnly");
+        if (settings->no_exec)
+                cJSON_AddTrueToObject(body, "noExec");
+        if (settings->pid)
+                cJSON_AddNumberToObject(body, "pid", (double)settings->pid);
+        return body;
+}
+
+enum exit_status verb_deliver(struct context *context, int argc _unused_, char *argv[])
+{
+        const struct settings *settings = context->settings;
+        _cleanup_answer_ struct answer answer = {};
+        const char *path;
+        enum exit_status status;
+
+        if (!settings->mounted && (settings->read_only || settings->no_exec)) {
+                complain(NULL, "deliver: --read-only and --no-exec are for a file system; add --mount.");
+                return STATUS_USAGE;
+        }
+        status = ask(context, argv[0], "/deliver", delivery_of(settings, argv[1]), &answer);
+        if (status != STATUS_OK)
+                return status;
+        path = json_text(answer.json, "path");
+        print_safely(stdout, path ? path : argv[1]);
+        putchar('\n');
+        return STATUS_OK;
 }

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* A copy of a mount for a container.
+ *
+ * The kernel lets root of a container remount what is mounted there, without nosuid, nodev and the rest: the copy gets into its
+ * mount namespace by a move, and a move locks nothing. It locks the options of mounts that a new mount namespace of a new user
+ * namespace copies, and keeps that in copies of those. So a child makes such a namespace, and takes the copy from there. */
+#include "ublkd/nodes/mount_clone.h"
+#include "ublkd/nodes/process_rights.h"
+
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+int mount_clone_source(const char *path, const char *number)
+{
+        _cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct statx info;
+        dev_t disk;
+        int r;
+
+        if (fd < 0)
+                return errno == ENOENT ? -ENXIO : -errno;
+        if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &info) < 0)
+                return -errno;
+        if (!(info.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+                return -ENXIO;
+        r = read_device_at(AT_FDCWD, number, &disk);
+        if (r < 0)
+                return r;
+        return makedev(info.stx_dev_major, info.stx_dev_minor) == disk ? TAKE_FD(fd) : -ESTALE;
+}
+
+/* ---- a descriptor from a child ---- */
+
+union control {
+        struct cmsghdr header; /* for its alignment */
+        char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* fd: -errno: that is sent. */
+static bool send_result(int link, int fd)
+{
+        union control control = {};
+        struct iovec data = {.iov_base = &fd, .iov_len = sizeof(fd)};
+        struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+
+        if (fd >= 0) {
+                message.msg_control = control.bytes;
+                message.msg_controllen = sizeof(control.bytes);
+                *CMSG_FIRSTHDR(&message) = (struct cmsghdr){
+                        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+                memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof(fd));
+        }
+        return sendmsg(link, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(fd);
+}
+
+static int receive_result(int link)
+{
+        union control control = {};
+        int result = -EPIPE;
+        struct iovec data = {.iov_base = &result, .iov_len = sizeof(result)};
+        struct msghdr message = {.msg_iov = &data,
+                .msg_iovlen = 1,
+                .msg_control = control.bytes,
+                .msg_controllen = sizeof(control.bytes)};
+        const struct cmsghdr *header;
+
+        if (recvmsg(link, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(result))
+                return -EPIPE;
+        header = CMSG_FIRSTHDR(&message);
+        if (!header || header->cmsg_type != SCM_RIGHTS)
+                return result < 0 ? result : -EPIPE;
+        memcpy(&result, CMSG_DATA(header), sizeof(result));
+        return result;
+}
+
+/* ---- the clone ---- */
+
+/* Its options are locked from here on. The mounts of the host stay as they are: this process has its own. */
+static int lock_options(int tree, const char *path)
+{
+        int fd;
+
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+                || move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0
+                || unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+                return -errno;
+        fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+        return fd < 0 ? -errno : fd;
+}
+
+static int clone_locked(int tree, const char *path)
+{
+        _cleanup_close_ int ours = -1, theirs = -1;
+        int link[2], result;
+        pid_t pid;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0)
+                return -errno;
+        ours = link[0];
+        theirs = link[1];
+        pid = fork();
+        if (pid < 0)
+                return -errno;
+        if (pid == 0)
+                _exit(rights_hide() >= 0 && send_result(theirs, lock_options(tree, path)) ? EXIT_SUCCESS
+                                                                                          : EXIT_FAILURE);
+        theirs = close_fd(theirs);
+        result = receive_result(ours);
+        (void)waitpid(pid, NULL, 0);
+        return result;
+}
+
+int mount_clone(int source, const char *path, int users, const struct mount_options *options)
+{
+        struct mount_attr attributes = {
+                .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
+                            | (options->read_only ? MOUNT_ATTR_RDONLY : 0)
+                            | (options->no_exec ? MOUNT_ATTR_NOEXEC : 0),
+                .propagation = MS_PRIVATE,
+                .userns_fd = (uint64_t)users,
+        };
+        _cleanup_close_ int tree = open_tree(source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+
+        if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) < 0)
+                return -errno;
+        return clone_locked(tree, path);
+}

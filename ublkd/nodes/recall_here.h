@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Unmounts what was taken back, in one mount namespace. */
+#pragma once
+
+#include <sys/types.h>
+
+enum { RECALL_ID = 65534 /* user and group of the process meanwhile */ };
+
+enum recall_what {
+        RECALL_NODES,         /* nodes that were taken back, used or not */
+        RECALL_MOUNTS,        /* a file system that no process uses */
+        RECALL_MOUNTS_IN_USE, /* a file system; processes that use it keep it */
+};
+
+struct recall_wish {
+        enum recall_what what;
+        dev_t device; /* of the file system that has the nodes, or of the disk */
+};
+
+/* Enter the namespaces, and unmount there. The process can do nothing else after it. Return 0, also if there was nothing, or it is covered;
+ * -EBUSY: a process uses it; other -errno. */
+int recall_here(int mounts, int users, const struct recall_wish *wish);
