@@ -407,7 +407,11 @@ static void print_filesystem(const cJSON *device)
                 snprintf(text, sizeof(text), "%s, %s, UUID %s", type, state, uuid);
                 print_field("File system", text);
         }
-        print_given("Mount", json_text(device, "status.mount"));
+        if (json_text(device, "status.mount")) {
+                print_name("Mount");
+                print_safely(stdout, json_text(device, "status.mount"));
+                puts(", keeps the disk in use");
+        }
 }
 
 static enum exit_status print_users(struct context *context, const char *name)
