@@ -169,26 +169,18 @@ static int detach_alone(const struct filesystem_go *go)
         return info.si_code == CLD_EXITED ? -info.si_status : -EPIPE;
 }
 
-/* A container that hinders the search does not keep the mount of the host: it keeps the disk in use, if it has the file system. */
-static int recall(dev_t disk)
+/* Containers come first: a process in one that uses the file system keeps the mount of the host, which shows that. What else hinders the
+ * search does not: a copy that is left keeps the disk in use, as the users of the disk show. A delivery keeps the mount of the host in use
+ * as long as it is under way, so after the end of that no other copy comes. */
+static int unmount_everywhere(const struct filesystem_go *go, dev_t disk)
 {
         int r = recall_mounts(disk, false);
 
-        return r == -ETIMEDOUT ? 0 : r;
-}
-
-/* Containers come first: one that uses the file system keeps the mount of the host, which shows that. A delivery keeps that mount in use as
- * long as it is under way, so after its end no other copy comes. */
-static int unmount_everywhere(const struct filesystem_go *go, dev_t disk)
-{
-        int r = recall(disk);
-
-        if (r < 0)
+        if (r == -EBUSY)
                 return r;
         r = detach_alone(go);
         if (r >= 0)
-                (void)recall_mounts(disk,
-                        true); /* what came meanwhile; else the disk stays in use, which its users show */
+                (void)recall_mounts(disk, true); /* what came meanwhile */
         return r;
 }
 

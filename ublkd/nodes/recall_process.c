@@ -40,6 +40,7 @@ enum {
         OWNER_MSEC = 2000, /* for all containers of a user */
         KILL_MSEC = 200,   /* until a child that was killed has ended */
         SECONDS_MAX = 60,
+        MOUNTS_SECONDS = 10, /* a request waits for it */
 };
 
 /* ---- all namespaces ---- */
@@ -321,10 +322,10 @@ static int recall_all(struct search_all *all)
 }
 
 /* No container gets at descriptors of the host. */
-static int prepare(void)
+static int prepare(unsigned seconds)
 {
         (void)prctl(PR_SET_NAME, NAME);
-        (void)alarm(SECONDS_MAX); /* if the supervisor is gone, which kills it */
+        (void)alarm(seconds); /* if the supervisor is gone, which kills it */
         if (rights_hide() < 0 || setrlimit(RLIMIT_CORE, &(const struct rlimit){}) < 0
                 || close_range(STDIN_FILENO, UINT_MAX, 0) < 0)
                 return -errno;
@@ -336,7 +337,7 @@ int recall_process_main(void)
         struct search_all all = {};
         struct stat nodes;
 
-        if (fstat(RECALL_NODES_FD, &nodes) < 0 || prepare() < 0)
+        if (fstat(RECALL_NODES_FD, &nodes) < 0 || prepare(SECONDS_MAX) < 0)
                 return EXIT_FAILURE;
         all.wish.device = nodes.st_dev;
         if (recall_all(&all) < 0)
@@ -351,7 +352,7 @@ static void recall_mounts_in_child(dev_t disk, bool in_use)
                 .wish = {.what = in_use ? RECALL_MOUNTS_IN_USE : RECALL_MOUNTS, .device = disk}
         };
 
-        if (prepare() < 0 || recall_all(&all) < 0)
+        if (prepare(MOUNTS_SECONDS) < 0 || recall_all(&all) < 0)
                 _exit(EXIT_FAILURE);
         _exit(all.busy ? RECALL_BUSY : all.hindered ? RECALL_HINDERED : EXIT_SUCCESS);
 }

@@ -17,7 +17,7 @@ enum { RECALL_HINDERED = 2, RECALL_BUSY = 3 };
  * user has had its time. */
 int recall_process_main(void);
 
-/* Unmount the file system of a disk in the mount namespaces of all containers, in a child. in_use: also what a process uses, which keeps
- * it then. Return 0, also if there was none; -EBUSY: a process uses one; -ETIMEDOUT: a container has hindered the search; other
- * -errno. */
+/* Unmount the file system of a disk in the mount namespaces of all containers, in a child, for ten seconds at most. in_use: also what a
+ * process uses, which keeps it then. Return 0, also if there was none; -EBUSY: a process uses one; -ETIMEDOUT: a container has hindered
+ * the search; -EIO: it took too long; other -errno. */
 int recall_mounts(dev_t disk, bool in_use);

@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -305,6 +306,46 @@ static void test_only_that_disk_is_unmounted(void)
         container_end(&container);
 }
 
+/* The container whose root stops the search at the worst time; 0: none. */
+static uid_t stopping;
+
+int __real_umount2(const char *target, int flags);
+int __wrap_umount2(const char *target, int flags);
+
+int __wrap_umount2(const char *target, int flags)
+{
+        unsigned inside, outside = 0;
+        FILE *map = stopping ? fopen("/proc/self/uid_map", "re") : NULL;
+
+        if (map) {
+                if (fscanf(map, "%u %u", &inside, &outside) == 2 && outside == stopping)
+                        (void)raise(SIGSTOP);
+                (void)fclose(map);
+        }
+        return __real_umount2(target, flags);
+}
+
+static void test_a_container_that_stops_the_search_hinders_no_other(void)
+{
+        struct container stops = container_start(enter_rootless),
+                         other = container_start(enter_rootless_of_another);
+        char path[128];
+        struct delivery_request request = request_of(&other, path);
+
+        request.uid = request.gid = ANOTHER;
+        path_there("data", path);
+        check_report_is(deliver_mount(&stops, path), DELIVERY_DONE, 0);
+        check_report_is(deliver_request(&request), DELIVERY_DONE, 0);
+        stopping = TENANT;
+        CHECK_INT(recall_mounts(disk, false), -ETIMEDOUT);
+        stopping = 0;
+        CHECK_INT(run_inside(&other, unmount, path), EINVAL); /* it is gone there */
+        CHECK_INT(recall_mounts(disk, false), 0);
+        CHECK_INT(run_inside(&stops, unmount, path), EINVAL);
+        container_end(&stops);
+        container_end(&other);
+}
+
 /* ---- the whole ---- */
 
 static bool open_base(void)
@@ -365,6 +406,7 @@ int main(int argc, char *argv[])
                 test_it_is_unmounted_in_each_container();
                 test_one_that_a_process_uses_stays_until_it_has_to_go();
                 test_only_that_disk_is_unmounted();
+                test_a_container_that_stops_the_search_hinders_no_other();
         }
         close_base();
         world_close();
