@@ -118,6 +118,14 @@ static bool may_deliver(
                         "/devices/NAME/mount.");
                 return false;
         }
+        if (!wish->mount && tenant_is_set(record->tenant) && record->spec
+                && !record->spec->options.private_node) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "The device has no private node, as its privateNode is false; ask for its file "
+                        "system with "
+                        "\"mount\".");
+                return false;
+        }
         if (wish->mount || tenant_is_set(record->tenant))
                 return true;
         reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,

@@ -98,6 +98,17 @@ static bool read_mount_body(struct request *request, enum filesystem_aim aim, st
         return false;
 }
 
+/* A file system of a tenant is one that only the kernel and mkfs write to. An administrator has one made on each disk. */
+static bool may_have(
+        const struct request *request, const struct device_record *record, enum filesystem_aim aim)
+{
+        bool asks =
+                aim == FILESYSTEM_AIM_MOUNTED || (aim == FILESYSTEM_AIM_MADE && !view_manages_all(request));
+
+        return !asks || !tenant_is_set(record->tenant)
+               || (record->spec && device_spec_is_volume(record->spec));
+}
+
 static bool may_ask(struct request *request, const struct device_record *record, enum filesystem_aim aim)
 {
         if (!record) {
@@ -111,10 +122,11 @@ static bool may_ask(struct request *request, const struct device_record *record,
                 reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s", record->status.message);
                 return false;
         }
-        if (aim == FILESYSTEM_AIM_MOUNTED && tenant_is_set(record->tenant)) {
+        if (!may_have(request, record, aim)) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The device belongs to a tenant, who may write to the disk past the file system; "
-                        "ublkd mounts disks of the administrators only.");
+                        "create a "
+                        "device with \"privateNode\": false and a target with a pool.");
                 return false;
         }
         if (aim == FILESYSTEM_AIM_MOUNTED && record->spec && device_spec_lets_users_write(record->spec)) {

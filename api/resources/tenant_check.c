@@ -78,18 +78,36 @@ static bool keeps_recovery(
         return false;
 }
 
+/* A tenant who has had a node may have written what is to be mounted; an administrator cannot change that either. Without a spec that can
+ * be read, it may have had one. */
+static bool keeps_node(
+        struct request *request, const struct device_record *record, const struct device_spec *spec)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        if (!record || !tenant_is_set(record->tenant) || spec->options.private_node
+                || (record->spec && !record->spec->options.private_node))
+                return true;
+        (void)problem_add(&problems, EINVAL, "/privateNode", "NodeWasGiven",
+                "the tenant of the device has had a node of the disk, so it cannot become false; create "
+                "another "
+                "device with it");
+        reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
+        return false;
+}
+
 bool may_put(struct request *request, const struct device_record *record, const struct device_spec *spec,
         struct put_condition *condition)
 {
         if (view_manages_all(request))
-                return keeps_recovery(request, record, spec);
+                return keeps_recovery(request, record, spec) && keeps_node(request, record, spec);
         if (!policy_allows(request, spec)) /* a name that is not the tenant's, among others */
                 return false;
         condition->tenant = request->peer.tenant;
         if (!record)
                 return true;
         if (view_has(request, record))
-                return may_change(request, record);
+                return may_change(request, record) && keeps_node(request, record, spec);
         reply_problem(request, PROBLEM_NAME_TAKEN, "The name %s cannot be used; choose another name.",
                 spec->options.name);
         return false;

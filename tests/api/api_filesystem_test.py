@@ -8,8 +8,9 @@ import time
 
 import pytest
 from api_server import Server, check_problem, spec
-from api_tenants_test import ALICE, Tenants, asks, create
+from api_tenants_test import ALICE, BOB, Tenants, asks, create
 from other_user import NEEDS_ROOT
+from server_fixture import write_policy
 
 # enum filesystem_verdict
 (MADE, MOUNTED, UNMOUNTED, NOT_MADE, NOT_MOUNTED, NOT_UNMOUNTED, OTHER_KIND, NOT_BLANK, UNFINISHED, LOST, NEWER, IN_USE, NO_DISK, NOT_READ, NOT_STORED, NOT_INSTALLED, NOT_CONFINED,
@@ -225,15 +226,69 @@ def test_a_server_that_stops_ends_the_request():
 
 
 @NEEDS_ROOT
-def test_a_tenant_makes_and_mounts_its_own():
+def test_a_tenant_with_a_node_makes_and_mounts_its_own():
     """On the node; ublkd makes none for it, and the kernel of the host reads none that a tenant can write past."""
     with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
         tenants = Tenants(directory)
         create(tenants, "data")
-        ((status, _),) = tenants.values(asks(("POST", f"/devices/u{ALICE}-data/filesystem", {"type": "ext4"})))
-        assert status == 403
+        create(tenants, "null", privateNode=False)  # of a target whose bytes ublkd does not have
         name = f"/devices/u{ALICE}-data"
+        answers = tenants.values(asks(
+            ("POST", f"{name}/filesystem", {"type": "ext4"}), ("POST", f"/devices/u{ALICE}-null/filesystem", {"type": "ext4"})))
+        assert [status for status, _ in answers] == [409, 409]
         assert tenants.server.ask("POST", f"{name}/filesystem", {"type": "ext4"}).status == 200  # root
         check_problem(tenants.server.ask("POST", f"{name}/mount", {"holder": "a"}), 409, "not-possible-now")
         assert tenants.server.ask("GET", name).json["status"]["mountHolders"] == 0
         tenants.server.stop()
+
+
+class Volumes(Tenants):
+    """Tenants with a pool."""
+
+    def set_rules(self, *rules):
+        pools = {"fast": {"directory": "/srv/fast"}}
+        return write_policy(self.directory, pools=pools, rules=[{**rule, "targets": ["loop"], "pools": ["fast"]} for rule in rules])
+
+
+@pytest.fixture(name="volumes", scope="module")
+def tenants_with_a_pool():
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        tenants = Volumes(directory, "--sqlite")
+        yield tenants
+        tenants.server.stop()
+
+
+def statuses(tenants, *requests, uid=ALICE):
+    return [status for status, _ in tenants.values(asks(*requests), uid=uid)]
+
+
+POOL = {"type": "loop", "pool": "fast"}
+
+
+@NEEDS_ROOT
+def test_a_tenant_without_a_node_has_its_file_system_made_mounted_and_delivered(volumes):
+    device = create(volumes, "data", target=POOL, privateNode=False)
+    name = f"/devices/{device['name']}"
+    requests = (
+        ("POST", f"{name}/filesystem", {"type": "ext4"}), ("POST", f"{name}/deliver", {"path": "/data", "mount": True}),
+        ("POST", f"{name}/mount", {}), ("POST", f"{name}/deliver", {"path": "/data", "mount": True}),
+        ("POST", f"{name}/deliver", {"path": "/dev/data"}), ("POST", f"{name}/unmount", {}))
+    assert statuses(volumes, *requests, uid=BOB) == [404] * 6
+    assert statuses(volumes, *requests) == [200, 409, 200, 200, 409, 200]
+    assert statuses(volumes, ("DELETE", f"{name}?wait", None)) == [204]
+
+
+@NEEDS_ROOT
+def test_a_tenant_who_has_had_a_node_has_nothing_mounted(volumes):
+    """What is on the disk may be his, also after the node has gone."""
+    name = f"/devices/{create(volumes, 'data', target=POOL)['name']}"
+    patch = ("PATCH", name, {"privateNode": False})
+    assert statuses(volumes, patch) == [422]
+    answer = volumes.server.ask("PATCH", name, {"privateNode": False})  # as root
+    check_problem(answer, 422, "invalid-spec")
+    assert answer.json["errors"][0]["reason"] == "NodeWasGiven"
+    assert statuses(volumes, ("DELETE", f"{name}?wait", None)) == [204]
+    create(volumes, "data", target=POOL, privateNode=False)
+    assert statuses(volumes, ("POST", f"{name}/filesystem", {"type": "ext4"}), ("PATCH", name, {"privateNode": True}),
+                    ("POST", f"{name}/mount", {}), patch, ("PATCH", name, {"owner": {"gid": ALICE, "mode": "0660"}}),
+                    ("DELETE", f"{name}?wait", None)) == [200, 200, 409, 422, 403, 204]

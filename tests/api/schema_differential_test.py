@@ -305,6 +305,7 @@ class Specs:
                 "busyPollUs": self.number(0, 10000),
                 "onFull": lambda: self.pick("error", "wait", *(["Wait", ""] if self.evil else [])),
                 "partitions": lambda: self.pick(True, False),
+                "privateNode": lambda: self.pick(True, False),
                 "temporary": lambda: self.pick(True, False),
                 "id": self.number(0, 1048575),
                 "owner": lambda: self.members(

@@ -145,6 +145,31 @@ def test_a_running_container_gets_a_mounted_volume(alice, daemon, inside, file_o
     daemon.api.ask("DELETE", "/devices/volume?wait&timeout=60s", 204)
 
 
+def test_a_tenant_without_a_node_has_a_file_system(alice, daemon, inside):
+    """It is made, mounted and delivered for root of the container, who never writes to the disk past it."""
+    name = f"u{alice.uid}-data"
+
+    def ask(verb, body):
+        return inside.ask("POST", f"/devices/{name}/{verb}", body)
+
+    spec = {"name": name, "target": {"type": "loop", "pool": "fast"}, "size": _SIZE, "privateNode": False}
+    status, device = inside.ask("POST", "/devices?wait=ready&timeout=60s", spec)
+    assert status == 201 and device["status"]["node"] is None, device
+    steps = (("filesystem", {"type": "ext4"}), ("mount", {}), ("deliver", {"path": "/data", "mount": True}))
+    assert [ask(*step)[0] for step in steps] == [200] * 3
+    assert not os.path.exists(f"/dev/ublk/private/{device['uid']}")
+    inside.run("sh", "-c", "echo hello >/data/file && test -O /data/file")
+    daemon.kill_worker(name)
+    inside.run("sh", "-c", "echo again >>/data/file")
+    assert inside.ask("DELETE", f"/devices/{name}")[0] == 409  # in use
+    assert ask("unmount", {})[0] == 200
+    assert inside.run("sh", "-c", "test -e /data/file", check=False).returncode == 1
+    assert inside.ask("PATCH", f"/devices/{name}", {"privateNode": True})[0] == 200
+    daemon.api.wait_for(name, lambda now: now["status"]["node"], "with a node")
+    assert ask("mount", {})[0] == 409
+    assert inside.ask("DELETE", f"/devices/{name}?wait&timeout=60s")[0] == 204
+
+
 @pytest.mark.storm
 def test_ublkctl_works_in_a_container(alice, bob, daemon, inside):
     def ctl(*words):

@@ -9,6 +9,8 @@
 #include <sys/queue.h>
 #include <systemd/sd-id128.h>
 
+enum { TENANT_MAX = 2 };
+
 struct filesystem_making {
         struct filesystem_maker *maker;
         void (*then)(void *userdata, const struct filesystem_answer *answer); /* NULL: abandoned */
@@ -156,7 +158,9 @@ static void on_look(void *userdata, const struct filesystem_look *look, struct f
         }
         noted = filesystem_of_note(record->filesystem);
         step = next(making, &noted, (enum filesystem_sight)look->sight);
-        if (step.task == FILESYSTEM_MOUNTS && record->spec && device_spec_lets_users_write(record->spec))
+        if (step.task == FILESYSTEM_MOUNTS && record->spec
+                && (device_spec_lets_users_write(record->spec)
+                        || (tenant_is_set(record->tenant) && !device_spec_is_volume(record->spec))))
                 step = (struct filesystem_step){.verdict = FILESYSTEM_OPEN_TO_USERS};
         making->task = step.task;
         if (step.task == FILESYSTEM_LEAVES) {
@@ -274,6 +278,22 @@ static void on_done(void *userdata, const struct filesystem_report *report)
 
 /* ---- requests ---- */
 
+/* Return whether the tenant of the record has as many under way as it may: there is room for few, for all. */
+static bool has_its_share(const struct filesystem_maker *maker, const struct device_record *record)
+{
+        const struct filesystem_making *making;
+        unsigned count = 0;
+
+        if (!tenant_is_set(record->tenant))
+                return false;
+        LIST_FOREACH (making, &maker->all, entry) {
+                const struct device_record *other = device_store_find_uid(maker->store, making->device);
+
+                count += other && tenant_is(other->tenant, record->tenant);
+        }
+        return count >= TENANT_MAX;
+}
+
 static bool may_begin(const struct device_record *record, enum filesystem_aim aim)
 {
         if (record->age != RECORD_CURRENT)
@@ -295,6 +315,8 @@ int filesystem_request(struct filesystem_maker *maker, const struct device_recor
 
         if (!may_begin(record, wish->aim))
                 return -ENODEV;
+        if (has_its_share(maker, record))
+                return -EAGAIN;
         making = calloc(1, sizeof(*making));
         if (!making)
                 return -ENOMEM;

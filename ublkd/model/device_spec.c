@@ -555,6 +555,13 @@ bool device_spec_lets_users_write(const struct device_spec *spec)
                || (mode & S_IWGRP && spec->options.owner.gid > 0);
 }
 
+bool device_spec_is_volume(const struct device_spec *spec)
+{
+        return !spec->options.private_node
+               && cJSON_GetObjectItemCaseSensitive(spec->options.target, "pool") != NULL
+               && !device_spec_lets_users_write(spec);
+}
+
 bool device_name_is_valid(const char *name)
 {
         /* The table defines a valid name; use it, so that the definition exists once. */

@@ -75,6 +75,7 @@ struct device_options {
         int64_t busy_poll_us;
         int on_full; /* enum on_full */
         bool partitions;
+        bool private_node; /* false: its tenant gets a mounted file system only */
         bool temporary;
         cJSON *labels; /* or NULL */
         bool enabled;
@@ -135,6 +136,9 @@ enum on_crash device_spec_on_crash(const struct device_spec *spec);
 /* Return whether `owner` lets users write to the disk: another user than root, a group that may write and is neither root nor
  * `disk`, or all. */
 bool device_spec_lets_users_write(const struct device_spec *spec);
+/* Return whether the tenant of the device cannot write to its disk past the file system on it: it has no node, and ublkd has made the
+ * backing store. */
+bool device_spec_is_volume(const struct device_spec *spec);
 
 /* Return whether the name has 1 to DEVICE_NAME_MAX characters, all allowed by the schema. */
 bool device_name_is_valid(const char *name);

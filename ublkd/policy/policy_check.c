@@ -2,8 +2,8 @@
 /* Whether a rule allows a device.
  *
  * What is not here is free: fields that take nothing from other users of the host, such as readOnly, dataPath,
- * blockSize, onFull, partitions, temporary, enabled and the rest of recovery. A field that is added to the spec has to be looked
- * at. */
+ * blockSize, onFull, partitions, privateNode, temporary, enabled and the rest of recovery. A field that is added to the
+ * spec has to be looked at. */
 #include "ublkd/policy/policy_check.h"
 
 #include "ublkd/policy/policy_ceilings.h"

@@ -46,7 +46,8 @@ void device_cdi_write(struct managed_device *device, const struct device_record 
 {
         int r;
 
-        if (!device->env->config.cdi_specs || device->cdi.written == record->generation)
+        if (!device->env->config.cdi_specs || device->cdi.written == record->generation
+                || (tenant_is_set(record->tenant) && !record->spec->options.private_node))
                 return;
         r = write_file(device, record);
         if (r < 0 && r != device->cdi.error)

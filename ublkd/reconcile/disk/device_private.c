@@ -20,7 +20,8 @@ void device_private_give(struct managed_device *device, const struct device_reco
         uid_t owner;
         int r;
 
-        if (!has_node(device, record, &owner) || device->private.state == PRIVATE_GIVEN)
+        if (!has_node(device, record, &owner) || device->private.state == PRIVATE_GIVEN || !record->spec
+                || !record->spec->options.private_node)
                 return;
         device->private.state = PRIVATE_UNKNOWN; /* a failure may leave it */
         r = private_node_give(device->env->config.private_nodes,

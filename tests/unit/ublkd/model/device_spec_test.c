@@ -318,6 +318,8 @@ static void test_comparison(void)
         CHANGE(",\"onFull\":\"wait\"", "live");
         CHANGE(",\"partitions\":true", "same");
         CHANGE(",\"partitions\":false", "live");
+        CHANGE(",\"privateNode\":true", "same");
+        CHANGE(",\"privateNode\":false", "privateNode");
         CHANGE(",\"temporary\":false", "same");
         CHANGE(",\"temporary\":true", "live");
         CHANGE(",\"recovery\":{\"trigger\":\"manual\"}", "live");

@@ -19,7 +19,7 @@ static struct surroundings env = {
 };
 static char owner_mode[] = "660", name[] = "data";
 static struct device_spec spec = {
-        .options.owner = {.gid = -1, .mode = owner_mode}
+        .options = {.owner = {.gid = -1, .mode = owner_mode}, .private_node = true}
 };
 static struct device_record record = {
         .name = name, .uid = "11-22", .number = 7, .generation = 3, .spec = &spec};
@@ -103,8 +103,13 @@ static void test_a_tenant_gets_the_private_node(void)
 
         snprintf(record.tenant, sizeof(record.tenant), "uid:1000");
         device_cdi_write(&device, &record);
-        *record.tenant = '\0';
         CHECK_STR(node, "/dev/ublk/private/11-22");
+        device = device_on(KERNEL_LIVE);
+        spec.options.private_node = false;
+        device_cdi_write(&device, &record);
+        spec.options.private_node = true;
+        *record.tenant = '\0';
+        CHECK_INT(written, 0);
 }
 
 static void test_a_disk_stops_without_its_file_or_not_at_all(void)

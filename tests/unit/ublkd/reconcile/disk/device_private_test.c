@@ -10,7 +10,8 @@ static int given, shut, removed, recalled, result, events, notes;
 static enum condition_reason reason;
 static struct surroundings env = {.config.private_nodes = (struct private_nodes *)&env,
         .config.node_recall = (struct node_recall *)&env};
-static struct device_record tenants = {.tenant = "uid:1000", .uid = "11-22", .number = 7},
+static struct device_spec with_node = {.options.private_node = true}, without_node;
+static struct device_record tenants = {.tenant = "uid:1000", .uid = "11-22", .number = 7, .spec = &with_node},
                             host_record = {.number = 7};
 
 int __wrap_private_node_give(struct private_nodes *nodes, const struct private_node *node);
@@ -95,6 +96,24 @@ static void test_a_device_of_the_administrators_has_no_node(void)
         device_private_follow(&device, &host_record);
         CHECK_INT(given + shut + removed, 0);
         CHECK_STR(shown(&device, true), "");
+}
+
+/* Nor one whose spec cannot be read: it may be such a device. One that it has had goes nevertheless. */
+static void test_a_volume_has_no_node(void)
+{
+        struct managed_device device = device_on(KERNEL_LIVE);
+        struct device_record volume = tenants;
+
+        volume.spec = &without_node;
+        device_private_give(&device, &volume);
+        volume.spec = NULL;
+        device_private_give(&device, &volume);
+        CHECK_INT(given, 0);
+        CHECK_STR(shown(&device, true), "");
+        CHECK_INT(device_private_shut(&device, &volume), 0);
+        CHECK_INT(device_private_remove(&device, &volume), 0);
+        CHECK_INT(shut, 1);
+        CHECK_INT(removed, 1);
 }
 
 static void test_a_served_disk_gets_its_node_once(void)
@@ -183,6 +202,7 @@ static void test_a_disk_that_is_gone_has_no_node(void)
 int main(void)
 {
         test_a_device_of_the_administrators_has_no_node();
+        test_a_volume_has_no_node();
         test_a_served_disk_gets_its_node_once();
         test_a_failure_is_reported_once_and_tried_again();
         test_a_disk_stops_without_its_node_or_not_at_all();
