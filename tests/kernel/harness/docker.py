@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""The engine of Docker, as Debian has it, without a network."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from .wait import wait_until
+
+_CONFIGURATION = pathlib.Path("/etc/docker/daemon.json")
+_SOCKET = pathlib.Path("/var/run/docker.sock")
+_PLUGIN = pathlib.Path("/etc/docker/plugins/ublkd.spec")
+
+# The client of the same package, and not one that somebody has put into /usr/local.
+_PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin"}
+
+# What is only so for a guest: no network, and no file system below it that takes layers.
+_OPTIONS = ("--iptables=false", "--bridge=none", "--storage-driver=vfs", "--exec-opt", "native.cgroupdriver=cgroupfs")
+
+PROGRAMS = ("dockerd", "containerd", "runc", "docker")
+
+
+def is_installed():
+    """Whether this machine has all of it."""
+    return all(shutil.which(program, path=_PATH["PATH"]) for program in PROGRAMS)
+
+
+class Docker:
+    """dockerd at the usual socket, with the configuration in /etc."""
+
+    def __init__(self, directory):
+        directory.chmod(0o711)  # users of containers go through it, with userns-remap
+        self._directory = directory / "docker"
+        self._directory.mkdir(0o711)
+        self.environment = os.environ | _PATH
+        self._log = (self._directory / "log").open("wb")
+        self._process = None
+
+    def start(self):
+        """Start it, and wait until it answers."""
+        options = ("--data-root", self._directory / "data", "--exec-root", self._directory / "run", "--pidfile", self._directory / "pid")
+        self._process = subprocess.Popen(
+            ["dockerd", *_OPTIONS, *map(str, options)], env=self.environment, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
+        wait_until(self._answers, lambda: "dockerd; its log: " + self.log()[-4000:])
+        return self
+
+    def _answers(self):
+        assert self._process.poll() is None, self.log()[-4000:]
+        return _SOCKET.exists() and self.run("info", check=False).returncode == 0
+
+    def log(self):
+        """What it has written so far."""
+        return (self._directory / "log").read_text(errors="replace")
+
+    def stop(self):
+        """SIGTERM ends it with its containers."""
+        self._process.terminate()
+        self._process.wait(120)
+
+    def kill(self):
+        """SIGKILL, as a crash. Its containers go on only with "live-restore"."""
+        self._process.kill()
+        self._process.wait(60)
+
+    def restart(self):
+        """As systemd does it."""
+        self.stop()
+        self.start()
+
+    def run(self, *words, check=True, **more):
+        """Run the client; return what it did."""
+        return self.command("docker", *words, check=check, **more)
+
+    def command(self, *words, check=True, **more):
+        """Run a program that asks this engine; return what it did."""
+        done = subprocess.run(
+            [*map(str, words)], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300, check=False,
+            **more)
+        assert not check or done.returncode == 0, (words, done.returncode, done.stdout, done.stderr, self.log()[-4000:])
+        return done
+
+    def __call__(self, *words):
+        return self.run(*words).stdout.strip()
+
+    def use_plugin(self, socket):
+        """Name a volume plug-in that does not listen where Docker looks for one."""
+        _PLUGIN.parent.mkdir(parents=True, exist_ok=True)
+        _PLUGIN.write_text(f"unix://{socket}", encoding="ascii")
+
+    def configure(self, settings):
+        """Write its file; it counts from the next start on."""
+        _CONFIGURATION.parent.mkdir(parents=True, exist_ok=True)
+        _CONFIGURATION.write_text(json.dumps(settings), encoding="ascii")
+
+    def remove(self):
+        """End it, with all containers, and its files in /etc."""
+        if self._process.poll() is None:
+            containers = self("ps", "--all", "--quiet").split()
+            if containers:
+                self("rm", "--force", *containers)
+            self.stop()
+        self._log.close()
+        for path in (_CONFIGURATION, _PLUGIN):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Docker's own engine: volumes of the plug-in over deaths."""
+
+import os
+import pathlib
+import shutil
+
+import pytest
+
+from harness import docker as engine
+from harness.shell import run
+from harness.wait import wait_until
+from test_volumes import daemon_with_a_pool, plugin_of_the_daemon, pool_on_ext4  # noqa: F401 (fixtures)
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.storm,
+    pytest.mark.skipif(
+        not engine.is_installed() or not os.path.exists("/bin/busybox"), reason="needs docker.io and busybox-static"),
+]
+
+_COUNT = "i=0; while true; do i=$((i+1)); echo $i >/data/count.new; sync; mv /data/count.new /data/count; done"
+
+
+@pytest.fixture(name="docker")
+def _docker(directory):
+    docker = engine.Docker(directory).start()
+    yield docker
+    docker.remove()
+
+
+@pytest.fixture(name="with_plugin")
+def docker_with_the_plugin(docker, plugin, directory):
+    """Docker that knows the plug-in, and an image of one static program."""
+    docker.use_plugin(plugin.path)
+    root = directory / "image"
+    for name in ("bin", "data", "tmp", "proc", "dev", "sys", "etc"):
+        (root / name).mkdir(parents=True)
+    shutil.copy("/bin/busybox", root / "bin")
+    (root / "bin" / "sh").symlink_to("busybox")
+    run("tar", "-C", root, "-cf", directory / "image.tar", ".")
+    docker("import", directory / "image.tar", "box")
+    yield docker
+    containers = docker("ps", "--all", "--quiet").split()
+    if containers:
+        docker("rm", "--force", *containers)
+
+
+def _shell(docker, script, *options):
+    return docker("run", "--rm", "--network", "none", "-v", "data:/data", *options, "box", "/bin/busybox", "sh", "-c", script)
+
+
+def test_containers_use_a_volume(daemon, plugin, with_plugin):
+    docker = with_plugin
+    docker("volume", "create", "-d", "ublkd", "-o", "size=64MiB", "data")
+    assert [volume["Name"] for volume in plugin.call("List")["Volumes"]] == ["data"]
+    assert "data" in docker("volume", "ls", "--quiet", "--filter", "driver=ublkd").split()
+    assert _shell(docker, "echo first >/data/file; cat /data/file") == "first"
+    assert daemon.api.get("data")["status"]["filesystem"]["type"] == "ext4"
+    assert plugin.call("Path", Name="data") == {"Mountpoint": ""}  # the container has ended
+    for kill in (daemon, plugin):
+        kill.kill()
+        kill.start()
+        assert _shell(docker, "cat /data/file") == "first"
+    assert docker.run("volume", "create", "-d", "ublkd", "-o", "size=128MiB", "data", check=False).returncode == 0  # Docker has it
+    assert daemon.api.get("data")["spec"]["size"] == "64MiB"
+    docker("volume", "rm", "data")
+    assert daemon.api.names() == [] and plugin.call("List") == {"Volumes": []}
+
+
+def test_a_container_runs_on_over_deaths(daemon, plugin, with_plugin):
+    docker = with_plugin
+    docker("volume", "create", "-d", "ublkd", "-o", "size=64MiB", "data")
+    docker("run", "--detach", "--name", "writer", "--network", "none", "-v", "data:/data", "box", "/bin/busybox", "sh", "-c", _COUNT)
+    count = pathlib.Path(plugin.call("Path", Name="data")["Mountpoint"]) / "count"
+    wait_until(count.exists, "a first write")
+
+    def restart(process):
+        process.kill()
+        process.start()
+
+    for kill in (lambda: daemon.kill_worker("data"), lambda: restart(daemon), lambda: restart(plugin)):
+        before = int(count.read_text())
+        kill()
+        wait_until(lambda before=before: int(count.read_text() or 0) > before, "writes go on")
+    assert _shell(docker, "cat /data/count") != ""  # a second container beside it
+    assert count.exists()  # still mounted for the first
+    assert docker.run("volume", "rm", "data", check=False).returncode != 0
+    docker("rm", "--force", "writer")
+    assert plugin.call("Path", Name="data") == {"Mountpoint": ""}
+    docker("volume", "rm", "data")
+    assert daemon.api.names() == []
+
+
+def test_an_engine_that_died_leaves_its_mount(daemon, plugin, with_plugin):
+    """Its containers end with it. Docker does not know afterwards that it has a volume mounted: an administrator ends that."""
+    docker = with_plugin
+    docker("volume", "create", "-d", "ublkd", "-o", "size=64MiB", "data")
+    docker("run", "--detach", "--name", "writer", "--network", "none", "-v", "data:/data", "box", "/bin/busybox", "sh", "-c", _COUNT)
+    count = pathlib.Path(plugin.call("Path", Name="data")["Mountpoint"]) / "count"
+    wait_until(count.exists, "a first write")
+    docker.kill()
+    docker.start()
+    docker("rm", "--force", "writer")
+    assert _shell(docker, "test -s /data/count && echo whole") == "whole"
+    assert docker.run("volume", "rm", "data", check=False).returncode != 0
+    daemon.ctl("unmount", "data", "--all-holders")
+    docker("volume", "rm", "data")
+    assert daemon.api.names() == []
