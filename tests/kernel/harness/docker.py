@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The engine of Docker, as Debian has it, without a network."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -9,11 +8,10 @@ import subprocess
 
 from .wait import wait_until
 
-_CONFIGURATION = pathlib.Path("/etc/docker/daemon.json")
 _SOCKET = pathlib.Path("/var/run/docker.sock")
 _PLUGIN = pathlib.Path("/etc/docker/plugins/ublkd.spec")
 
-# The client of the same package, and not one that somebody has put into /usr/local.
+# The client of the same package, and not another one in /usr/local.
 _PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin"}
 
 # What is only so for a guest: no network, and no file system below it that takes layers.
@@ -28,22 +26,37 @@ def is_installed():
 
 
 class Docker:
-    """dockerd at the usual socket, with the configuration in /etc."""
+    """dockerd at the usual socket."""
 
     def __init__(self, directory):
-        directory.chmod(0o711)  # users of containers go through it, with userns-remap
+        directory.chmod(0o711)  # users of containers go through it
         self._directory = directory / "docker"
         self._directory.mkdir(0o711)
         self.environment = os.environ | _PATH
         self._log = (self._directory / "log").open("wb")
         self._process = None
+        self._containers = self._start_containerd()
+
+    def _spawn(self, *words):
+        return subprocess.Popen(
+            [*map(str, words)], env=self.environment, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
+
+    def _start_containerd(self):
+        """dockerd starts it if there is none, and then gives it 15 seconds, in which a guest may not have read it from its disk."""
+        top = self._directory / "containerd"
+        top.mkdir(0o711)
+        (top / "config").write_text('version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n', encoding="ascii")
+        process = self._spawn(
+            "containerd", "--config", top / "config", "--address", top / "socket", "--root", top / "root", "--state", top / "state")
+        wait_until((top / "socket").exists, lambda: "containerd; its log: " + self.log()[-4000:], timeout=240)
+        return process
 
     def start(self):
         """Start it, and wait until it answers."""
-        options = ("--data-root", self._directory / "data", "--exec-root", self._directory / "run", "--pidfile", self._directory / "pid")
-        self._process = subprocess.Popen(
-            ["dockerd", *_OPTIONS, *map(str, options)], env=self.environment, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
-        wait_until(self._answers, lambda: "dockerd; its log: " + self.log()[-4000:])
+        self._process = self._spawn(
+            "dockerd", *_OPTIONS, "--containerd", self._directory / "containerd/socket", "--data-root", self._directory / "data",
+            "--exec-root", self._directory / "run", "--pidfile", self._directory / "pid")
+        wait_until(self._answers, lambda: "dockerd; its log: " + self.log()[-4000:], timeout=240)
         return self
 
     def _answers(self):
@@ -63,11 +76,6 @@ class Docker:
         """SIGKILL, as a crash. Its containers go on only with "live-restore"."""
         self._process.kill()
         self._process.wait(60)
-
-    def restart(self):
-        """As systemd does it."""
-        self.stop()
-        self.start()
 
     def run(self, *words, check=True, **more):
         """Run the client; return what it did."""
@@ -89,18 +97,14 @@ class Docker:
         _PLUGIN.parent.mkdir(parents=True, exist_ok=True)
         _PLUGIN.write_text(f"unix://{socket}", encoding="ascii")
 
-    def configure(self, settings):
-        """Write its file; it counts from the next start on."""
-        _CONFIGURATION.parent.mkdir(parents=True, exist_ok=True)
-        _CONFIGURATION.write_text(json.dumps(settings), encoding="ascii")
-
     def remove(self):
-        """End it, with all containers, and its files in /etc."""
+        """End it, with all containers, and its file in /etc."""
         if self._process.poll() is None:
             containers = self("ps", "--all", "--quiet").split()
             if containers:
                 self("rm", "--force", *containers)
             self.stop()
+        self._containers.terminate()
+        self._containers.wait(120)
         self._log.close()
-        for path in (_CONFIGURATION, _PLUGIN):
-            path.unlink(missing_ok=True)
+        _PLUGIN.unlink(missing_ok=True)
