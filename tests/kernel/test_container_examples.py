@@ -27,11 +27,11 @@ _RELOAD = "systemctl reload ublkd\n"
 _SOCKET = "systemctl --user start podman.socket\n"
 
 
-def _blocks(section):
+def blocks(section):
     """The commands of a section of the document: by which user, and what they are."""
     text = (_EXAMPLES / "README.md").read_text(encoding="utf-8")
     text = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL).group(1)
-    found = re.findall(r"\bAs (root|alice)\b[^\n]*:\n\n((?: {4}.*\n)+)", text, re.MULTILINE)
+    found = re.findall(r"\b[Aa]s (root|alice)\b[^\n]*:\n\n((?: {4}.*\n)+)", text, re.MULTILINE)
     assert text.count("\n    ") == sum(block.count("\n") for _, block in found), "each block says which user runs it"
     return found
 
@@ -68,7 +68,7 @@ def daemon_at_the_usual_paths(installed, make_daemon):  # pylint: disable=unused
 def _run(daemon, alice, section):
     """Run the commands of a section; return what those of alice have printed."""
     printed = []
-    for user, commands in _blocks(section):
+    for user, commands in blocks(section):
         if user == "root":
             run("sh", "-e", input=commands.replace(_RELOAD, ""), cwd=alice.home / "examples")
             daemon.process.send_signal(signal.SIGHUP)  # as the unit does it

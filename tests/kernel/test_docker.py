@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Docker's own engine: volumes of the plug-in over deaths."""
+"""Docker's own engine: volumes of the plug-in over deaths, and the commands of examples/containers/README.md as they stand."""
 
 import os
 import pathlib
 import shutil
+import signal
 
 import pytest
 
 from harness import docker as engine
+from harness.programs import source, ublkd_volumes
+from harness.rootless import activated
 from harness.shell import run
 from harness.wait import wait_until
-from test_volumes import daemon_with_a_pool, plugin_of_the_daemon, pool_on_ext4  # noqa: F401 (fixtures)
+from test_container_examples import blocks, programs_and_a_place_for_the_pool  # noqa: F401 (a fixture)
+from test_volumes import Plugin, daemon_with_a_pool, plugin_of_the_daemon, pool_on_ext4  # noqa: F401 (fixtures)
 
 pytestmark = [
     pytest.mark.long,
@@ -19,14 +23,18 @@ pytestmark = [
         not engine.is_installed() or not os.path.exists("/bin/busybox"), reason="needs docker.io and busybox-static"),
 ]
 
+_EXAMPLES = source("examples/containers")
+_RELOAD = "systemctl reload ublkd\n"
 _COUNT = "i=0; while true; do i=$((i+1)); echo $i >/data/count.new; sync; mv /data/count.new /data/count; done"
 
 
 @pytest.fixture(name="docker")
 def _docker(directory):
-    docker = engine.Docker(directory).start()
-    yield docker
-    docker.remove()
+    docker = engine.Docker(directory)
+    try:
+        yield docker.start()
+    finally:
+        docker.remove()
 
 
 @pytest.fixture(name="with_plugin")
@@ -107,3 +115,45 @@ def test_an_engine_that_died_leaves_its_mount(daemon, plugin, with_plugin):
     daemon.ctl("unmount", "data", "--all-holders")
     docker("volume", "rm", "data")
     assert daemon.api.names() == []
+
+
+# ---- the examples ----
+
+
+@pytest.fixture(name="usual")
+def ublkd_and_the_plugin_at_the_usual_paths(daemon_there):
+    """As the packages install them."""
+    plugin = Plugin(ublkd_volumes(), "/run/docker", "/run/ublkd/ublkd.sock").start()
+    yield daemon_there
+    plugin.stop()
+
+
+@pytest.fixture(name="daemon_there")
+def daemon_of_the_examples(installed, make_daemon):  # pylint: disable=unused-argument
+    """A ublkd in /run/ublkd, whose socket stays over its restarts."""
+    with activated(make_daemon, runtime="/run/ublkd") as daemon:
+        yield daemon
+
+
+def _loads(daemon):
+    return daemon.log().count(": rules ")
+
+
+def _run_blocks(section, docker, daemon, directory):
+    """Run the commands of a section; return what each block has printed."""
+    examples, printed = directory / "examples", []
+    shutil.copytree(_EXAMPLES, examples, dirs_exist_ok=True)
+    for user, commands in blocks(section):
+        assert user == "root"
+        printed.append(docker.command("sh", "-e", input=commands.replace(_RELOAD, ""), cwd=examples).stdout)
+        if _RELOAD in commands:
+            before = _loads(daemon)
+            daemon.process.send_signal(signal.SIGHUP)
+            wait_until(lambda before=before: _loads(daemon) > before, "the policy in force")
+    return printed
+
+
+def test_the_commands_for_docker(usual, docker, directory):
+    printed = _run_blocks("Docker", docker, usual, directory)
+    assert printed[1].endswith("hello\n") and printed[2].endswith("hello\n"), printed  # the volume, and that of Compose
+    assert usual.api.names() == []
