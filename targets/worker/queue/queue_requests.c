@@ -333,14 +333,9 @@ _profiled_ static void request_arrived(
         any_arrived(queue, request);
 }
 
-_profiled_ static void command_completed(
-        struct ublk_queue *queue, const struct io_uring_cqe *cqe, const struct queue_profile *profile)
+_profiled_ static void each_arrived(struct ublk_queue *queue, const uint16_t *tags, unsigned count,
+        uint64_t disk_sectors, const struct queue_profile *profile)
 {
-        const uint16_t *list = NULL;
-        unsigned count = queue->port.class->completed(&queue->port, cqe, &list);
-        const uint16_t *tags = list;
-        uint64_t disk_sectors = plain_disk_sectors(&queue->plain);
-
         for (unsigned i = 0; i < count; i++) {
                 if (__builtin_expect(tags[i] >= queue->depth, 0)) {
                         queue->port.failure = -EPROTO;
@@ -348,8 +343,56 @@ _profiled_ static void command_completed(
                 }
                 request_arrived(queue, tags[i], disk_sectors, profile);
         }
-        if (__builtin_expect(count > 0 && !atomic_load_explicit(queue->served, memory_order_relaxed), 0))
-                atomic_store_explicit(queue->served, true, memory_order_relaxed);
+}
+
+/* Send what there is in the middle of a round. */
+static void send_early(struct ublk_queue *queue)
+{
+        int r;
+
+        if (queue->moved_count > 0)
+                answer_moved_inline(queue);
+        if (queue->port.class->send)
+                queue->port.class->send(&queue->port);
+        r = io_loop_submit(&queue->loop, false);
+        if (r < 0)
+                queue->port.failure = r;
+}
+
+/* The first requests of a queue may have waited since the last worker died, and all come at once. Send what
+ * becomes of them in parts, each twice as long as the one before: the first answer does not wait for the last
+ * request. The driver has its list back after the first part. Not inlined, as above. */
+__attribute__((noinline)) static void first_arrived(
+        struct ublk_queue *queue, const uint16_t *list, unsigned count, uint64_t disk_sectors)
+{
+        uint16_t tags[UBLK_PORT_LIST_MAX];
+
+        if (count > ARRAY_SIZE(tags)) {
+                queue->port.failure = -EPROTO;
+                return;
+        }
+        memcpy(tags, list, count * sizeof(*tags));
+        for (unsigned first = 0, end = 1; first < count && queue->port.failure == 0; first = end, end *= 2) {
+                unsigned until = end < count ? end : count;
+
+                each_arrived(queue, tags + first, until - first, disk_sectors, &queue->profile);
+                send_early(queue);
+        }
+        queue->begun = true;
+        atomic_store_explicit(queue->served, true, memory_order_relaxed);
+}
+
+_profiled_ static void command_completed(
+        struct ublk_queue *queue, const struct io_uring_cqe *cqe, const struct queue_profile *profile)
+{
+        const uint16_t *tags = NULL;
+        unsigned count = queue->port.class->completed(&queue->port, cqe, &tags);
+        uint64_t disk_sectors = plain_disk_sectors(&queue->plain);
+
+        if (__builtin_expect(!queue->begun && count > 0, 0))
+                first_arrived(queue, tags, count, disk_sectors);
+        else
+                each_arrived(queue, tags, count, disk_sectors, profile);
 }
 
 _profiled_ static void take_completion(

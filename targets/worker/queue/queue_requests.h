@@ -72,6 +72,7 @@ struct ublk_queue {
         bool look_due;                                      /* the same, to look for requests that are late */
         bool watched; /* such a tick is under way, or no request can be late: nothing of them waits */
         bool target_started;
+        bool begun; /* the first requests have arrived */
         atomic_bool *served;
 };
 

@@ -47,6 +47,8 @@ struct ublk_port {
         struct ublk_batch batch;
 };
 
+enum { UBLK_PORT_LIST_MAX = 128 }; /* tags that arrive at a time; the driver reports no more (MAX_NR_TAG) */
+
 /* The two ways. */
 struct ublk_port_class {
         int (*init)(struct ublk_port *port);     /* may be NULL; 0 or -errno */

@@ -23,7 +23,6 @@ enum {
         COUNT_BITS = 16,
         BUFFER_GROUP = 0,
         BUFFERS_MAX = 64, /* more arrivals than that, unseen by us: FETCH ends, and is sent again */
-        LIST_MAX = 128,   /* tags; the driver reports no more at a time (MAX_NR_TAG) */
 };
 _Static_assert(_COMMAND_MAX <= 1 << COMMAND_BITS, "a command fits into its bits");
 _Static_assert(UBLK_QUEUE_DEPTH_LIMIT < 1 << COUNT_BITS, "a count of tags fits into its bits");
@@ -101,7 +100,7 @@ static int make_buffers(struct ublk_port *port)
         struct io_uring_buf_reg registration = {.bgid = BUFFER_GROUP};
         int r;
 
-        batch->list_length = port->depth < LIST_MAX ? port->depth : LIST_MAX;
+        batch->list_length = port->depth < UBLK_PORT_LIST_MAX ? port->depth : UBLK_PORT_LIST_MAX;
         batch->buffer_count = 1;
         while (batch->buffer_count < port->depth && batch->buffer_count < BUFFERS_MAX)
                 batch->buffer_count *= 2;
