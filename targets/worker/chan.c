@@ -76,6 +76,12 @@ int chan_accept(struct chan *chan)
         return 1;
 }
 
+void chan_links(const struct chan *chan, int ret[2])
+{
+        ret[0] = chan->connection;
+        ret[1] = chan->listener;
+}
+
 void chan_hang_up(struct chan *chan)
 {
         chan->connection = close_fd(chan->connection);

@@ -21,6 +21,8 @@ void chan_close(struct chan *chan);
 /* Accept a caller on the listener as the connection, in place of the one before. Return 1; 0: no caller
  * waits, or it may not call; -errno. */
 int chan_accept(struct chan *chan);
+/* Return the descriptors of both, or -1. */
+void chan_links(const struct chan *chan, int ret[2]);
 /* End the connection. */
 void chan_hang_up(struct chan *chan);
 /* Send a message, if the peer has room for it. Return 0, also without a connection; -EAGAIN: it has none now; other

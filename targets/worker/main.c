@@ -266,6 +266,7 @@ static enum exit_status start_queues(struct worker *worker)
         const cpu_set_t *cpus = worker->config.cpus_given ? &worker->config.cpus : NULL;
         int r;
 
+        chan_links(&worker->chan, worker->shared.links);
         r = queue_threads_start(&worker->disk, &worker->shared, &worker->route, worker->node, cpus,
                 worker->queue_cpus, &worker->threads);
         return r < 0 ? fail_with(worker, r, "OutOfResources", "The queues' threads cannot be started") : STAY;
@@ -313,7 +314,6 @@ static enum exit_status go_on(struct worker *worker)
         enum exit_status status = try_lock(worker);
 
         try_whole_lock(worker);
-
         return status == STAY ? try_node(worker) : status;
 }
 

@@ -191,6 +191,14 @@ def test_a_worker_that_closes_its_channel_and_lives_on_is_replaced(lair, make_da
     assert disk.read(0, 512) == bytes(512)  # of null
 
 
+def test_a_worker_whose_main_thread_ended_is_replaced(lair, make_daemon):
+    """Before, its queues kept its channel open, and it served on until ublkd started again."""
+    daemon, disk, worker, hostile, honest = _start_beside_an_honest_one(lair, make_daemon)
+    worker.do("end-main")
+    _check_only_one_broke_the_protocol(daemon, hostile, honest)
+    disk.write(0, block("b"))
+
+
 def test_a_worker_whose_socket_was_removed_on_the_host_serves_on(make_daemon):
     """It has not done that itself, and its users must not notice."""
     daemon = make_daemon().start()
@@ -226,8 +234,7 @@ def test_a_worker_without_a_store_does_not_take_that_of_another_disk(lair, file_
 
 @pytest.mark.storm
 def test_a_worker_whose_main_thread_ended_is_replaced_by_the_next_supervisor(lair, make_daemon):
-    """Its queues serve and its descriptors are open, so the kernel takes the call of the supervisor, and no thread
-    answers."""
+    """Its queues serve, and its socket was closed with the thread that listened."""
     daemon, disk, worker, hostile, honest = _start_beside_an_honest_one(lair, make_daemon)
     worker.do("end-main")
     wait_until(lambda: pathlib.Path(f"/proc/{hostile}/stat").read_text().split(") ")[1][0] == "Z", "it is a zombie")

@@ -92,8 +92,9 @@ def _daemon(make_daemon, batch):
 
 
 def _files_of_rings(pid):
-    """For each ring of a process, the names of the files that it holds; Linux 6.12 says no more than the name."""
-    texts = [path.read_text(encoding="utf-8") for path in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir()]
+    """For each ring of a process, the names of the files that it holds; Linux 6.12 says no more than the name. Each is in
+    the table of the thread that made it."""
+    texts = [path.read_text(encoding="utf-8") for path in pathlib.Path(f"/proc/{pid}/task").glob("*/fdinfo/*")]
     lists = [text.partition("UserFiles:")[2].partition("UserBufs:")[0] for text in texts if "UserFiles:" in text]
     return [[line.partition(": ")[2].rpartition("/")[2] for line in text.splitlines()[1:]] for text in lists]
 

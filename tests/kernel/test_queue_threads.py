@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where queues run, where their memory is, and what the kernel knows of them."""
 
+import os
 import pathlib
 import re
 from functools import partial
@@ -47,6 +48,17 @@ def test_queues_are_marked_as_those_that_clean_pages(api):
     for task in queues:
         wanted = _PF_MEMALLOC_NOIO | _PF_LOCAL_THROTTLE
         assert _flags(task) & wanted == wanted, f"{task} has the flags {_flags(task):#x}"
+    api.delete("data")
+
+
+def _has_sockets(task):
+    return any(os.readlink(entry).startswith("socket:") for entry in (task / "fd").iterdir())
+
+
+def test_only_the_main_thread_has_links_to_the_supervisor(api):
+    """Each thread has a table of descriptors: the links end with the main thread, and a look-up takes no reference."""
+    pid = api.create(null_spec("data", queues=2))["status"]["worker"]["pid"]
+    assert {_is_queue(task): _has_sockets(task) for task in _tasks(pid)} == {False: True, True: False}
     api.delete("data")
 
 

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,21 +44,23 @@ static enum progress_thread state_of(char letter)
 static int parse(char *text, struct thread *ret)
 {
         char *name = strchr(text, '('), *end = strrchr(text, ')');
-        unsigned long long user, system;
+        unsigned long long user, system, pending = 0;
         unsigned flags;
         char letter;
 
         if (!name || !end || end < name)
                 return -EBADMSG;
         *end = '\0';
-        if (sscanf(end + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu", &letter, &flags, &user,
-                    &system)
+        if (sscanf(end + 1,
+                    " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu"
+                    " %*d %*d %*d %*d %*d %*d %*u %*u %*d %*u %*u %*u %*u %*u %*u %llu",
+                    &letter, &flags, &user, &system, &pending)
                 < 4)
                 return -EBADMSG;
         *ret = (struct thread){
                 .name = name + 1,
                 .state = state_of(letter),
-                .exits = flags & PF_EXITING,
+                .exits = (flags & PF_EXITING) || (pending & 1U << (SIGKILL - 1)),
                 .cpu_usec = (user + system) * (1000000 / (uint64_t)sysconf(_SC_CLK_TCK)),
         };
         return 0;

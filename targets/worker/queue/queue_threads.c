@@ -6,10 +6,12 @@
 #include "targets/worker/queue/room.h"
 #include "targets/worker/os/sandbox.h"
 #include "targets/worker/queue/ublk_queue.h"
+#include "ublkd/base/log.h"
 #include "ublkd/base/ram.h"
 #include "ublkd/proto/region_errors.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -72,6 +74,25 @@ static void name_thread(unsigned index)
         (void)pthread_setname_np(pthread_self(), name); /* only for people */
 }
 
+/* From here on the thread has a table of descriptors of its own. The kernel then looks a descriptor up without a
+ * reference (fdget(), fs/file.c), and the links to supervisors end with the main thread. */
+static int leave_table(const struct queue_threads *all)
+{
+        if (unshare(CLONE_FILES) < 0)
+                return -errno;
+        for (size_t i = 0; i < ARRAY_SIZE(all->shared.links); i++)
+                close_fd(all->shared.links[i]);
+        return 0;
+}
+
+/* For the table of the main thread main.c and walls_close() do the same before READY, and report if it fails. */
+static void leave_files(const struct ublk_queue_setup *setup)
+{
+        if (!ublk_queue_needs_node(setup->device, &setup->route))
+                close_fd(setup->command_fd);
+        (void)log_close_shared();
+}
+
 static int serve(struct queue_thread *self)
 {
         struct queue_threads *all = self->all;
@@ -90,9 +111,12 @@ static int serve(struct queue_thread *self)
         int r;
 
         self->phase = PHASE_OPEN;
-        r = ublk_queue_open(&setup, &queue);
+        r = leave_table(all);
+        if (r >= 0)
+                r = ublk_queue_open(&setup, &queue);
         if (r < 0)
                 return r;
+        leave_files(&setup);
         self->phase = PHASE_DROP;
         r = sandbox_drop_capabilities();
         if (r >= 0) {

@@ -10,4 +10,5 @@ struct shared {
         bool ticks;   /* from round_clock_has_ticks() */
         int news;     /* an eventfd that wakes the main thread, or -1 */
         int pagemap;  /* /proc/self/pagemap, opened without capabilities; or -1 */
+        int links[2]; /* sockets that only the main thread keeps, or -1 */
 };

@@ -9,9 +9,11 @@
  * program without it, for the test that shows the difference.
  *
  * To free a ring takes the kernel tens of milliseconds (grace periods of RCU: io_ring_exit_work()), which a
- * recovery would wait for. Where I/O ends with the process (target_device.io_ends_with_process) its table of
- * descriptors is the fence: all threads share it, those of io-wq as well (create_io_thread(), kernel/fork.c),
- * and it closes /dev/ublkcN when the last of them ends (exit_files()), which is after its last system call.
+ * recovery would wait for. Where I/O ends with the process (target_device.io_ends_with_process) the tables of
+ * descriptors are the fence. Each queue's thread has its own, which it shares with its threads of io-wq
+ * (create_io_thread(), kernel/fork.c), and the main thread has another. Such a table closes /dev/ublkcN when the
+ * last of its threads ends (exit_files()), which is after its last system call; so the last table to do so does it
+ * after the last system call of all.
  * Before that io_uring_clean_tctx() has waited for the threads of io-wq: what was queued for them is done or
  * cancelled by then. The commands hold the file, too, and the kernel takes them back as soon as the
  * ring is closed. So the ring holds no file then; the lock on the backing store also goes at once. It costs a

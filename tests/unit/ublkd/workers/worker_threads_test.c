@@ -3,9 +3,16 @@
 #include "ublkd/workers/worker_threads.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/remove_tree.h"
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -102,6 +109,43 @@ static void test_which_process_is_exiting(void)
         close(orders[1]);
 }
 
+static void write_stat(const char *proc, int thread, const char *rest)
+{
+        char path[PATH_MAX], text[256];
+
+        snprintf(path, sizeof(path), "%s/7/task/%d", proc, thread);
+        CHECK_INT(make_dirs(path, 0700), 0);
+        strcat(path, "/stat");
+        snprintf(text, sizeof(text), "%d (queue-0) %s\n", thread, rest);
+        CHECK_INT(replace_text_at(AT_FDCWD, path, 0600, text), 0);
+}
+
+/* The main thread has ended. Another one is in a call that nothing interrupts: if it was killed, it exits after that.
+ * The last but one field here is its pending signals, a bit for each. */
+static void test_a_thread_in_a_call_that_was_killed(void)
+{
+        static const struct {
+                const char *in_a_call;
+                int exiting;
+        } rows[] = {
+                {"D 1 7 7 0 -1 64 0 0 0 0 5 6 0 0 20 0 2 0 9 4096 3 18446744073709551615 1 1 1 0 0 0 256",   0},
+                {"D 1 7 7 0 -1 64 0 0 0 0 5 6 0 0 20 0 2 0 9 4096 3 18446744073709551615 1 1 1 0 0 128 256",
+                 0                                                                                            },
+                {"D 1 7 7 0 -1 64 0 0 0 0 5 6 0 0 20 0 2 0 9 4096 3 18446744073709551615 1 1 1 0 0 256 0",   1},
+        };
+        char proc[] = "/tmp/worker_threads_test.XXXXXX";
+
+        if (!CHECK(mkdtemp(proc)))
+                return;
+        write_stat(
+                proc, 7, "Z 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 2 0 9 0 0 18446744073709551615 0 0 0 0 0 0 0");
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                write_stat(proc, 8, rows[i].in_a_call);
+                CHECK_INT(worker_process_exiting(proc, 7), rows[i].exiting);
+        }
+        CHECK_INT(remove_tree(proc), 0);
+}
+
 int main(void)
 {
         struct progress_queue queues[3] = {};
@@ -130,5 +174,6 @@ int main(void)
         CHECK(worker_process_stopped("/proc", pid) < 0);
         CHECK(worker_threads_look("/proc", pid, queues, 3) < 0);
         test_which_process_is_exiting();
+        test_a_thread_in_a_call_that_was_killed();
         return check_report();
 }
