@@ -114,6 +114,13 @@ static bool may_match(const struct policy_client *client)
                && (client->home == POLICY_HOME_HOST || client->home == POLICY_HOME_CONTAINER);
 }
 
+/* A user namespace may have thousands of uids, and one process in it can be all of these users: each would have what the
+ * rule gives. */
+static bool may_match_by_cgroup(const struct policy_client *client)
+{
+        return client->home == POLICY_HOME_HOST;
+}
+
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client)
 {
         if (!policy || !may_match(client))
@@ -128,9 +135,18 @@ const struct policy_rule *policy_rule_for(const struct policy *policy, const str
                 if (!client->cgroup) /* it may be the one that refuses */
                         return NULL;
                 if (has_cgroup(rule, client->cgroup))
-                        return rule;
+                        return may_match_by_cgroup(client) ? rule : NULL;
         }
         return NULL;
+}
+
+/* Return whether a rule is for the control group of the client. */
+static bool is_in_a_group(const struct policy *policy, const struct policy_client *client)
+{
+        for (size_t i = 0; client->cgroup && i < policy->rule_count; i++)
+                if (has_cgroup(&policy->rules[i], client->cgroup))
+                        return true;
+        return false;
 }
 
 int policy_add_no_rule(
@@ -157,6 +173,14 @@ int policy_add_no_rule(
                         "A rule is for control groups, and that of this process cannot be read, so that no "
                         "rule after it counts; let the process that connects live until the answer has come, "
                         "and mount cgroup v2");
+        if (!may_match_by_cgroup(client) && is_in_a_group(policy, client))
+                return problem_add(problems, EPERM, "", "NoPolicyRule",
+                        "The rule for the control group of this process does not count in a user namespace, "
+                        "of which one process can have all uids, and no rule before it names uid %u; connect "
+                        "from outside of the container, or have an administrator name the uid in \"users\" "
+                        "or "
+                        "\"subuidsOf\"",
+                        client->uid);
         return problem_add(problems, EPERM, "", "NoPolicyRule",
                 "No rule names uid %u; an administrator can add one with \"who\": {\"users\": [%u]} to a "
                 "file such as %s/50-local.json, and run 'systemctl reload ublkd'",

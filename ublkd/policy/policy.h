@@ -11,8 +11,8 @@
  *    container a member. Membership in /etc/group is about users who log in to the host;
  *  - nothing in a container whose root can choose its numbers (ublkd/peers/peer_home.h has which), or where it is not known:
  *    uid 1000 there may be another person than user 1000 of the host. The caller has to pass POLICY_HOME_UNTRUSTED for it.
- *  - its control group, on the host and in a container with a user namespace of its own, if a rule names groups or units: the
- *    host has put it there, and the container can only make groups below that.
+ *  - its control group, on the host only, if a rule names groups or units: the host has put it there. In a user namespace one
+ *    process can have all of its uids, and each would be a tenant of its own.
  * Uid 0 never matches: root of the host is an administrator, and no tenant. */
 #pragma once
 
@@ -83,7 +83,8 @@ struct uid_range policy_account(const struct policy_rule *rule, uid_t uid);
 /* Return whether a rule is for control groups or units, so that the client needs its group. policy NULL: none is. */
 bool policy_asks_cgroups(const struct policy *policy);
 /* Return the first rule that matches the client, or NULL. policy NULL: it has no rules. No rule matches after one that
- * could not be compared, as the group of the client is not known. */
+ * could not be compared, as the group of the client is not known; nor after one for a group that the client is in, in a
+ * user namespace. */
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client);
 /* Add a problem (NoPolicyRule) that says which rule the client lacks. policy NULL: it was not loaded. Return 0 or -ENOMEM. */
 int policy_add_no_rule(

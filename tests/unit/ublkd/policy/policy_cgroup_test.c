@@ -71,10 +71,22 @@ static void test_which_rule(struct world *world)
         CHECK_STR(rule_in(world, 1000, "/system.slice/evil.service/x", POLICY_HOME_HOST), "refused");
         CHECK_STR(rule_in(world, 1000, "/system.slice/evil.services", POLICY_HOME_HOST), "alice");
         CHECK_STR(rule_in(world, 33, "/system.slice/backup.service", POLICY_HOME_HOST), "backup");
-        CHECK_STR(rule_in(world, 33, "/batch.slice/run-1.scope", POLICY_HOME_CONTAINER), "backup");
+        CHECK_STR(rule_in(world, 33, "/batch.slice/run-1.scope", POLICY_HOME_HOST), "backup");
         CHECK_STR(rule_in(world, 33, "/system.slice/backup.service", POLICY_HOME_UNTRUSTED), NULL);
         CHECK_STR(rule_in(world, 0, "/system.slice/backup.service", POLICY_HOME_HOST), NULL);
         CHECK_STR(rule_in(world, 33, "/system.slice", POLICY_HOME_HOST), NULL);
+}
+
+/* One process of a user namespace has all of its uids, and each would have what the rule gives to a user. */
+static void test_not_in_a_user_namespace(struct world *world)
+{
+        static const char scope[] = "/batch.slice/run-1.scope", evil[] = "/system.slice/evil.service";
+
+        CHECK_STR(rule_in(world, 100000, scope, POLICY_HOME_CONTAINER), NULL);
+        CHECK_STR(rule_in(world, 33, scope, POLICY_HOME_CONTAINER), NULL);
+        CHECK_STR(rule_in(world, 1000, "/user.slice", POLICY_HOME_CONTAINER), "alice");
+        /* no user gets around a rule that refuses by entering one */
+        CHECK_STR(rule_in(world, 1000, evil, POLICY_HOME_CONTAINER), NULL);
 }
 
 /* The group is not known: a rule that refuses by it must not give way to one that allows. */
@@ -146,6 +158,7 @@ int main(void)
         test_units();
         test_a_user_cannot_take_the_name_of_a_unit();
         test_which_rule(&world);
+        test_not_in_a_user_namespace(&world);
         test_a_group_that_is_not_known(&world);
         test_names_stay_apart(&world);
         test_faults(&world);
