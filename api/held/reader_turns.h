@@ -4,8 +4,8 @@
  * The HTTP library serves all connections that have something to read in one go. Without this, users that send many
  * requests would keep the loop from the deaths of workers, from the control plane and from root for as long as all of
  * these take together. So each such request is suspended when it is complete, and they run one by one, the oldest
- * first. After one that took long, the next one waits for four times as long (request.c): they have a fifth of the time of
- * the loop at most, unless one takes more than a quarter of a second. Time in which the loop waits for a CPU is not theirs.
+ * first. After one that took long, the next one waits for four times as long (own_time.h): they have a fifth of the time of
+ * the loop, or up to a half where most of it are waits for a CPU.
  *
  * A user that does not read its answers has no turn while they are too large together, so that they do not fill the
  * memory. If those of all users are, the user with the one that was not read for longest loses its connections. */

@@ -22,10 +22,6 @@ const char *request_header(const struct request *request, const char *name)
         return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
-/* After each request of a reader, the others wait for so many times what it took. One that took very long, as a disk did not
- * answer, does not hold them up for minutes. */
-enum { READERS_REST = 4, READERS_REST_MAX_USEC = 1000 * 1000 };
-
 static enum method parse_method(const char *text)
 {
         static const struct {
@@ -288,26 +284,25 @@ static bool has_turn(struct request *request)
         return asked || !request->api->take_turn || request->api->take_turn(request);
 }
 
-static uint64_t now_of(const struct request *request)
+static struct own_time now_of(const struct request *request)
 {
         return own_time_now(request->api->own_time);
 }
 
 /* Note until when the next reader must wait, after work for this request that began then. */
-static void let_readers_rest(struct request *request, uint64_t began)
+static void let_readers_rest(struct request *request, struct own_time began)
 {
-        uint64_t pause;
+        struct own_time now;
 
         if (connection_is_privileged(request->client))
                 return;
-        pause = READERS_REST * (now_of(request) - began);
-        request->api->readers_rest =
-                monotonic_now() + (pause < READERS_REST_MAX_USEC ? pause : READERS_REST_MAX_USEC);
+        now = now_of(request);
+        request->api->readers_rest = now.wall + own_time_pause(&began, &now);
 }
 
 static void ask_permission(struct request *request)
 {
-        uint64_t began = now_of(request);
+        struct own_time began = now_of(request);
 
         request->api->ask_permission(request);
         let_readers_rest(request, began);
@@ -333,7 +328,7 @@ static bool is_permitted(struct request *request)
 
 static void run(struct request *request)
 {
-        uint64_t began = now_of(request);
+        struct own_time began = now_of(request);
 
         request->route->handle(request);
         if (!request->suspended)

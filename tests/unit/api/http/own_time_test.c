@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LAG_USEC = 50 * 1000, PATIENCE_USEC = 60 * 1000 * 1000, BLOCKED_MSEC = 50 };
+enum { LAG_USEC = 50 * 1000, PATIENCE_USEC = 60 * 1000 * 1000, BLOCKED_MSEC = 50, SECOND = 1000 * 1000 };
 
 /* The thread and its children run on one CPU, and the child only computes. */
 static pid_t compete(void)
@@ -32,12 +32,12 @@ static pid_t compete(void)
 
 static void test_without_a_cpu_it_stands_still(int clock)
 {
-        uint64_t began = monotonic_now(), own = own_time_now(clock), now, lag;
+        uint64_t began = monotonic_now(), own = own_time_now(clock).own, now, lag;
         pid_t child = compete();
 
         do {
                 now = monotonic_now();
-                lag = (now - began) - (own_time_now(clock) - own);
+                lag = (now - began) - (own_time_now(clock).own - own);
         } while (lag < LAG_USEC && now - began < PATIENCE_USEC);
         CHECK(lag >= LAG_USEC);
         CHECK_INT(kill(child, SIGKILL), 0);
@@ -46,17 +46,42 @@ static void test_without_a_cpu_it_stands_still(int clock)
 
 static void test_what_blocks_counts(int clock)
 {
-        uint64_t own = own_time_now(clock);
+        uint64_t own = own_time_now(clock).own;
 
         (void)poll(NULL, 0, BLOCKED_MSEC);
-        CHECK(own_time_now(clock) - own >= BLOCKED_MSEC * 1000 - 1000);
+        CHECK(own_time_now(clock).own - own >= BLOCKED_MSEC * 1000 - 1000);
 }
 
 static void test_no_clock(void)
 {
-        uint64_t before = monotonic_now(), own = own_time_now(-1);
+        uint64_t before = monotonic_now(), own = own_time_now(-1).own;
 
         CHECK(own >= before && own <= monotonic_now());
+}
+
+static uint64_t pause_after(int64_t own, int64_t wall)
+{
+        const struct own_time began = {.own = 1000 * SECOND, .wall = 2000 * SECOND};
+        const struct own_time ended = {.own = began.own + (uint64_t)own, .wall = began.wall + (uint64_t)wall};
+
+        return own_time_pause(&began, &ended);
+}
+
+/* Requests have a fifth of the time, or half of it if nothing but waits for a CPU is in there. */
+static void test_the_pause_after_a_request(void)
+{
+        CHECK_INT(pause_after(0, 0), 0);
+        CHECK_INT(pause_after(1000, 1000), 4000);
+        CHECK_INT(pause_after(1000, 101000), 104000);
+        CHECK_INT(pause_after(2 * SECOND, 2 * SECOND), 8 * SECOND); /* a slow disk */
+        CHECK_INT(pause_after(60 * SECOND, 60 * SECOND), 10 * SECOND);
+}
+
+/* The thread waited for a CPU between the two reads of the first moment. */
+static void test_own_time_that_goes_back(void)
+{
+        CHECK_INT(pause_after(-5000, 1000), 1000);
+        CHECK_INT(pause_after(-5000, -1), 0);
 }
 
 int main(void)
@@ -64,6 +89,8 @@ int main(void)
         _cleanup_close_ int clock = own_time_open();
 
         test_no_clock();
+        test_the_pause_after_a_request();
+        test_own_time_that_goes_back();
         if (clock < 0)
                 return CHECK_SKIP;
         test_what_blocks_counts(clock);
