@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { DYNAMIC_UID_FIRST = 61184, DYNAMIC_UID_LAST = 65519 }; /* systemd.io/UIDS-GIDS */
+
 int policy_new(const char *directory, struct policy **ret)
 {
         _cleanup_policy_ struct policy *policy = calloc(1, sizeof(*policy));
@@ -114,11 +116,18 @@ static bool may_match(const struct policy_client *client)
                && (client->home == POLICY_HOME_HOST || client->home == POLICY_HOME_CONTAINER);
 }
 
+/* Of DynamicUser=: systemd gives the uid to another service when this one has stopped, and its disks would be those of that
+ * service. */
+static bool is_dynamic(const struct policy_client *client)
+{
+        return client->uid >= DYNAMIC_UID_FIRST && client->uid <= DYNAMIC_UID_LAST;
+}
+
 /* A user namespace may have thousands of uids, and one process in it can be all of these users: each would have what the
  * rule gives. */
 static bool may_match_by_cgroup(const struct policy_client *client)
 {
-        return client->home == POLICY_HOME_HOST;
+        return client->home == POLICY_HOME_HOST && !is_dynamic(client);
 }
 
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client)
@@ -173,6 +182,12 @@ int policy_add_no_rule(
                         "A rule is for control groups, and that of this process cannot be read, so that no "
                         "rule after it counts; let the process that connects live until the answer has come, "
                         "and mount cgroup v2");
+        if (client->home == POLICY_HOME_HOST && is_dynamic(client) && is_in_a_group(policy, client))
+                return problem_add(problems, EPERM, "", "DynamicUser",
+                        "The rule for the control group of this process does not count for uid %u: it is one "
+                        "that systemd gives to another service after this one, which would have its disks; "
+                        "give the service a user of its own: User= without DynamicUser=",
+                        client->uid);
         if (!may_match_by_cgroup(client) && is_in_a_group(policy, client))
                 return problem_add(problems, EPERM, "", "NoPolicyRule",
                         "The rule for the control group of this process does not count in a user namespace, "

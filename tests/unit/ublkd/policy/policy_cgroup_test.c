@@ -89,6 +89,25 @@ static void test_not_in_a_user_namespace(struct world *world)
         CHECK_STR(rule_in(world, 1000, evil, POLICY_HOME_CONTAINER), NULL);
 }
 
+/* systemd gives such a uid to one service after the other. */
+static void test_not_for_dynamic_users(struct world *world)
+{
+        static const char backup[] = "/system.slice/backup.service";
+        _cleanup_problems_ struct problem_list problems = {};
+        struct policy_client client = client_of(61184, 61184);
+
+        CHECK_STR(rule_in(world, 61183, backup, POLICY_HOME_HOST), "backup");
+        CHECK_STR(rule_in(world, 61184, backup, POLICY_HOME_HOST), NULL);
+        CHECK_STR(rule_in(world, 65519, backup, POLICY_HOME_HOST), NULL);
+        CHECK_STR(rule_in(world, 65520, backup, POLICY_HOME_HOST), "backup");
+        client.cgroup = backup;
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        CHECK_STR(problems.items[0].reason, "DynamicUser");
+        client.cgroup = "/system.slice/other.service";
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        CHECK_STR(problems.items[1].reason, "NoPolicyRule");
+}
+
 /* The group is not known: a rule that refuses by it must not give way to one that allows. */
 static void test_a_group_that_is_not_known(struct world *world)
 {
@@ -159,6 +178,7 @@ int main(void)
         test_a_user_cannot_take_the_name_of_a_unit();
         test_which_rule(&world);
         test_not_in_a_user_namespace(&world);
+        test_not_for_dynamic_users(&world);
         test_a_group_that_is_not_known(&world);
         test_names_stay_apart(&world);
         test_faults(&world);
