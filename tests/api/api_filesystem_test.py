@@ -289,6 +289,8 @@ def test_a_tenant_who_has_had_a_node_has_nothing_mounted(volumes):
     assert answer.json["errors"][0]["reason"] == "NodeWasGiven"
     assert statuses(volumes, ("DELETE", f"{name}?wait", None)) == [204]
     create(volumes, "data", target=POOL, privateNode=False)
+    assert statuses(volumes, ("POST", f"{name}/filesystem", {"type": "ext4"}), ("POST", f"{name}/mount", {}),
+                    ("PATCH", name, {"privateNode": True}), ("POST", f"{name}/unmount", {})) == [200, 200, 409, 200]
     assert statuses(volumes, ("POST", f"{name}/filesystem", {"type": "ext4"}), ("PATCH", name, {"privateNode": True}),
                     ("POST", f"{name}/mount", {}), patch, ("PATCH", name, {"owner": {"gid": ALICE, "mode": "0660"}}),
                     ("DELETE", f"{name}?wait", None)) == [200, 200, 409, 422, 403, 204]

@@ -25,15 +25,30 @@ static int check_source(const struct device_spec *spec, const struct device_reco
         return -EEXIST;
 }
 
+/* Return the field by which users may write to the disk from now on; NULL: none. */
+static const char *field_that_opens(const struct device_spec *spec, const struct device_record *record)
+{
+        if (device_spec_lets_users_write(spec)
+                && !(record->spec && device_spec_lets_users_write(record->spec)))
+                return "/owner";
+        return tenant_is_set(record->tenant) && record->spec && device_spec_is_volume(record->spec)
+                               && !device_spec_is_volume(spec)
+                       ? "/privateNode"
+                       : NULL;
+}
+
 /* The kernel reads a file system that is mounted as root, and trusts what is on the disk. */
 static int check_mount(
         const struct device_spec *spec, const struct device_record *record, struct problem_list *problems)
 {
-        if ((!*record->mount && !record->mounting && device_record_mount_holders(record) == 0)
-                || !device_spec_lets_users_write(spec)
-                || (record->spec && device_spec_lets_users_write(record->spec)))
+        const char *field;
+
+        if (!*record->mount && !record->mounting && device_record_mount_holders(record) == 0)
                 return 0;
-        (void)problem_add(problems, ETXTBSY, "/owner", "InUse",
+        field = field_that_opens(spec, record);
+        if (!field)
+                return 0;
+        (void)problem_add(problems, ETXTBSY, field, "InUse",
                 "The file system of the device %s is mounted, or a mount is under way, so users must not "
                 "write to its disk; end the mount (POST /devices/NAME/unmount), and repeat the request.",
                 spec->options.name);

@@ -15,13 +15,19 @@ static bool has_node(const struct managed_device *device, const struct device_re
         return device->env->config.private_nodes && tenant_user(record->tenant, ret);
 }
 
+/* The spec may ask for a node that the file system, which the kernel reads as root, forbids. */
+static bool may_have_node(const struct device_record *record)
+{
+        return record->spec && record->spec->options.private_node && !*record->mount && !record->mounting;
+}
+
 void device_private_give(struct managed_device *device, const struct device_record *record)
 {
         uid_t owner;
         int r;
 
-        if (!has_node(device, record, &owner) || device->private.state == PRIVATE_GIVEN || !record->spec
-                || !record->spec->options.private_node)
+        if (!has_node(device, record, &owner) || device->private.state == PRIVATE_GIVEN
+                || !may_have_node(record))
                 return;
         device->private.state = PRIVATE_UNKNOWN; /* a failure may leave it */
         r = private_node_give(device->env->config.private_nodes,

@@ -192,6 +192,32 @@ static void test_keys(void)
         CHECK(!tenant_user("", &uid) && !tenant_user("uid:", &uid) && !tenant_user("uid:1x", &uid));
 }
 
+/* What the kernel has mounted, or is about to, its tenant must not write to past the file system. */
+static void test_a_mounted_volume_gets_no_node(const char *directory)
+{
+        static const char volume[] = "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"pool\":\"fast\"},"
+                                     "\"size\":\"1GiB\",\"privateNode\":%s}";
+        struct device_store *store = open_store(directory);
+        char with_node[160], without_node[160];
+
+        snprintf(with_node, sizeof(with_node), volume, "true");
+        snprintf(without_node, sizeof(without_node), volume, "false");
+        CHECK_INT(put_device_of(store, without_node, TENANT), 0);
+        CHECK_INT(device_store_set_mount(store, "data", "/mounts/data"), 0);
+        CHECK_INT(put_device_of(store, with_node, TENANT), -ETXTBSY);
+        CHECK_INT(put_device_of(store, with_node, NULL), -ETXTBSY); /* an administrator */
+        CHECK_INT(put_device_of(store, without_node, TENANT), 0);
+        CHECK_INT(device_store_set_mount(store, "data", ""), 0);
+        device_store_set_mounting(store, "data", true);
+        CHECK_INT(put_device_of(store, with_node, TENANT), -ETXTBSY);
+        device_store_set_mounting(store, "data", false);
+        CHECK_INT(device_store_hold_mount(store, "data", "a"), 1);
+        CHECK_INT(put_device_of(store, with_node, TENANT), -ETXTBSY);
+        CHECK_INT(device_store_release_mount(store, "data", "a"), 0);
+        CHECK_INT(put_device_of(store, with_node, TENANT), 0);
+        device_store_free(store);
+}
+
 int main(void)
 {
         in_a_new_directory(test_the_tenant_stays);
@@ -199,6 +225,8 @@ int main(void)
         in_a_new_directory(test_an_older_ublkd_keeps_it);
         in_a_new_directory(test_a_database_without_tenants);
         in_a_new_directory(test_a_tenant_has_so_many_events);
+        in_a_new_directory(test_a_mounted_volume_gets_no_node);
+
         in_a_new_directory(test_what_users_have);
         test_keys();
         return check_report();

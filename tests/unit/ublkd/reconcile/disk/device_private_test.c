@@ -116,6 +116,22 @@ static void test_a_volume_has_no_node(void)
         CHECK_INT(removed, 1);
 }
 
+/* Also when the spec asks for one: the kernel reads as root what the tenant would write. */
+static void test_a_mounted_disk_gets_no_node(void)
+{
+        struct managed_device device = device_on(KERNEL_LIVE);
+        struct device_record mounted = tenants, mounting = tenants;
+
+        snprintf(mounted.mount, sizeof(mounted.mount), "/mounts/11-22");
+        mounting.mounting = true;
+        device_private_give(&device, &mounted);
+        device_private_give(&device, &mounting);
+        CHECK_INT(given, 0);
+        CHECK_STR(shown(&device, true), "");
+        device_private_give(&device, &tenants); /* after its end */
+        CHECK_INT(given, 1);
+}
+
 static void test_a_served_disk_gets_its_node_once(void)
 {
         struct managed_device device = device_on(KERNEL_LIVE);
@@ -203,6 +219,7 @@ int main(void)
 {
         test_a_device_of_the_administrators_has_no_node();
         test_a_volume_has_no_node();
+        test_a_mounted_disk_gets_no_node();
         test_a_served_disk_gets_its_node_once();
         test_a_failure_is_reported_once_and_tried_again();
         test_a_disk_stops_without_its_node_or_not_at_all();
