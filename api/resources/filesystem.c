@@ -243,6 +243,7 @@ void handle_device_unmount(struct request *request)
                 reply_device(request, MHD_HTTP_OK, record);
                 return;
         }
+        wish.flags = body.all_holders ? FILESYSTEM_COPIES_TOO : 0;
         result = filesystem_check(request, record, &wish, false);
         if (result)
                 filesystem_reply(request, record, result);

@@ -4,6 +4,8 @@
 
 #include "api/http/respond.h"
 
+#include "ublkd/base/cleanup.h"
+
 #include <string.h>
 
 /* clang-format off */
@@ -78,19 +80,44 @@ bool filesystem_is_as_wanted(const struct filesystem_result *result)
                || result->verdict == FILESYSTEM_IS_UNMOUNTED;
 }
 
+/* clang-format off */
+static const struct {
+        enum filesystem_verdict verdict;
+        int error;
+        const char *sentence;
+} uses[] = {
+        {FILESYSTEM_NOT_UNMOUNTED, -EBUSY,
+         "A program uses the file system, on the host or in a container; end it (fuser -vm shows it), and repeat the request."},
+        {FILESYSTEM_NOT_UNMOUNTED, -EEXIST,
+         "Containers have the file system, which was delivered to them; end them, or give \"allHolders\", which ends the mount "
+         "there as well."},
+        {FILESYSTEM_NOT_UNMOUNTED, -ETIMEDOUT,
+         "A container may use the file system: looking at it has taken too long; end the containers to which the file system was "
+         "delivered, and repeat the request."},
+        {FILESYSTEM_NOT_MOUNTED, -EEXIST,
+         "Another file system, or that of an earlier disk of this device, is mounted in its place; unmount it, and repeat the "
+         "request."},
+};
+/* clang-format on */
+
+/* Return NULL if the file system is not in use, or that does not matter. */
+static const char *use_of(const struct filesystem_result *result)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
+                if (uses[i].verdict == result->verdict && uses[i].error == result->error)
+                        return uses[i].sentence;
+        return NULL;
+}
+
 void filesystem_reply(
         struct request *request, const struct device_record *record, const struct filesystem_result *result)
 {
+        const char *use = use_of(result);
+
         if (filesystem_is_as_wanted(result))
                 reply_device(request, MHD_HTTP_OK, record);
-        else if (result->verdict == FILESYSTEM_NOT_UNMOUNTED && result->error == -EBUSY)
-                reply_problem(request, PROBLEM_IN_USE,
-                        "A program uses the file system; end it (fuser -vm shows it), and repeat the "
-                        "request.");
-        else if (result->verdict == FILESYSTEM_NOT_MOUNTED && result->error == -EEXIST)
-                reply_problem(request, PROBLEM_IN_USE,
-                        "Another file system, or that of an earlier disk of this device, is mounted in its "
-                        "place; unmount it, and repeat the request.");
+        else if (use)
+                reply_problem(request, PROBLEM_IN_USE, "%s", use);
         else
                 reply_refused(request, result);
 }

@@ -119,6 +119,14 @@ def test_a_mount_stays_until_its_last_holder_ends_it(server):
     assert holds(server, "unmount", {"allHolders": True}) == (False, 0)
 
 
+def test_containers_that_have_the_file_system_keep_it_as_holders_do(server):
+    server.ask("POST", "/devices?wait=ready", spec(labels={"filesystem": "copies"}))
+    assert holds(server, "mount", {"holder": "a"}) == (True, 1)
+    assert holds(server, "unmount", {"holder": "a"}, 409) == (True, 0)
+    check_problem(server.ask("POST", "/devices/data/unmount", {}), 409, "in-use")
+    assert holds(server, "unmount", {"allHolders": True}) == (False, 0)
+
+
 def test_a_device_with_holders_is_not_removed(server):
     """The mount may be under way, and nothing may use the disk yet."""
     server.ask("POST", "/devices?wait=ready", spec(labels={"filesystem": "never mount"}))
@@ -195,6 +203,7 @@ def test_a_mounted_disk_is_not_given_to_users(server, owner):
 @pytest.mark.parametrize("verb, verdict, error, problem", [
     ("mount", NOT_MADE, 0, "not-possible-now"), ("mount", NOT_MOUNTED, errno.EUCLEAN, "not-possible-now"),
     ("mount", LOST, 0, "not-possible-now"), ("mount", OPEN_TO_USERS, 0, "not-possible-now"), ("mount", NOT_MOUNTED, errno.EEXIST, "in-use"), ("unmount", NOT_UNMOUNTED, errno.EBUSY, "in-use"),
+    ("unmount", NOT_UNMOUNTED, errno.EEXIST, "in-use"), ("unmount", NOT_UNMOUNTED, errno.ETIMEDOUT, "in-use"),
     ("unmount", NOT_UNMOUNTED, errno.EIO, "not-possible-now")])
 def test_a_mount_that_fails_is_a_problem(server, verb, verdict, error, problem):
     check_problem(wish(server, verb, f"end {verdict} {error}", {}), 409, problem)

@@ -81,6 +81,11 @@ int api_test_make_filesystem(void *userdata _unused_, const struct device_record
         if (sscanf(order_of(record), "begin %d", &error) == 1)
                 return -error;
         (void)sscanf(order_of(record), "end %u %d", &verdict, &error);
+        if (strcmp(order_of(record), "copies") == 0 && wish->aim == FILESYSTEM_AIM_UNMOUNTED
+                && !(wish->flags & FILESYSTEM_COPIES_TOO)) {
+                verdict = FILESYSTEM_NOT_UNMOUNTED;
+                error = EEXIST;
+        }
         making = calloc(1, sizeof(*making));
         r = making ? sd_event_default(&event) : -ENOMEM;
         if (r < 0)

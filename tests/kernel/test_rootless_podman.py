@@ -136,11 +136,13 @@ def test_a_running_container_gets_a_mounted_volume(alice, daemon, inside, file_o
     daemon.kill()
     daemon.start()
     daemon.api.wait_phase("volume", "Live")
+    assert "in-use" in ask("unmount", {}, 409)["type"]  # the container has it
     use = os.open(there, os.O_RDONLY)
-    assert "in-use" in ask("unmount", {}, 409)["type"]
+    assert "in-use" in ask("unmount", {"allHolders": True}, 409)["type"]
     os.close(use)
+    inside.run("sh", "-c", "test -e /data/file")
     assert "in-use" in daemon.api.ask("DELETE", "/devices/volume", 409)["type"]
-    assert ask("unmount", {})["status"]["mount"] is None
+    assert ask("unmount", {"allHolders": True})["status"]["mount"] is None
     assert inside.run("sh", "-c", "test -e /data/file", check=False).returncode == 1
     daemon.api.ask("DELETE", "/devices/volume?wait&timeout=60s", 204)
 
@@ -162,7 +164,9 @@ def test_a_tenant_without_a_node_has_a_file_system(alice, daemon, inside):
     daemon.kill_worker(name)
     inside.run("sh", "-c", "echo again >>/data/file")
     assert inside.ask("DELETE", f"/devices/{name}")[0] == 409  # in use
-    assert ask("unmount", {})[0] == 200
+    assert inside.ask("PATCH", f"/devices/{name}", {"privateNode": True})[0] == 409
+    assert ask("unmount", {})[0] == 409  # the container has it
+    assert ask("unmount", {"allHolders": True})[0] == 200
     assert inside.run("sh", "-c", "test -e /data/file", check=False).returncode == 1
     assert inside.ask("PATCH", f"/devices/{name}", {"privateNode": True})[0] == 200
     daemon.api.wait_for(name, lambda now: now["status"]["node"], "with a node")

@@ -176,7 +176,7 @@ static const struct setting settings_table[] = {
         [SETTING_HOLDER] = {.name = "holder", .kind = SETTING_KIND_TEXT, .offset = MEMBER(holder), .value = "WORD",
                 .help = "for this holder: the mount stays until its last holder has ended it"},
         [SETTING_ALL_HOLDERS] = {.name = "all-holders", .kind = SETTING_KIND_FLAG, .offset = MEMBER(all_holders),
-                .help = "end the mount for all holders"},
+                .help = "end the mount for all holders, and in the containers that have it"},
         [SETTING_MOUNTED] = {.name = "mount", .letter = 'm', .kind = SETTING_KIND_FLAG, .offset = MEMBER(mounted),
                 .help = "deliver the file system that 'ublkctl mount' has mounted, and not the node"},
         [SETTING_PID] = {.name = "pid", .kind = SETTING_KIND_COUNT, .offset = MEMBER(pid), .value = "PID",

@@ -145,16 +145,19 @@ int filesystem_mount(int disk, const char *source, const struct filesystem_go *g
         return r;
 }
 
-static int detach(const struct filesystem_go *go)
+/* try: nothing is unmounted, unless the mount has the mark of an earlier try, which each look at it takes away. */
+static int detach(const struct filesystem_go *go, bool try)
 {
         char path[FILESYSTEM_PATH_SIZE + FILESYSTEM_UUID_SIZE + 1];
 
         snprintf(path, sizeof(path), "%s/%s", go->top, go->point);
-        return umount2(path, UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+        if (umount2(path, UMOUNT_NOFOLLOW | (try ? MNT_EXPIRE : 0)) >= 0)
+                return 0;
+        return try && errno == EAGAIN ? 0 : -errno;
 }
 
 /* In a child, which gives up what it does not need: what comes after it needs more. */
-static int detach_alone(const struct filesystem_go *go)
+static int detach_alone(const struct filesystem_go *go, bool try)
 {
         siginfo_t info = {};
         pid_t pid = fork();
@@ -162,25 +165,30 @@ static int detach_alone(const struct filesystem_go *go)
 
         if (pid == 0) {
                 r = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : filesystem_walls_keep_mounts();
-                _exit(-(r < 0 ? r : detach(go)));
+                _exit(-(r < 0 ? r : detach(go, try)));
         }
         if (pid < 0 || waitid(P_PID, (id_t)pid, &info, WEXITED) < 0)
                 return -errno;
         return info.si_code == CLD_EXITED ? -info.si_status : -EPIPE;
 }
 
-/* Containers come first: a process in one that uses the file system keeps the mount of the host, which shows that. What else hinders the
- * search does not: a copy that is left keeps the disk in use, as the users of the disk show. A delivery keeps the mount of the host in use
- * as long as it is under way, so after the end of that no other copy comes. */
+/* Nothing is unmounted, in a container or on the host, before all of it could be. A container that cannot be looked at counts as one that
+ * uses the file system. The mount of the host stays until the end, and shows what is left. */
 static int unmount_everywhere(const struct filesystem_go *go, dev_t disk)
 {
-        int r = recall_mounts(disk, false);
+        int r = go->flags & FILESYSTEM_COPIES_TOO ? 0 : recall_mounts(disk, RECALL_FIND_MOUNTS);
 
-        if (r == -EBUSY)
-                return r;
-        r = detach_alone(go);
         if (r >= 0)
-                (void)recall_mounts(disk, true); /* what came meanwhile */
+                r = recall_mounts(disk, RECALL_TRY_MOUNTS);
+        if (r >= 0)
+                r = detach_alone(go, true);
+        if (r >= 0)
+                r = recall_mounts(disk, RECALL_MOUNTS);
+        if (r >= 0)
+                r = detach_alone(go, false);
+        /* What came meanwhile: a delivery that is under way keeps the mount of the host in use, and no other comes after its end. */
+        if (r >= 0)
+                (void)recall_mounts(disk, RECALL_MOUNTS);
         return r;
 }
 

@@ -8,12 +8,13 @@
 #include "ublkd/filesystems/filesystem_wire.h"
 
 enum filesystem_verdict {
-        FILESYSTEM_IS_MADE,        /* it is there: made now, or earlier */
-        FILESYSTEM_IS_MOUNTED,     /* the same */
-        FILESYSTEM_IS_UNMOUNTED,   /* the same */
-        FILESYSTEM_NOT_MADE,       /* ublkd has made none that could be mounted */
-        FILESYSTEM_NOT_MOUNTED,    /* error: the kernel refuses the mount */
-        FILESYSTEM_NOT_UNMOUNTED,  /* error: the kernel refuses its end; -EBUSY: it is in use */
+        FILESYSTEM_IS_MADE,      /* it is there: made now, or earlier */
+        FILESYSTEM_IS_MOUNTED,   /* the same */
+        FILESYSTEM_IS_UNMOUNTED, /* the same */
+        FILESYSTEM_NOT_MADE,     /* ublkd has made none that could be mounted */
+        FILESYSTEM_NOT_MOUNTED,  /* error: the kernel refuses the mount */
+        FILESYSTEM_NOT_UNMOUNTED, /* error: the kernel refuses its end; -EBUSY: it is in use; -EEXIST: containers have
+                                      copies; -ETIMEDOUT: one could not be looked at */
         FILESYSTEM_OTHER_KIND,     /* ublkd has made one of another kind */
         FILESYSTEM_NOT_BLANK,      /* there is something on the disk that ublkd has not made */
         FILESYSTEM_UNFINISHED,     /* it was begun, and is not whole */
@@ -44,7 +45,7 @@ struct filesystem_wish {
         enum filesystem_kind kind; /* of AIM_MADE, and ... */
         char remake
                 [FILESYSTEM_UUID_SIZE]; /* ... the UUID of what is made again, if it is not whole; "": nothing */
-        uint32_t flags;                 /* of AIM_MOUNTED: enum filesystem_flag */
+        uint32_t flags;                 /* of AIM_MOUNTED and AIM_UNMOUNTED: enum filesystem_flag */
 };
 
 /* noted: of the record. wish: of AIM_MADE. sight: with the kind and the UUID of the note. */

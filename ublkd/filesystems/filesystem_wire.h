@@ -51,14 +51,17 @@ enum filesystem_task {
         _FILESYSTEM_TASK_MAX
 };
 
-/* What a mount is like. Set-user-id bits and device nodes never count. */
-enum filesystem_flag { FILESYSTEM_NO_EXEC = 1 << 0 };
+/* What a mount is like (set-user-id bits and device nodes never count), and what an unmount ends. */
+enum filesystem_flag {
+        FILESYSTEM_NO_EXEC = 1 << 0,
+        FILESYSTEM_COPIES_TOO = 1 << 1, /* those in containers, if no process uses them */
+};
 
 struct filesystem_go {
         uint32_t task;                    /* enum filesystem_task */
         uint32_t kind;                    /* enum filesystem_kind, and ... */
         char uuid[FILESYSTEM_UUID_SIZE];  /* ... the UUID of what is made or checked */
-        uint32_t flags;                   /* of a mount: enum filesystem_flag */
+        uint32_t flags;                   /* of a mount or its end: enum filesystem_flag */
         char top[FILESYSTEM_PATH_SIZE];   /* of a mount: the directory of all mounts, and ... */
         char point[FILESYSTEM_UUID_SIZE]; /* ... the name of its directory in there */
         char store[PATH_MAX];             /* of a mount: the file that the disk stands on; "": none */

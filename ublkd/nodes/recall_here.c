@@ -52,13 +52,21 @@ static bool is_node_that_went(const char *root)
                && strcmp(root + length - strlen(deleted), deleted) == 0;
 }
 
+/* Each copy that was delivered, and each copy of that, has the ids of a container. A user namespace that gets all mounts of the host has
+ * that one without: the kernel lets no user unmount it alone, and its end on the host ends it there. So it does not count, or any user
+ * could hinder an unmount. */
+static bool is_delivered(const struct mount_line *line)
+{
+        return strstr(line->flags, ",idmapped") != NULL;
+}
+
 static bool was_taken_back(const struct mount_line *line, const struct recall_wish *wish)
 {
         char device[32];
 
         snprintf(device, sizeof(device), "%u:%u", major(wish->device), minor(wish->device));
         return strcmp(line->device, device) == 0
-               && (wish->what != RECALL_NODES || is_node_that_went(line->root));
+               && (wish->what == RECALL_NODES ? is_node_that_went(line->root) : is_delivered(line));
 }
 
 static FILE *open_mounts(int proc)
@@ -152,11 +160,14 @@ static bool is_at(int file, const struct point *point, const struct recall_wish 
                && (info.stx_mode & 07777) == 0 && info.stx_nlink == 0;
 }
 
-/* file: closed, as it would keep the mount in use. What the container puts at the path meanwhile is its own. */
-static int unmount_unused(int file, const char *path)
+/* file: closed, as it would keep the mount in use; its end also takes an earlier mark of MNT_EXPIRE from the mount, without which that
+ * unmounts nothing. What the container puts at the path meanwhile is its own. */
+static int unmount_unused(int file, const char *path, bool try)
 {
         close_fd(file);
-        return umount2(path, UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+        if (umount2(path, UMOUNT_NOFOLLOW | (try ? MNT_EXPIRE : 0)) >= 0)
+                return 0;
+        return try && errno == EAGAIN ? 0 : -errno;
 }
 
 static int unmount_open(int file, int proc)
@@ -177,8 +188,9 @@ static int recall_point(const struct point *point, int proc, const struct recall
 
         if (file < 0 || !is_at(file, point, wish))
                 return 0;
-        r = wish->what == RECALL_MOUNTS ? unmount_unused(TAKE_FD(file), point->path)
-                                        : unmount_open(TAKE_FD(file), proc);
+        r = wish->what == RECALL_NODES
+                    ? unmount_open(TAKE_FD(file), proc)
+                    : unmount_unused(TAKE_FD(file), point->path, wish->what == RECALL_TRY_MOUNTS);
         return r == -EINVAL ? 0 : r;
 }
 
@@ -212,12 +224,16 @@ int recall_here(int mounts, int users, const struct recall_wish *wish)
         r = each_mount(proc, note_point, &search);
         if (r < 0 || points.count == 0)
                 return r;
+        if (wish->what == RECALL_FIND_MOUNTS)
+                return -EEXIST;
         r = enter_users(users);
         if (r < 0)
                 return r;
         for (size_t i = points.count; i > 0; i--) { /* the last mount is on top */
                 int error = recall_point(&points.items[i - 1], proc, wish);
 
+                if (error == -EBUSY)
+                        return error; /* the others stay as well */
                 r = error < 0 ? error : r;
         }
         return r;

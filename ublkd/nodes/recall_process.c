@@ -57,7 +57,7 @@ struct search_all {
         size_t seen_count;
         struct owner *owners;
         size_t owner_count;
-        bool hindered, busy;
+        bool hindered, busy, found;
 };
 
 /* Return 1: it is new; 0; -ENOMEM. */
@@ -125,8 +125,23 @@ static int64_t now_msec(void)
         return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Return 0; -EBUSY: a process uses what is mounted; -ETIMEDOUT: it was killed, and may not have ended; -EIO: it has failed;
- * other -errno. */
+/* Return what a process has found out, by its end. */
+static int result_of(const siginfo_t *info)
+{
+        static const int results[] = {
+                [EXIT_SUCCESS] = 0,
+                [RECALL_HINDERED] = -ETIMEDOUT,
+                [RECALL_BUSY] = -EBUSY,
+                [RECALL_FOUND] = -EEXIST,
+        };
+        bool is_known = info->si_code == CLD_EXITED && info->si_status != EXIT_FAILURE && info->si_status >= 0
+                        && info->si_status < (int)ARRAY_SIZE(results);
+
+        return is_known ? results[info->si_status] : -EIO;
+}
+
+/* Return 0; -EBUSY: a process uses what is mounted; -EEXIST: it has found a copy; -ETIMEDOUT: it was killed, and may not have ended;
+ * -EIO: it has failed; other -errno. */
 static int wait_for_child(pid_t pid, int msec)
 {
         _cleanup_close_ int fd = pidfd_open(pid, 0);
@@ -142,15 +157,15 @@ static int wait_for_child(pid_t pid, int msec)
                 return -errno;
         if (r < 0)
                 return r;
-        return info.si_code != CLD_EXITED      ? -EIO
-               : info.si_status == 0           ? 0
-               : info.si_status == RECALL_BUSY ? -EBUSY
-                                               : -EIO;
+        return result_of(&info);
 }
 
 static int exit_status_of(int error)
 {
-        return error == -EBUSY ? RECALL_BUSY : error < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+        return error == -EBUSY    ? RECALL_BUSY
+               : error == -EEXIST ? RECALL_FOUND
+               : error < 0        ? EXIT_FAILURE
+                                  : EXIT_SUCCESS;
 }
 
 /* A child that a container kills has failed as one that it stops. */
@@ -169,8 +184,9 @@ static int recall_in(struct search_all *all, struct owner *owner, int mounts, in
         took = now_msec() - begin;
         owner->left_msec = r == -ETIMEDOUT || took >= owner->left_msec ? 0 : owner->left_msec - (int)took;
         all->busy = all->busy || r == -EBUSY;
+        all->found = all->found || r == -EEXIST;
         all->hindered = all->hindered || r == -ETIMEDOUT || r == -EIO;
-        return r == -EBUSY || r == -ETIMEDOUT || r == -EIO ? 0 : r;
+        return r == -EBUSY || r == -EEXIST || r == -ETIMEDOUT || r == -EIO ? 0 : r;
 }
 
 /* The process has ended, or is one that root does not look at: a security module protects it, and not a container of a
@@ -310,7 +326,7 @@ static int recall_all(struct search_all *all)
 
         for (size_t i = 0; error >= 0 && i < pids.count; i++)
                 error = end_left_over(all, pids.items[i]);
-        for (size_t i = 0; i < pids.count; i++) {
+        for (size_t i = 0; i < pids.count && !all->busy && !all->found; i++) {
                 int r = look_at(all, pids.items[(first + i) % pids.count]);
 
                 error = r < 0 ? r : error;
@@ -345,31 +361,32 @@ int recall_process_main(void)
         return all.hindered ? RECALL_HINDERED : EXIT_SUCCESS;
 }
 
-/* A process with the name of these, so that another search does not take the children for those of one that has ended. */
-static void recall_mounts_in_child(dev_t disk, bool in_use)
+/* A process with the name of these, so that another search does not take the children for those of one that has ended. What was found
+ * counts, whatever has failed beside it. */
+static void recall_mounts_in_child(dev_t disk, enum recall_what what)
 {
         struct search_all all = {
-                .wish = {.what = in_use ? RECALL_MOUNTS_IN_USE : RECALL_MOUNTS, .device = disk}
+                .wish = {.what = what, .device = disk}
         };
+        int r = prepare(MOUNTS_SECONDS);
 
-        if (prepare(MOUNTS_SECONDS) < 0 || recall_all(&all) < 0)
-                _exit(EXIT_FAILURE);
-        _exit(all.busy ? RECALL_BUSY : all.hindered ? RECALL_HINDERED : EXIT_SUCCESS);
+        if (r >= 0)
+                r = recall_all(&all);
+        _exit(all.busy         ? RECALL_BUSY
+                : all.found    ? RECALL_FOUND
+                : r < 0        ? EXIT_FAILURE
+                : all.hindered ? RECALL_HINDERED
+                               : EXIT_SUCCESS);
 }
 
-int recall_mounts(dev_t disk, bool in_use)
+int recall_mounts(dev_t disk, enum recall_what what)
 {
         siginfo_t info = {};
         pid_t pid = fork();
 
         if (pid == 0)
-                recall_mounts_in_child(disk, in_use);
+                recall_mounts_in_child(disk, what);
         if (pid < 0 || waitid(P_PID, (id_t)pid, &info, WEXITED) < 0)
                 return -errno;
-        if (info.si_code != CLD_EXITED)
-                return -EIO;
-        return info.si_status == RECALL_BUSY       ? -EBUSY
-               : info.si_status == RECALL_HINDERED ? -ETIMEDOUT
-               : info.si_status == 0               ? 0
-                                                   : -EIO;
+        return info.si_code == CLD_KILLED && info.si_status == SIGALRM ? -ETIMEDOUT : result_of(&info);
 }

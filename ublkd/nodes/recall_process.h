@@ -3,21 +3,22 @@
  * systems, in a process that is at hand. */
 #pragma once
 
-#include <stdbool.h>
+#include "ublkd/nodes/recall_here.h"
+
 #include <sys/types.h>
 
 #define NODE_RECALL_NAME "node-recall"
 #define NODE_RECALL_OPTION "--" NODE_RECALL_NAME
 
 enum { RECALL_NODES_FD = 3 /* the directory of the nodes */ };
-enum { RECALL_HINDERED = 2, RECALL_BUSY = 3 };
+enum { RECALL_HINDERED = 2, RECALL_BUSY, RECALL_FOUND };
 
 /* Look through the mount namespaces of all containers. Return the exit status: 0, also if there was nothing, or a container
  * has covered a mount; EXIT_FAILURE: the search has failed; RECALL_HINDERED: a container has stopped or killed it, or its
  * user has had its time. */
 int recall_process_main(void);
 
-/* Unmount the file system of a disk in the mount namespaces of all containers, in a child, for ten seconds at most. in_use: also what a
- * process uses, which keeps it then. Return 0, also if there was none; -EBUSY: a process uses one; -ETIMEDOUT: a container has hindered
- * the search; -EIO: it took too long; other -errno. */
-int recall_mounts(dev_t disk, bool in_use);
+/* Look for the copies of a mount in the mount namespaces of all containers, in a child, for ten seconds at most. disk: of the mount.
+ * what: one of RECALL_..._MOUNTS. Return 0; -EBUSY: a process uses one, and the search has ended there; -EEXIST: RECALL_FIND_MOUNTS has
+ * found one; -ETIMEDOUT: a container has hindered the search, or it took too long; -EIO: it has failed; other -errno. */
+int recall_mounts(dev_t disk, enum recall_what what);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* node_delivery and recall_mounts(): a file system comes into real namespaces and out again, by the real processes. It is a
  * tmpfs. Needs root, and Linux 6.3 for a tmpfs with the ids of a container. */
+#include "ublkd/filesystems/filesystem_mount.h"
 #include "ublkd/nodes/delivery_process.h"
 #include "ublkd/nodes/mount_clone.h"
 #include "ublkd/nodes/node_delivery.h"
@@ -21,8 +22,9 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-static char base[] = "/tmp/ublkd-test-base-XXXXXX"; /* where the file system is mounted */
-static char number[64];                             /* the file with its device number */
+static char top[] = "/tmp/ublkd-test-base-XXXXXX"; /* the directory of all mounts */
+static char base[64];                              /* where the file system is mounted */
+static char number[64];                            /* the file with its device number */
 static dev_t disk;
 
 /* ---- in a container ---- */
@@ -255,10 +257,10 @@ static void test_it_is_unmounted_in_each_container(void)
         path_there("data", path);
         check_report_is(deliver_mount(&first, path), DELIVERY_DONE, 0);
         check_report_is(deliver_request(&request), DELIVERY_DONE, 0);
-        CHECK_INT(recall_mounts(disk, false), 0);
+        CHECK_INT(recall_mounts(disk, RECALL_MOUNTS), 0);
         CHECK_INT(run_inside(&first, unmount, path), EINVAL);
         CHECK_INT(run_inside(&second, unmount, path), EINVAL);
-        CHECK_INT(recall_mounts(disk, false), 0);                       /* again */
+        CHECK_INT(recall_mounts(disk, RECALL_MOUNTS), 0);               /* again */
         check_report_is(deliver_mount(&first, path), DELIVERY_DONE, 0); /* on what was left */
         container_end(&first);
         container_end(&second);
@@ -273,7 +275,7 @@ static int open_inside(const struct container *container, const char *path)
         return open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static void test_one_that_a_process_uses_stays_until_it_has_to_go(void)
+static void test_one_that_a_process_uses_stays(void)
 {
         struct container container = container_start(enter_rootless);
         char path[128];
@@ -283,11 +285,16 @@ static void test_one_that_a_process_uses_stays_until_it_has_to_go(void)
         check_report_is(deliver_mount(&container, path), DELIVERY_DONE, 0);
         user = open_inside(&container, path);
         CHECK(user >= 0);
-        CHECK_INT(recall_mounts(disk, false), -EBUSY);
+        CHECK_INT(recall_mounts(disk, RECALL_TRY_MOUNTS), -EBUSY);
+        CHECK_INT(recall_mounts(disk, RECALL_MOUNTS), -EBUSY);
         CHECK_INT(run_inside(&container, see_owner, path), 0);
-        CHECK_INT(recall_mounts(disk, true), 0);
-        CHECK_INT(run_inside(&container, see_owner, path), ENOENT);
         close_fd(user);
+        CHECK_INT(recall_mounts(disk, RECALL_TRY_MOUNTS), 0);
+        CHECK_INT(
+                recall_mounts(disk, RECALL_TRY_MOUNTS), 0); /* nothing is unmounted, also by the second one */
+        CHECK_INT(run_inside(&container, see_owner, path), 0);
+        CHECK_INT(recall_mounts(disk, RECALL_MOUNTS), 0);
+        CHECK_INT(recall_mounts(disk, RECALL_FIND_MOUNTS), 0);
         container_end(&container);
 }
 
@@ -298,9 +305,9 @@ static void test_only_that_disk_is_unmounted(void)
 
         path_there("data", path);
         check_report_is(deliver_mount(&container, path), DELIVERY_DONE, 0);
-        CHECK_INT(recall_mounts(makedev(7, 0), true), 0);
+        CHECK_INT(recall_mounts(makedev(7, 0), RECALL_MOUNTS), 0);
         CHECK_INT(run_inside(&container, cover, path), 0);
-        CHECK_INT(recall_mounts(disk, false), 0); /* the container has covered it */
+        CHECK_INT(recall_mounts(disk, RECALL_MOUNTS), 0); /* the container has covered it */
         CHECK_INT(run_inside(&container, unmount, path), 0);
         CHECK_INT(run_inside(&container, see_owner, path), 0);
         container_end(&container);
@@ -337,13 +344,58 @@ static void test_a_container_that_stops_the_search_hinders_no_other(void)
         check_report_is(deliver_mount(&stops, path), DELIVERY_DONE, 0);
         check_report_is(deliver_request(&request), DELIVERY_DONE, 0);
         stopping = TENANT;
-        CHECK_INT(recall_mounts(disk, false), -ETIMEDOUT);
+        CHECK_INT(recall_mounts(disk, RECALL_MOUNTS), -ETIMEDOUT);
         stopping = 0;
         CHECK_INT(run_inside(&other, unmount, path), EINVAL); /* it is gone there */
-        CHECK_INT(recall_mounts(disk, false), 0);
+        CHECK_INT(recall_mounts(disk, RECALL_MOUNTS), 0);
         CHECK_INT(run_inside(&stops, unmount, path), EINVAL);
         container_end(&stops);
         container_end(&other);
+}
+
+/* ---- the unmount ---- */
+
+static int unmount_here(uint32_t flags)
+{
+        struct filesystem_go go = {.point = "volume", .flags = flags};
+
+        snprintf(go.top, sizeof(go.top), "%s", top);
+        return filesystem_unmount(&go);
+}
+
+/* Both containers have it as before, whatever one of them does. */
+static void test_an_unmount_takes_it_from_all_or_from_none(void)
+{
+        struct container first = container_start(enter_rootless),
+                         second = container_start(enter_rootless_of_another);
+        char path[128];
+        struct delivery_request request = request_of(&second, path);
+        int user;
+
+        request.uid = request.gid = ANOTHER;
+        path_there("data", path);
+        check_report_is(deliver_mount(&first, path), DELIVERY_DONE, 0);
+        check_report_is(deliver_request(&request), DELIVERY_DONE, 0);
+        CHECK_INT(unmount_here(0), -EEXIST); /* another holder does not end it there */
+        user = open_inside(&second, path);
+        CHECK_INT(unmount_here(FILESYSTEM_COPIES_TOO), -EBUSY);
+        stopping = TENANT;
+        CHECK_INT(unmount_here(FILESYSTEM_COPIES_TOO), -EBUSY);
+        close_fd(user);
+        CHECK_INT(unmount_here(FILESYSTEM_COPIES_TOO), -ETIMEDOUT);
+        stopping = 0;
+        user = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CHECK_INT(unmount_here(FILESYSTEM_COPIES_TOO), -EBUSY);
+        CHECK_INT(unmount_here(FILESYSTEM_COPIES_TOO), -EBUSY);
+        close_fd(user);
+        CHECK_INT(run_inside(&first, see_owner, path), 0);
+        CHECK_INT(run_inside(&second, see_owner, path), 0);
+        CHECK_INT(unmount_here(FILESYSTEM_COPIES_TOO), 0);
+        CHECK_INT(run_inside(&first, unmount, path), EINVAL);
+        CHECK_INT(run_inside(&second, unmount, path), EINVAL);
+        CHECK(access(base, F_OK) < 0);
+        container_end(&first);
+        container_end(&second);
 }
 
 /* ---- the whole ---- */
@@ -352,15 +404,18 @@ static bool open_base(void)
 {
         _cleanup_close_ int fd = -1;
         struct stat st;
-        char text[64];
+        char text[128];
         int size;
 
-        if (!CHECK(mkdtemp(base)) || !CHECK(mount("tmpfs", base, "tmpfs", 0, "mode=0755") == 0)
+        if (!CHECK(mkdtemp(top)))
+                return false;
+        snprintf(base, sizeof(base), "%s/volume", top);
+        if (!CHECK(mkdir(base, 0700) == 0) || !CHECK(mount("tmpfs", base, "tmpfs", 0, "mode=0755") == 0)
                 || !CHECK(stat(base, &st) == 0))
                 return false;
         disk = st.st_dev;
         size = snprintf(text, sizeof(text), "%u:%u\n", major(disk), minor(disk));
-        snprintf(number, sizeof(number), "%s.number", base);
+        snprintf(number, sizeof(number), "%s.number", top);
         fd = open(number, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         CHECK_INT(write(fd, text, (size_t)size), size);
         snprintf(text, sizeof(text), "%s/roots", base);
@@ -373,6 +428,7 @@ static void close_base(void)
 {
         (void)umount2(base, MNT_DETACH);
         (void)rmdir(base);
+        (void)rmdir(top);
         (void)unlink(number);
 }
 
@@ -404,9 +460,10 @@ int main(int argc, char *argv[])
                 test_what_is_not_the_mount_of_the_disk_is_refused();
                 test_the_host_and_its_root_get_nothing();
                 test_it_is_unmounted_in_each_container();
-                test_one_that_a_process_uses_stays_until_it_has_to_go();
+                test_one_that_a_process_uses_stays();
                 test_only_that_disk_is_unmounted();
                 test_a_container_that_stops_the_search_hinders_no_other();
+                test_an_unmount_takes_it_from_all_or_from_none(); /* the last one */
         }
         close_base();
         world_close();
