@@ -237,11 +237,11 @@ PROC_USERS = [
     "ublkd/nodes/node_recall.c",  # the same
     "ublkd/nodes/process_rights.c",  # in these processes: its own
     "ublkd/nodes/mount_clone.c",  # in a process of its own
-    "ublkd/nodes/process_ids.c",  # the same
     "ublkd/nodes/recall_here.c",  # the same
     "ublkd/nodes/recall_process.c",  # the same
     "ublkd/filesystems/filesystem_program.c",  # the same
     "ublkd/filesystems/filesystem_walls.c",  # the same
+    "ublkd/nodes/process_ids.c",  # the state of a process, without its memory map
     "ublkd/filesystems/filesystem_mounts.c",  # its own mounts, of which the kernel has the list
     "ublkd/filesystems/filesystem_job.c",  # the program that this process is executed from
     "ublkd/peers/peer_cgroup.c",  # a name that the kernel has: no memory map, and no file system is asked

@@ -3,6 +3,7 @@
 #include "ublkd/nodes/client_delivery.h"
 #include "ublkd/nodes/node_delivery.h"
 #include "ublkd/nodes/private_node.h"
+#include "ublkd/nodes/process_ids.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/peers/peer_groups.h"
@@ -33,6 +34,7 @@ static int begin_for_client(struct node_deliveries *deliveries, int client, stru
                 return r;
         request->pid = peer.pid;
         request->pidfd = peer.pidfd;
+        request->account = peer.uid;
         request->uid = peer.uid; /* the ids of the connection, as for every other right of the client */
         request->gid = peer.gid;
         request->groups = peer_groups_list(&groups);
@@ -42,6 +44,24 @@ static int begin_for_client(struct node_deliveries *deliveries, int client, stru
         return r;
 }
 
+/* The process may have ended since, and another one have its number: then the delivery to it fails, and counts to the wrong user until
+ * then. */
+static int begin_for_process(struct node_deliveries *deliveries, pid_t pid, struct delivery_request *request,
+        void (*done)(void *userdata, const struct delivery_report *report), void *userdata,
+        struct node_delivery **ret)
+{
+        _cleanup_close_ int process = pidfd_open(pid, 0);
+        gid_t gid;
+        int r = process < 0 ? -errno : process_ids_read(pid, &request->account, &gid);
+
+        if (r < 0)
+                return r == -ENOENT ? -ESRCH : r;
+        request->pid = pid;
+        request->pidfd = process;
+        request->uid = DELIVERY_IDS_OF_PROCESS; /* when it is delivered */
+        return node_delivery_begin(deliveries, request, done, userdata, ret);
+}
+
 int client_delivery_begin(struct node_deliveries *deliveries, struct private_nodes *nodes, int client,
         const struct delivery_source *source, const struct delivery_wish *wish,
         void (*done)(void *userdata, const struct delivery_report *report), void *userdata,
@@ -49,7 +69,7 @@ int client_delivery_begin(struct node_deliveries *deliveries, struct private_nod
 {
         struct delivery_request request = {
                 .path = wish->path, .tree = -1, .read_only = wish->read_only, .no_exec = wish->no_exec};
-        _cleanup_close_ int tree = -1, process = -1;
+        _cleanup_close_ int tree = -1;
 
         if (!wish->pid && !is_unix(client))
                 return -EOPNOTSUPP;
@@ -61,13 +81,6 @@ int client_delivery_begin(struct node_deliveries *deliveries, struct private_nod
                 if (tree < 0)
                         return tree;
         }
-        if (!wish->pid)
-                return begin_for_client(deliveries, client, &request, done, userdata, ret);
-        process = pidfd_open(wish->pid, 0);
-        if (process < 0)
-                return -errno;
-        request.pid = wish->pid;
-        request.pidfd = process;
-        request.uid = DELIVERY_IDS_OF_PROCESS;
-        return node_delivery_begin(deliveries, &request, done, userdata, ret);
+        return wish->pid ? begin_for_process(deliveries, wish->pid, &request, done, userdata, ret)
+                         : begin_for_client(deliveries, client, &request, done, userdata, ret);
 }

@@ -25,7 +25,7 @@ struct node_delivery {
         void (*done)(void *userdata,
                 const struct delivery_report *report); /* NULL: it was called, or is not wanted */
         void *userdata;
-        uid_t uid;
+        uid_t account;
         int link, process; /* process: the pidfd of ours, while it is not dead */
         sd_event_source *readable, *death, *deadline;
         TAILQ_ENTRY(node_delivery) entry;
@@ -120,14 +120,14 @@ void node_delivery_cancel(struct node_delivery *delivery)
 
 /* ---- the begin ---- */
 
-static int check_limits(const struct node_deliveries *deliveries, uid_t uid)
+static int check_limits(const struct node_deliveries *deliveries, uid_t account)
 {
         const struct node_delivery *delivery;
         unsigned running = 0, of_user = 0;
 
         TAILQ_FOREACH (delivery, &deliveries->all, entry) {
                 running++;
-                of_user += delivery->uid == uid;
+                of_user += delivery->account == account;
         }
         if (of_user >= deliveries->options.user_max)
                 return -EBUSY;
@@ -211,7 +211,7 @@ int node_delivery_begin(struct node_deliveries *deliveries, const struct deliver
         int r = make_order(request, &order);
 
         if (r >= 0)
-                r = check_limits(deliveries, request->uid);
+                r = check_limits(deliveries, request->account);
         if (r < 0)
                 return r;
         delivery = calloc(1, sizeof(*delivery));
@@ -220,7 +220,7 @@ int node_delivery_begin(struct node_deliveries *deliveries, const struct deliver
         *delivery = (struct node_delivery){.deliveries = deliveries,
                 .done = done,
                 .userdata = userdata,
-                .uid = request->uid,
+                .account = request->account,
                 .link = -1,
                 .process = -1};
         TAILQ_INSERT_TAIL(&deliveries->all, delivery, entry);

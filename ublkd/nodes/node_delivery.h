@@ -21,7 +21,8 @@ struct delivery_limits {
 struct delivery_request {
         pid_t pid; /* of the process that wants the node, and its pidfd */
         int pidfd;
-        uid_t uid; /* its ids, as SO_PEERCRED and SO_PEERGROUPS show them; or DELIVERY_IDS_OF_PROCESS */
+        uid_t account; /* of the user to whom the delivery counts: that of the process */
+        uid_t uid;     /* its ids, as SO_PEERCRED and SO_PEERGROUPS show them; or DELIVERY_IDS_OF_PROCESS */
         gid_t gid;
         const gid_t *groups;
         size_t group_count;

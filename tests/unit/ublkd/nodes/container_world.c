@@ -286,6 +286,7 @@ int begin_delivery(struct node_deliveries *deliveries, const struct container *c
                 &(const struct delivery_request){
                         .pid = container->pid,
                         .pidfd = container->pidfd,
+                        .account = user,
                         .uid = user,
                         .gid = user,
                         .path = path,

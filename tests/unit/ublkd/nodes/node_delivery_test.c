@@ -2,6 +2,7 @@
 /* node_delivery: a node comes into real namespaces, by the real process. The node is that of a loop disk; only the tree
  * of /sys is made up. Needs root. */
 #include "ublkd/nodes/node_delivery.h"
+#include "ublkd/nodes/client_delivery.h"
 #include "ublkd/nodes/delivery_process.h"
 #include "ublkd/nodes/private_node.h"
 
@@ -232,6 +233,44 @@ static void test_a_file_system_that_does_not_answer_holds_up_its_user_alone(void
         node_deliveries_free(deliveries);
 }
 
+static void note_report(void *userdata, const struct delivery_report *report)
+{
+        *(struct delivery_report *)userdata = *report;
+}
+
+static int begin_for_process(
+        struct node_deliveries *deliveries, pid_t pid, const char *path, struct delivery_report *report)
+{
+        struct node_delivery *delivery;
+
+        report->outcome = _DELIVERY_OUTCOME_MAX;
+        return client_delivery_begin(deliveries, nodes, -1, &(const struct delivery_source){.uid = node_uid},
+                &(const struct delivery_wish){.path = path, .pid = pid}, note_report, report, &delivery);
+}
+
+/* Whose process it is counts, and not that an administrator has named it. No delivery ends before the loop runs. */
+static void test_a_process_that_is_named_counts_for_its_user(void)
+{
+        struct container first = container_start(enter_rootless),
+                         other = container_start(enter_rootless_of_another);
+        struct node_deliveries *deliveries = deliveries_new();
+        struct delivery_report reports[4];
+        char path[128], second[128];
+
+        path_there("data", path);
+        path_there("second", second);
+        CHECK_INT(begin_for_process(deliveries, first.pid, path, &reports[0]), 0);
+        CHECK_INT(begin_for_process(deliveries, first.pid, second, &reports[1]), 0);
+        CHECK_INT(begin_for_process(deliveries, first.pid, path, &reports[2]), -EBUSY);
+        CHECK_INT(begin_for_process(deliveries, other.pid, path, &reports[3]), 0);
+        for (int i = 0; i < 4; i++)
+                if (i != 2 && wait_for_report(&reports[i]))
+                        check_report_is(reports[i], DELIVERY_DONE, 0);
+        node_deliveries_free(deliveries);
+        container_end(&first);
+        container_end(&other);
+}
+
 static void test_no_tree_of_a_node_that_is_shut(void)
 {
         CHECK_INT(private_node_shut(nodes, node_uid), 0);
@@ -265,6 +304,7 @@ int main(int argc, char *argv[])
                 test_paths_that_name_no_file();
                 if (access("/dev/fuse", R_OK | W_OK) == 0)
                         test_a_file_system_that_does_not_answer_holds_up_its_user_alone();
+                test_a_process_that_is_named_counts_for_its_user();
                 test_no_tree_of_a_node_that_is_shut();
         }
         world_close();
