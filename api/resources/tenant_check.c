@@ -38,26 +38,53 @@ static void reply_refused(struct request *request, int error, const struct probl
                 reply_error(request, error, "Cannot check the policy");
 }
 
+/* Find the rule of the policy that is in force now for a tenant. Return false: there is a reply. */
+static bool find_rule(struct request *request, struct tenancy *tenancy)
+{
+        const struct policy *policy = request->api->config.rights.policy;
+        const struct peer *peer = &request->peer;
+        _cleanup_problems_ struct problem_list problems = {};
+        int r = tenancy_find(request->client->fd, policy, peer->uid, peer->gid, peer->home, tenancy);
+
+        if (r >= 0 && tenancy->rule)
+                return true;
+        if (r >= 0) { /* the policy has changed since the client connected */
+                r = policy_add_no_rule(policy, &tenancy->client, &problems);
+                r = r < 0 ? r : -EPERM;
+        }
+        reply_refused(request, r, &problems);
+        return false;
+}
+
+bool find_account(struct request *request, struct filesystem_account *ret)
+{
+        _cleanup_tenancy_ struct tenancy tenancy = {};
+        struct uid_range account;
+
+        if (view_manages_all(request))
+                return true;
+        if (!find_rule(request, &tenancy))
+                return false;
+        account = policy_account(tenancy.rule, request->peer.uid);
+        *ret = (struct filesystem_account){.is_set = true, .first = account.first, .last = account.last};
+        return true;
+}
+
 static bool policy_allows(struct request *request, const struct device_spec *spec)
 {
         const struct api_config *config = &request->api->config;
-        const struct peer *peer = &request->peer;
         _cleanup_problems_ struct problem_list problems = {};
         _cleanup_tenancy_ struct tenancy tenancy = {};
         struct policy_usage usage;
         struct uid_range account;
-        int r = tenancy_find(
-                request->client->fd, config->rights.policy, peer->uid, peer->gid, peer->home, &tenancy);
+        int r;
 
-        if (r >= 0 && !tenancy.rule) { /* the policy has changed since the client connected */
-                r = policy_add_no_rule(config->rights.policy, &tenancy.client, &problems);
-                r = r < 0 ? r : -EPERM;
-        } else if (r >= 0) {
-                account = policy_account(tenancy.rule, peer->uid);
-                request_note_rule(request, tenancy.rule->place, tenancy.client.cgroup);
-                usage = usage_of(config->store, &account, spec->options.name, tenancy.rule->options.size);
-                r = policy_check(tenancy.rule, &tenancy.client, spec, &usage, &problems);
-        }
+        if (!find_rule(request, &tenancy))
+                return false;
+        account = policy_account(tenancy.rule, request->peer.uid);
+        request_note_rule(request, tenancy.rule->place, tenancy.client.cgroup);
+        usage = usage_of(config->store, &account, spec->options.name, tenancy.rule->options.size);
+        r = policy_check(tenancy.rule, &tenancy.client, spec, &usage, &problems);
         if (r < 0)
                 reply_refused(request, r, &problems);
         return r >= 0;

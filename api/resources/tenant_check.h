@@ -4,10 +4,15 @@
 
 #include "api/http/request.h"
 
+#include "ublkd/filesystems/filesystem_rule.h"
 #include "ublkd/store/device_store.h"
 
 /* Return whether the client may change the device, which it sees; else there is a reply. */
 bool may_change(struct request *request, const struct device_record *record);
+
+/* Find the users with whom the client shares its part of the room for requests; those of administrators have no limit. Return false:
+ * there is a reply. */
+bool find_account(struct request *request, struct filesystem_account *ret);
 
 /* Return whether the client may store `spec` as the device of that name (`record`; NULL: a new one), and set the tenant of
  * the condition, which stays valid as long as the request; else there is a reply. The device may belong to others: their

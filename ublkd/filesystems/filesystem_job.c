@@ -221,6 +221,11 @@ static int watch(struct filesystem_job *job)
         return r;
 }
 
+unsigned filesystem_jobs_running_max(const struct filesystem_jobs *jobs)
+{
+        return jobs->limits.running_max;
+}
+
 int filesystem_job_begin(struct filesystem_jobs *jobs, const struct filesystem_order *order,
         const struct filesystem_job_events *events)
 {

@@ -35,6 +35,8 @@ int filesystem_jobs_new(
 /* Kill what is under way, and free all. NULL is fine. Return NULL. */
 struct filesystem_jobs *filesystem_jobs_free(struct filesystem_jobs *jobs);
 
+/* Return how many processes may run at once. */
+unsigned filesystem_jobs_running_max(const struct filesystem_jobs *jobs);
 /* Begin. Return 0; -EBUSY: a process of an earlier job has this disk; -EAGAIN: too many jobs; other -errno. */
 int filesystem_job_begin(struct filesystem_jobs *jobs, const struct filesystem_order *order,
         const struct filesystem_job_events *events);

@@ -278,20 +278,29 @@ static void on_done(void *userdata, const struct filesystem_report *report)
 
 /* ---- requests ---- */
 
-/* Return whether the tenant of the record has as many under way as it may: there is room for few, for all. */
-static bool has_its_share(const struct filesystem_maker *maker, const struct device_record *record)
+static bool counts(const struct filesystem_wish *wish)
+{
+        return wish->account.is_set && wish->aim != FILESYSTEM_AIM_UNMOUNTED;
+}
+
+/* Return whether a tenant, or all of them, have as many under way as they may: there is room for few, and half of it is for administrators.
+ * An unmount never waits for that. */
+static bool is_over_share(const struct filesystem_maker *maker, const struct filesystem_wish *wish)
 {
         const struct filesystem_making *making;
-        unsigned count = 0;
+        unsigned all = 0, own = 0;
 
-        if (!tenant_is_set(record->tenant))
+        if (!counts(wish))
                 return false;
         LIST_FOREACH (making, &maker->all, entry) {
-                const struct device_record *other = device_store_find_uid(maker->store, making->device);
+                const struct filesystem_account *account = &making->wish.account;
 
-                count += other && tenant_is(other->tenant, record->tenant);
+                if (!counts(&making->wish))
+                        continue;
+                all++;
+                own += account->first == wish->account.first && account->last == wish->account.last;
         }
-        return count >= TENANT_MAX;
+        return own >= TENANT_MAX || all >= filesystem_jobs_running_max(maker->jobs) / 2;
 }
 
 static bool may_begin(const struct device_record *record, enum filesystem_aim aim)
@@ -315,7 +324,7 @@ int filesystem_request(struct filesystem_maker *maker, const struct device_recor
 
         if (!may_begin(record, wish->aim))
                 return -ENODEV;
-        if (has_its_share(maker, record))
+        if (is_over_share(maker, wish))
                 return -EAGAIN;
         making = calloc(1, sizeof(*making));
         if (!making)

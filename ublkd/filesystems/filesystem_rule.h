@@ -7,6 +7,9 @@
 
 #include "ublkd/filesystems/filesystem_wire.h"
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 enum filesystem_verdict {
         FILESYSTEM_IS_MADE,      /* it is there: made now, or earlier */
         FILESYSTEM_IS_MOUNTED,   /* the same */
@@ -38,6 +41,12 @@ struct filesystem_step {
         enum filesystem_verdict verdict; /* with FILESYSTEM_LEAVES: the answer */
 };
 
+/* The users whose requests count together, as one person can be all of them. */
+struct filesystem_account {
+        bool is_set; /* false: the client is an administrator */
+        uid_t first, last;
+};
+
 /* What a client wants. */
 enum filesystem_aim { FILESYSTEM_AIM_MADE, FILESYSTEM_AIM_MOUNTED, FILESYSTEM_AIM_UNMOUNTED };
 struct filesystem_wish {
@@ -46,6 +55,7 @@ struct filesystem_wish {
         char remake
                 [FILESYSTEM_UUID_SIZE]; /* ... the UUID of what is made again, if it is not whole; "": nothing */
         uint32_t flags;                 /* of AIM_MOUNTED and AIM_UNMOUNTED: enum filesystem_flag */
+        struct filesystem_account account; /* of the client */
 };
 
 /* noted: of the record. wish: of AIM_MADE. sight: with the kind and the UUID of the note. */

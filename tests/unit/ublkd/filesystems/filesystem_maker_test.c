@@ -225,6 +225,44 @@ static void test_an_unmount_waits_for_what_is_under_way(void)
         tear_down();
 }
 
+/* Begin a mount on a device of its own, which has no file system. Return as filesystem_request(). */
+static int begin_of(unsigned number, enum filesystem_aim aim, struct filesystem_account account)
+{
+        const struct filesystem_wish wish = {.aim = aim, .account = account};
+        struct device_status status = {.phase = PHASE_LIVE, .number = (int)number, .disk = true};
+        struct filesystem_making *making;
+        char name[16], text[128];
+
+        snprintf(name, sizeof(name), "of-%u", number);
+        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}",
+                name);
+        put_device(store, text);
+        CHECK_INT(device_store_assign_number(store, name, (int)number), 0);
+        CHECK_INT(device_store_set_status(store, name, &status), 0);
+        return filesystem_request(maker, device_store_get(store, name), &wish, NULL, NULL, &making);
+}
+
+/* Subordinate users of one range are one person, and many persons leave room for the administrators. */
+static void test_tenants_have_half_of_the_room(void)
+{
+        static const struct filesystem_account alice = {true, 1000, 1000}, hers = {true, 100000, 165535},
+                                               bob = {true, 1001, 1001}, administrator = {};
+        const enum filesystem_aim mounted = FILESYSTEM_AIM_MOUNTED, unmounted = FILESYSTEM_AIM_UNMOUNTED;
+
+        set_up(NULL);
+        CHECK_INT(begin_of(20, mounted, hers), 0);
+        CHECK_INT(begin_of(21, mounted, hers), 0);
+        CHECK_INT(begin_of(22, mounted, hers), -EAGAIN);
+        CHECK_INT(begin_of(23, unmounted, hers), 0);
+        CHECK_INT(begin_of(24, mounted, alice), 0);
+        CHECK_INT(begin_of(25, mounted, bob), 0);
+        CHECK_INT(begin_of(26, mounted, bob), -EAGAIN); /* half of 8 */
+        CHECK_INT(begin_of(27, mounted, administrator), 0);
+        CHECK_INT(begin_of(28, unmounted, bob), 0);
+        CHECK_INT(begin_of(29, mounted, administrator), 0);
+        tear_down();
+}
+
 static void test_one_request_for_a_disk_at_a_time(void)
 {
         struct outcome first, second;
@@ -361,6 +399,7 @@ int main(int argc, char *argv[])
         test_an_outdated_record();
         test_an_unmount_needs_no_disk();
         test_an_unmount_waits_for_what_is_under_way();
+        test_tenants_have_half_of_the_room();
         test_one_request_for_a_disk_at_a_time();
         test_a_disk_that_goes_meanwhile();
         test_a_device_that_is_removed_meanwhile();
