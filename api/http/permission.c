@@ -56,8 +56,9 @@ static const char *sentence_of_polkit(const struct request *request)
         }
 }
 
-/* Write the sentence that says which rule of the policy would make the client a tenant; "" if it is one already. */
-static void describe_rule(const struct request *request, char ret[static RULE_SENTENCE_MAX])
+/* Write the sentence that says which rule of the policy would make the client a tenant; "" if it is one already. Note its
+ * control group for the log. */
+static void describe_rule(struct request *request, char ret[static RULE_SENTENCE_MAX])
 {
         const struct policy *policy = request->api->config.rights.policy;
         const struct peer *peer = &request->peer;
@@ -67,15 +68,17 @@ static void describe_rule(const struct request *request, char ret[static RULE_SE
 
         *ret = '\0';
         if (!policy || peer->tcp || tenant_is_set(peer->tenant)
-                || tenancy_find(request->client->fd, policy, peer->uid, peer->gid, home, &tenancy) < 0
-                || policy_add_no_rule(policy, &tenancy.client, &problems) < 0 || problems.count == 0)
+                || tenancy_find(request->client->fd, policy, peer->uid, peer->gid, home, &tenancy) < 0)
+                return;
+        request_note_rule(request, "", tenancy.client.cgroup);
+        if (policy_add_no_rule(policy, &tenancy.client, &problems) < 0 || problems.count == 0)
                 return;
         snprintf(ret, RULE_SENTENCE_MAX, " It has no devices of its own either. %s.",
                 problems.items[0].detail);
 }
 
 /* Write what to add to the sentence of a refusal. */
-static void describe_other_ways(const struct request *request, char ret[static OTHER_WAYS_MAX])
+static void describe_other_ways(struct request *request, char ret[static OTHER_WAYS_MAX])
 {
         char rule[RULE_SENTENCE_MAX];
 

@@ -9,14 +9,6 @@
 #include "api/http/view.h"
 #include "ublkd/policy/policy_check.h"
 
-bool may_change(struct request *request, const struct device_record *record)
-{
-        if (view_may_change(request, record))
-                return true;
-        permission_refuse(request);
-        return false;
-}
-
 /* Return what the account has beside the device with that name. A device counts with the size that its spec asks for,
  * whatever its image takes now. unknown: bytes of a device whose spec cannot be read. */
 static struct policy_usage usage_of(
@@ -38,21 +30,22 @@ static void reply_refused(struct request *request, int error, const struct probl
                 reply_error(request, error, "Cannot check the policy");
 }
 
-/* Find the rule of the policy that is in force now for a tenant. Return false: there is a reply. */
-static bool find_rule(struct request *request, struct tenancy *tenancy)
+/* Ask the rules that are in force now, which may be others than when the client connected, as may be its control group. Return
+ * whether one counts; else there is a reply. */
+static bool find_rule(struct request *request, struct tenancy *ret)
 {
         const struct policy *policy = request->api->config.rights.policy;
         const struct peer *peer = &request->peer;
         _cleanup_problems_ struct problem_list problems = {};
-        int r = tenancy_find(request->client->fd, policy, peer->uid, peer->gid, peer->home, tenancy);
+        int r = tenancy_find(request->client->fd, policy, peer->uid, peer->gid, peer->home, ret);
 
-        if (r >= 0 && tenancy->rule)
-                return true;
-        if (r >= 0) { /* the policy has changed since the client connected */
-                r = policy_add_no_rule(policy, &tenancy->client, &problems);
-                r = r < 0 ? r : -EPERM;
+        if (r >= 0) {
+                request_note_rule(request, ret->rule ? ret->rule->place : "", ret->client.cgroup);
+                if (ret->rule)
+                        return true;
+                r = policy_add_no_rule(policy, &ret->client, &problems);
         }
-        reply_refused(request, r, &problems);
+        reply_refused(request, r < 0 ? r : -EPERM, &problems);
         return false;
 }
 
@@ -70,9 +63,18 @@ bool find_account(struct request *request, struct filesystem_account *ret)
         return true;
 }
 
+bool may_change(struct request *request, const struct device_record *record)
+{
+        _cleanup_tenancy_ struct tenancy tenancy = {};
+
+        if (view_may_change(request, record))
+                return view_manages_all(request) || find_rule(request, &tenancy);
+        permission_refuse(request);
+        return false;
+}
+
 static bool policy_allows(struct request *request, const struct device_spec *spec)
 {
-        const struct api_config *config = &request->api->config;
         _cleanup_problems_ struct problem_list problems = {};
         _cleanup_tenancy_ struct tenancy tenancy = {};
         struct policy_usage usage;
@@ -82,8 +84,8 @@ static bool policy_allows(struct request *request, const struct device_spec *spe
         if (!find_rule(request, &tenancy))
                 return false;
         account = policy_account(tenancy.rule, request->peer.uid);
-        request_note_rule(request, tenancy.rule->place, tenancy.client.cgroup);
-        usage = usage_of(config->store, &account, spec->options.name, tenancy.rule->options.size);
+        usage = usage_of(
+                request->api->config.store, &account, spec->options.name, tenancy.rule->options.size);
         r = policy_check(tenancy.rule, &tenancy.client, spec, &usage, &problems);
         if (r < 0)
                 reply_refused(request, r, &problems);

@@ -396,3 +396,32 @@ def test_a_rule_for_a_unit(tenants):
             group.rmdir()
     device = tenants.server.ask("GET", f"/devices/u{STRANGER}-{len(groups[1].parts)}201").json
     assert device["tenant"] == f"uid:{STRANGER}"
+
+
+@pytest.mark.skipif(not cgroup_mount(), reason="no control group can be made here")
+def test_a_process_that_has_left_the_unit(tenants):
+    """Each change is asked of the group of then, also one without a spec, on a connection from before."""
+    groups = [pathlib.Path(cgroup_mount(), "ublkd-api-left.slice", *below) for below in ((), ("backup.service",), ("other.service",))]
+    tenants.set_rules({**RULE, "name": "unit", "who": {"units": ["backup.service"]}})
+    assert tenants.server.tell("policy") == 0
+    for group in groups:
+        group.mkdir(exist_ok=True)
+    join = f"open({str(groups[1] / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))\n"
+    device = f"/devices/u{STRANGER}-data"
+    code = f"""
+connection = UnixConnection(path)
+assert ask(connection, "POST", "/devices?wait=ready", {mine("data", STRANGER)!r}).status == 201
+print("ready", flush=True)
+sys.stdin.read()
+for method, target in (("POST", "{device}/restart"), ("POST", "{device}/stop"), ("DELETE", "{device}")):
+    answer = ask(connection, method, target)
+    assert [answer.status, [error["reason"] for error in answer.json["errors"]]] == [403, ["NoPolicyRule"]], answer.json
+"""
+    try:
+        with user(tenants.server, code, STRANGER, container=join) as child:
+            assert child.stdout.readline() == "ready\n"
+            (groups[2] / "cgroup.procs").write_text(str(child.pid))
+    finally:
+        for group in reversed(groups):
+            group.rmdir()
+    assert tenants.server.ask("GET", device).json["generation"] == 1
