@@ -52,7 +52,8 @@ static bool check_current(struct request *request, const struct device_record *r
         bool may_go = record->age == RECORD_REMOVED && request->method == METHOD_DELETE;
 
         if (record->age != RECORD_CURRENT && !may_go)
-                reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s", record->status.message);
+                reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s",
+                        device_status_message(&record->status, view_reader(request)));
         return record->age == RECORD_CURRENT || may_go;
 }
 

@@ -119,7 +119,8 @@ static bool may_ask(struct request *request, const struct device_record *record,
                 return false;
         if (record->age
                 != RECORD_CURRENT) { /* also no holder: with enough writes an old record looks like the newest */
-                reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s", record->status.message);
+                reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s",
+                        device_status_message(&record->status, view_reader(request)));
                 return false;
         }
         if (!may_have(request, record, aim)) {

@@ -66,7 +66,8 @@ int put_check(const struct device_spec *spec, const struct device_record *record
                 return r;
         if (record && record->age != RECORD_CURRENT) {
                 (void)problem_add(problems, EUCLEAN, "", device_status_reason(&record->status), "%s",
-                        record->status.message);
+                        device_status_message(
+                                &record->status, condition->tenant ? READER_TENANT : READER_OF_ALL));
                 return -EUCLEAN;
         }
         if (record && record->deleting) {

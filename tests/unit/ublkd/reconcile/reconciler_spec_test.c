@@ -10,11 +10,12 @@
 
 static unsigned verdicts;
 static char verdict[256];
+static enum condition_reason verdict_reason;
 
 static void note_verdict(void *userdata, bool tried, enum condition_reason reason, const char *refusal)
 {
         (void)userdata;
-        (void)reason;
+        verdict_reason = reason;
         verdicts++;
         snprintf(verdict, sizeof(verdict), "%s", !tried ? "ask again" : refusal ? refusal : "good");
 }
@@ -44,12 +45,15 @@ static void a_spec_is_tried(void)
         fake_worker_open(fake_worker("(preflight)"), "file:1");
         fake_worker_die(fake_worker("(preflight)"));
         CHECK_STR(verdict, "good");
+        CHECK_INT(verdict_reason, REASON_NONE);
         CHECK_INT(try_spec(&world, &preflight), 0);
         fake_worker_refuse(fake_worker("(preflight)"), "BackingFileMissing", "It is not there");
         CHECK_STR(verdict, "It is not there.");
+        CHECK_INT(verdict_reason, REASON_BACKING_FILE_MISSING);
         CHECK_INT(try_spec(&world, &preflight), 0);
         fake_worker_die(fake_worker("(preflight)"));
         CHECK(strstr(verdict, "The preflight worker "));
+        CHECK_INT(verdict_reason, REASON_NONE);
         CHECK_INT(verdicts, 3);
         CHECK_INT(try_spec(&world, &preflight), 0);
         CHECK_INT(try_spec(&world, &second), 0);

@@ -4,6 +4,7 @@
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
+#include "ublkd/store/put_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -192,6 +193,31 @@ static void test_keys(void)
         CHECK(!tenant_user("", &uid) && !tenant_user("uid:", &uid) && !tenant_user("uid:1x", &uid));
 }
 
+/* The message of an old record may quote who uses the disk. */
+static void test_an_old_record_names_nothing_of_others(void)
+{
+        static char name[] = "theirs", message[] = "It is in use by process 4211.";
+        const struct device_record record = {
+                .name = name,
+                .age = RECORD_OUTDATED,
+                .status = {.reason = REASON_RECORD_OUTDATED, .quoted = REASON_IN_USE, .message = message}
+        };
+
+        for (int i = 0; i < 2; i++) {
+                _cleanup_problems_ struct problem_list problems = {};
+                const struct put_condition condition = {.tenant = i == 0 ? NULL : TENANT};
+                cJSON *document = cJSON_Parse("{\"target\":{\"type\":\"null\"},\"size\":\"1GiB\"}");
+                struct device_spec *spec = NULL;
+
+                CHECK_INT(device_spec_parse(document, "theirs", &spec, &problems), 0);
+                CHECK_INT(put_check(spec, &record, NULL, &condition, &problems), -EUCLEAN);
+                CHECK_STR(problems.items[0].reason, "RecordOutdated");
+                CHECK_INT(strstr(problems.items[0].detail, "4211") != NULL, i == 0);
+                device_spec_free(spec);
+                cJSON_Delete(document);
+        }
+}
+
 /* What the kernel has mounted, or is about to, its tenant must not write to past the file system. */
 static void test_a_mounted_volume_gets_no_node(const char *directory)
 {
@@ -229,5 +255,6 @@ int main(void)
 
         in_a_new_directory(test_what_users_have);
         test_keys();
+        test_an_old_record_names_nothing_of_others();
         return check_report();
 }
