@@ -252,7 +252,6 @@ int main(void)
         in_a_new_directory(test_a_database_without_tenants);
         in_a_new_directory(test_a_tenant_has_so_many_events);
         in_a_new_directory(test_a_mounted_volume_gets_no_node);
-
         in_a_new_directory(test_what_users_have);
         test_keys();
         test_an_old_record_names_nothing_of_others();
