@@ -9,7 +9,13 @@
  * schedule with either, so only the others are run. A mutant may well lead the reconciler where it crashes,
  * or never returns; so each has a process of its own, and that is as good as a rule that is broken.
  *
- * Where no schedule asks, no schedule can find it, and the rules over all facts are what remains. */
+ * Where no schedule asks, no schedule can find it, and the rules over all facts are what remains. A mutant without one of
+ * these three rows is among those:
+ *  - row 3: the STOP_DEV of a disk that was given up does not end, so its worker is stopped. The simulated kernel holds up
+ *    the STOP_DEV of a live disk alone (is_held_up() in sim_kernel.c). That of a disk that is DOWN takes effect.
+ *  - row 12 (held) and row 15 (wanted): a disk that cannot be recovered stays live without a worker for
+ *    UNNOTICED_LIMIT, two minutes (attempt.c). The simulated kernel notices a death within one (kernel_worker_died()).
+ * Others are about facts that cannot be: a disk is given up only while it is DOWN (may_give_up() in plan.c). */
 #include "sim.h"
 
 /* The table itself, which no other file may see. */
@@ -172,6 +178,7 @@ static unsigned count_schedules(const struct facts_set *differences)
 static void try_mutant(struct world *world, unsigned row, const char *what, const char *detail, bool list,
         struct tally *tally)
 {
+        bool is_removed = strcmp(what, "removed") == 0;
         struct facts_set differences;
         struct plan_facts facts;
         const char *walked, *simulated;
@@ -187,6 +194,9 @@ static void try_mutant(struct world *world, unsigned row, const char *what, cons
         tally->both += walked && simulated;
         tally->unasked += count_schedules(&differences) == 0;
         tally->survived += !walked && !simulated;
+        if (is_removed && count_schedules(&differences) == 0)
+                printf("row %2u (%s): no schedule asks; %s\n", row + 1,
+                        plan_action_to_string(table[row].action), walked ? walked : "no rule broken");
         if (list || (!walked && !simulated))
                 printf("row %2u (%s) %s%s: %s; %s (%u schedules)\n", row + 1,
                         plan_action_to_string(table[row].action), what, detail,

@@ -86,7 +86,6 @@ int on_worker_start(const struct worker_msg *config, int store, int *ret_index)
                         .lock = config->config.lock,
                         .given = store,
                         .exists = config->config.exists,
-                        .shared = config->config.shared,
                         .has_data = config->config.has_data,
                         .expected_served = config->config.expected_served,
                         .store_user = config->config.store_user,
