@@ -126,7 +126,9 @@ static bool may_deliver(
                         "\"mount\".");
                 return false;
         }
-        if (wish->mount || tenant_is_set(record->tenant))
+        if (wish->mount)
+                return may_have_mounts(request, &(struct filesystem_account){});
+        if (tenant_is_set(record->tenant))
                 return true;
         reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                 "The device belongs to the administrators, and has no private node that could be delivered; "

@@ -151,7 +151,7 @@ void handle_device_filesystem(struct request *request)
         if (!read_making(request, &wish))
                 return;
         if ((!record || !filesystem_is_settled(request))
-                && (!may_ask(request, record, wish.aim) || !find_account(request, &wish.account)))
+                && (!may_ask(request, record, wish.aim) || !may_have_mounts(request, &wish.account)))
                 return;
         result = filesystem_check(request, record, &wish, false);
         if (result)
@@ -194,7 +194,7 @@ void handle_device_mount(struct request *request)
         if (!read_mount_body(request, wish.aim, &body))
                 return;
         if ((!record || !filesystem_is_settled(request))
-                && (!may_ask(request, record, wish.aim) || !find_account(request, &wish.account)
+                && (!may_ask(request, record, wish.aim) || !may_have_mounts(request, &wish.account)
                         || !hold_mount(request, record, body.holder, &is_new)))
                 return;
         wish.flags = body.no_exec ? FILESYSTEM_NO_EXEC : 0;

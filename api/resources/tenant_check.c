@@ -49,15 +49,22 @@ static bool find_rule(struct request *request, struct tenancy *ret)
         return false;
 }
 
-bool find_account(struct request *request, struct filesystem_account *ret)
+bool may_have_mounts(struct request *request, struct filesystem_account *ret)
 {
+        _cleanup_problems_ struct problem_list problems = {};
         _cleanup_tenancy_ struct tenancy tenancy = {};
         struct uid_range account;
+        int r;
 
         if (view_manages_all(request))
                 return true;
         if (!find_rule(request, &tenancy))
                 return false;
+        r = policy_check_mount(tenancy.rule, &problems);
+        if (r < 0) {
+                reply_refused(request, r, &problems);
+                return false;
+        }
         account = policy_account(tenancy.rule, request->peer.uid);
         *ret = (struct filesystem_account){.is_set = true, .first = account.first, .last = account.last};
         return true;

@@ -10,9 +10,9 @@
 /* Return whether the client may change the device, which it sees; else there is a reply. */
 bool may_change(struct request *request, const struct device_record *record);
 
-/* Find the users with whom the client shares its part of the room for requests; those of administrators have no limit. Return false:
- * there is a reply. */
-bool find_account(struct request *request, struct filesystem_account *ret);
+/* Return whether the client may have a file system made, mounted or delivered, by its rule; else there is a reply. *ret: the users with
+ * whom it shares its part of the room for that; administrators have no limit. */
+bool may_have_mounts(struct request *request, struct filesystem_account *ret);
 
 /* Return whether the client may store `spec` as the device of that name (`record`; NULL: a new one), and set the tenant of
  * the condition, which stays valid as long as the request; else there is a reply. The device may belong to others: their

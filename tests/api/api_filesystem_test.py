@@ -8,7 +8,7 @@ import time
 
 import pytest
 from api_server import Server, check_problem, spec
-from api_tenants_test import ALICE, BOB, Tenants, asks, create
+from api_tenants_test import ALICE, BOB, RULE, Tenants, asks, create
 from other_user import NEEDS_ROOT
 from server_fixture import write_policy
 
@@ -256,7 +256,7 @@ class Volumes(Tenants):
 
     def set_rules(self, *rules):
         pools = {"fast": {"directory": "/srv/fast"}}
-        return write_policy(self.directory, pools=pools, rules=[{**rule, "targets": ["loop"], "pools": ["fast"]} for rule in rules])
+        return write_policy(self.directory, pools=pools, rules=[{"mount": True, **rule, "targets": ["loop"], "pools": ["fast"]} for rule in rules])
 
 
 @pytest.fixture(name="volumes", scope="module")
@@ -303,3 +303,21 @@ def test_a_tenant_who_has_had_a_node_has_nothing_mounted(volumes):
     assert statuses(volumes, ("POST", f"{name}/filesystem", {"type": "ext4"}), ("PATCH", name, {"privateNode": True}),
                     ("POST", f"{name}/mount", {}), patch, ("PATCH", name, {"owner": {"gid": ALICE, "mode": "0660"}}),
                     ("DELETE", f"{name}?wait", None)) == [200, 200, 409, 422, 403, 204]
+
+
+@NEEDS_ROOT
+def test_a_rule_has_to_allow_what_the_kernel_of_the_host_mounts():
+    """A pool was enough for a disk before there were file systems of tenants. What is mounted ends without a rule."""
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        volumes = Volumes(directory, "--sqlite")
+        name = f"/devices/{create(volumes, 'data', target=POOL, privateNode=False)['name']}"
+        wanted = (("POST", f"{name}/filesystem", {"type": "ext4"}), ("POST", f"{name}/mount", {}),
+                  ("POST", f"{name}/deliver", {"path": "/data", "mount": True}))
+        assert statuses(volumes, *wanted) == [200] * 3
+        volumes.set_rules({**RULE, "mount": False})
+        assert volumes.server.tell("policy") == 0
+        answers = volumes.values(asks(*wanted))
+        assert [status for status, _ in answers] == [403] * 3
+        assert {fault["reason"] for _, answer in answers for fault in answer["errors"]} == {"PolicyForbids"}
+        assert statuses(volumes, ("POST", f"{name}/unmount", {})) == [200]
+        volumes.server.stop()

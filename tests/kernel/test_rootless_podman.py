@@ -58,7 +58,7 @@ def daemon_with_a_policy(ext4, make_daemon, directory):  # in this order: device
     directory.chmod(0o755)
     (policy / "10-test.json").write_text(json.dumps({
         "pools": {"fast": {"directory": str(pool)}},
-        "rules": [{"name": "test", "who": {"users": ["alice", "bob"]}, "targets": ["loop"], "pools": ["fast"], "devices": 4,
+        "rules": [{"name": "test", "who": {"users": ["alice", "bob"]}, "targets": ["loop"], "pools": ["fast"], "mount": True, "devices": 4,
                    "size": "1GiB"}],
     }), encoding="utf-8")
     with activated(make_daemon, more_options=("--policy-dir", str(policy))) as daemon:

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a rule allows a device.
- *
- * What is not here is free: fields that take nothing from other users of the host, such as readOnly, dataPath,
- * blockSize, onFull, partitions, privateNode, temporary, enabled and the rest of recovery. A field that is added to the
- * spec has to be looked at. */
+/* Whether a rule allows a device.  What is not here is free: fields that take nothing from other users of the host, such as readOnly,
+ * dataPath, blockSize, onFull, partitions, privateNode (without a node it takes a rule to have a file system), temporary, enabled and the
+ * rest of recovery. A field that is added to the spec has to be looked at. */
 #include "ublkd/policy/policy_check.h"
 
 #include "ublkd/policy/policy_ceilings.h"
@@ -240,6 +238,18 @@ static void check_recovery_and_owner(struct policy_verdict *verdict)
                         "does not allow none; give reissue, queue or fail, or leave it out");
         if (has_field(verdict->spec->document, "owner"))
                 policy_forbid(verdict, "/owner", "allows no owner; leave it out");
+}
+
+int policy_check_mount(const struct policy_rule *rule, struct problem_list *problems)
+{
+        struct policy_verdict verdict = {.rule = rule, .problems = problems};
+
+        if (!rule->options.mount)
+                policy_forbid(&verdict, "",
+                        "does not allow file systems that the host mounts; ask an administrator for "
+                        "\"mount\": "
+                        "true in that rule");
+        return verdict.error;
 }
 
 int policy_check(const struct policy_rule *rule, const struct policy_client *client,

@@ -16,3 +16,6 @@ struct policy_usage {
  * problems; -ENOMEM. */
 int policy_check(const struct policy_rule *rule, const struct policy_client *client,
         const struct device_spec *spec, const struct policy_usage *usage, struct problem_list *problems);
+/* Return whether the rule lets its users have file systems made, mounted and delivered: 0; -EPERM with one problem (PolicyForbids); or
+ * -ENOMEM. */
+int policy_check_mount(const struct policy_rule *rule, struct problem_list *problems);

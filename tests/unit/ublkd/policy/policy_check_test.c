@@ -69,6 +69,31 @@ static void test_a_rule_that_gives_nothing(struct world *world)
         CHECK_STR(problems.items[2].pointer, "/size");
 }
 
+static void test_mounts(struct world *world)
+{
+        static const struct {
+                const char *rest;
+                int result;
+        } cases[] = {
+                {ROOM,                    -EPERM},
+                {ROOM ",\"mount\":false", -EPERM},
+                {ROOM ",\"mount\":true",  0     },
+        };
+        struct policy_client client = client_of(1000, 1000);
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct problem_list problems = {};
+
+                use(world, cases[i].rest);
+                CHECK_INT(policy_check_mount(policy_rule_for(world->policy, &client), &problems),
+                        cases[i].result);
+                if (cases[i].result < 0)
+                        check_one_problem(&problems, "PolicyForbids", "");
+                else
+                        problem_list_clear(&problems);
+        }
+}
+
 static void test_targets(struct world *world)
 {
         use(world, "\"devices\":1,\"size\":\"10GiB\",\"targets\":[\"null\"],\"pools\":[\"fast\"]");
@@ -227,6 +252,7 @@ int main(void)
         test_a_rule_that_gives_nothing(&world);
         test_targets(&world);
         test_stores(&world);
+        test_mounts(&world);
         test_directories(&world);
         test_how_much(&world);
         test_what_is_free_has_bounds(&world);
