@@ -7,8 +7,10 @@
  * mounts, not what the container does: it begins with a process of each namespace, and a child for each enters it
  * (recall_here.c).
  *
- * A container may stop the child, which is in its user namespace: all containers of a user have the time of one child
- * together, so no user takes the time of others. */
+ * A container may stop the child, which is in its user namespace. So all containers of a user have two seconds together, and
+ * these in rounds: first a short time for each user, and then more for those who have needed it. Users who stop all their
+ * children keep the look from the containers of others for the first round only. Each user has places of its own in the later
+ * rounds. A child may be read by its container, so it closes the namespaces of others first. */
 #include "ublkd/nodes/recall_process.h"
 #include "ublkd/nodes/process_rights.h"
 #include "ublkd/nodes/recall_here.h"
@@ -29,6 +31,7 @@
 #include <sys/ioctl.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -41,14 +44,27 @@ enum {
         KILL_MSEC = 200,   /* until a child that was killed has ended */
         SECONDS_MAX = 60,
         MOUNTS_SECONDS = 10, /* a request waits for it */
+        ASIDE_MAX = 32,      /* containers of a user, for each later round: more wait for the next look */
 };
+
+/* What a user has in each round, of what is left. */
+static const int round_msec[] = {200, 600, OWNER_MSEC};
 
 /* ---- all namespaces ---- */
 
 /* A user who has containers. */
 struct owner {
         uid_t uid;
-        int left_msec; /* for the containers that were not looked at yet */
+        int left_msec;  /* for the containers that were not looked at yet */
+        unsigned round; /* in which these are looked at: not in this one, if it is later */
+        unsigned aside; /* containers that were set aside for the next round */
+        bool lingers;   /* a child was killed, and has not ended: there is no other one beside it */
+};
+
+/* A container for a later round. */
+struct aside {
+        uid_t uid;
+        int mounts, users; /* namespaces; owned */
 };
 
 struct search_all {
@@ -57,6 +73,9 @@ struct search_all {
         size_t seen_count;
         struct owner *owners;
         size_t owner_count;
+        struct aside *aside;
+        size_t aside_count;
+        unsigned round;
         bool hindered, busy, found;
 };
 
@@ -140,8 +159,8 @@ static int result_of(const siginfo_t *info)
         return is_known ? results[info->si_status] : -EIO;
 }
 
-/* Return 0; -EBUSY: a process uses what is mounted; -EEXIST: it has found a copy; -ETIMEDOUT: it was killed, and may not have ended;
- * -EIO: it has failed; other -errno. */
+/* Return 0; -EBUSY: a process uses what is mounted; -EEXIST: it has found a copy; -ETIMEDOUT: it was killed, and has ended;
+ * -EINPROGRESS: it was killed, and has not ended; -EIO: it has failed; other -errno. */
 static int wait_for_child(pid_t pid, int msec)
 {
         _cleanup_close_ int fd = pidfd_open(pid, 0);
@@ -155,9 +174,9 @@ static int wait_for_child(pid_t pid, int msec)
         }
         if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0)
                 return -errno;
-        if (r < 0)
-                return r;
-        return result_of(&info);
+        if (info.si_pid == 0)
+                return -EINPROGRESS;
+        return r < 0 ? r : result_of(&info);
 }
 
 static int exit_status_of(int error)
@@ -168,25 +187,103 @@ static int exit_status_of(int error)
                                   : EXIT_SUCCESS;
 }
 
-/* A child that a container kills has failed as one that it stops. */
+/* Close the namespaces of other users: a container may read the descriptors of the child. */
+static void close_aside(const struct search_all *all)
+{
+        for (size_t i = 0; i < all->aside_count; i++) {
+                close_fd(all->aside[i].mounts);
+                close_fd(all->aside[i].users);
+        }
+}
+
+static int recall_as_child(const struct search_all *all, int mounts, int users)
+{
+        close_aside(all);
+        return rights_hide() < 0 ? -EPERM : recall_here(mounts, users, &all->wish);
+}
+
+/* A child that a container kills has failed as one that it stops. Return 0; -EAGAIN: the time of this round was not enough;
+ * -ETIMEDOUT: nor will that of another one be; other -errno. */
 static int recall_in(struct search_all *all, struct owner *owner, int mounts, int users)
 {
+        int slice = owner->left_msec < round_msec[all->round] ? owner->left_msec : round_msec[all->round], r;
         int64_t begin = now_msec(), took;
-        int r;
         pid_t pid = fork();
 
         if (pid == 0)
-                _exit(rights_hide() < 0 ? EXIT_FAILURE
-                                        : exit_status_of(recall_here(mounts, users, &all->wish)));
+                _exit(exit_status_of(recall_as_child(all, mounts, users)));
         if (pid < 0)
                 return -errno;
-        r = wait_for_child(pid, owner->left_msec);
-        took = now_msec() - begin;
-        owner->left_msec = r == -ETIMEDOUT || took >= owner->left_msec ? 0 : owner->left_msec - (int)took;
+        r = wait_for_child(pid, slice);
+        took = r == -ETIMEDOUT || r == -EINPROGRESS ? slice : now_msec() - begin;
+        owner->left_msec = took >= owner->left_msec ? 0 : owner->left_msec - (int)took;
+        owner->lingers = owner->lingers || r == -EINPROGRESS;
         all->busy = all->busy || r == -EBUSY;
         all->found = all->found || r == -EEXIST;
-        all->hindered = all->hindered || r == -ETIMEDOUT || r == -EIO;
-        return r == -EBUSY || r == -EEXIST || r == -ETIMEDOUT || r == -EIO ? 0 : r;
+        if (r == -ETIMEDOUT && owner->left_msec > 0 && all->round + 1 < ARRAY_SIZE(round_msec))
+                return -EAGAIN;
+        return r == -EBUSY || r == -EEXIST ? 0 : r == -EIO || r == -EINPROGRESS ? -ETIMEDOUT : r;
+}
+
+/* Take the descriptors for the next round. Return 0; -ETIMEDOUT: the owner has enough there; -ENOMEM. */
+static int set_aside(struct search_all *all, struct owner *owner, int *mounts, int *users)
+{
+        struct aside *aside;
+
+        if (owner->aside == ASIDE_MAX)
+                return -ETIMEDOUT;
+        aside = reallocarray(all->aside, all->aside_count + 1, sizeof(*aside));
+        if (!aside)
+                return -ENOMEM;
+        all->aside = aside;
+        aside[all->aside_count++] =
+                (struct aside){.uid = owner->uid, .mounts = TAKE_FD(*mounts), .users = TAKE_FD(*users)};
+        owner->aside++;
+        owner->round = all->round + 1;
+        return 0;
+}
+
+/* Look at a container of the owner, or set it aside: then the descriptors are taken. Return 0 or -errno. */
+static int recall_in_turn(struct search_all *all, struct owner *owner, int *mounts, int *users)
+{
+        int r = owner->left_msec == 0 || owner->lingers ? -ETIMEDOUT
+                : owner->round > all->round             ? -EAGAIN
+                                                        : recall_in(all, owner, *mounts, *users);
+
+        if (r == -EAGAIN)
+                r = set_aside(all, owner, mounts, users);
+        if (r == -ETIMEDOUT)
+                all->hindered = true;
+        return r == -ETIMEDOUT ? 0 : r;
+}
+
+/* Return whether what was found decides the search. */
+static bool is_decided(const struct search_all *all)
+{
+        return all->busy || all->found;
+}
+
+/* Look at what the last round has set aside. It may set some of that aside again: the oldest is removed from the list before
+ * it is looked at, so that its child has no descriptor twice. */
+static int recall_aside(struct search_all *all)
+{
+        size_t count = all->aside_count;
+        int error = 0;
+
+        for (size_t i = 0; i < all->owner_count; i++)
+                all->owners[i].aside = 0;
+        for (; count > 0 && !is_decided(all); count--) {
+                struct aside aside = all->aside[0];
+                struct owner *owner = owner_of(all, aside.uid);
+                int r;
+
+                memmove(all->aside, all->aside + 1, --all->aside_count * sizeof(aside));
+                r = owner ? recall_in_turn(all, owner, &aside.mounts, &aside.users) : -ENOMEM;
+                close_fd(aside.mounts);
+                close_fd(aside.users);
+                error = r < 0 ? r : error;
+        }
+        return error;
 }
 
 /* The process has ended, or is one that root does not look at: a security module protects it, and not a container of a
@@ -231,10 +328,7 @@ static int look_at(struct search_all *all, pid_t pid)
         owner = owner_of(all, uid);
         if (!owner)
                 return -ENOMEM;
-        if (owner->left_msec > 0)
-                return recall_in(all, owner, mounts, users);
-        all->hindered = true;
-        return 0;
+        return recall_in_turn(all, owner, &mounts, &users);
 }
 
 static bool has_our_name(pid_t pid)
@@ -322,19 +416,40 @@ static int recall_all(struct search_all *all)
 {
         struct pids pids = {};
         int error = list_processes(&pids);
-        size_t first = pids.count > 0 ? (size_t)now_msec() % pids.count : 0;
+        unsigned start = 0;
+        size_t first;
 
+        (void)getrandom(&start, sizeof(start), GRND_NONBLOCK);
+        first = pids.count > 0 ? start % pids.count : 0;
         for (size_t i = 0; error >= 0 && i < pids.count; i++)
                 error = end_left_over(all, pids.items[i]);
-        for (size_t i = 0; i < pids.count && !all->busy && !all->found; i++) {
+        for (size_t i = 0; i < pids.count && !is_decided(all); i++) {
                 int r = look_at(all, pids.items[(first + i) % pids.count]);
 
                 error = r < 0 ? r : error;
         }
+        for (all->round = 1; all->round < ARRAY_SIZE(round_msec); all->round++) {
+                int r = recall_aside(all);
+
+                error = r < 0 ? r : error;
+        }
+        close_aside(all);
         free(pids.items);
         free(all->seen);
         free(all->owners);
+        free(all->aside);
         return error;
+}
+
+/* Two for each container that is set aside. */
+static int take_all_descriptors(void)
+{
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return -errno;
+        limit.rlim_cur = limit.rlim_max;
+        return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? -errno : 0;
 }
 
 /* No container gets at descriptors of the host. */
@@ -343,7 +458,7 @@ static int prepare(unsigned seconds)
         (void)prctl(PR_SET_NAME, NAME);
         (void)alarm(seconds); /* if the supervisor is gone, which kills it */
         if (rights_hide() < 0 || setrlimit(RLIMIT_CORE, &(const struct rlimit){}) < 0
-                || close_range(STDIN_FILENO, UINT_MAX, 0) < 0)
+                || take_all_descriptors() < 0 || close_range(STDIN_FILENO, UINT_MAX, 0) < 0)
                 return -errno;
         return 0;
 }

@@ -90,6 +90,13 @@ int enter_rootless_of_another(void)
         return enter_users_of(ANOTHER) < 0 ? -1 : make_there(MS_PRIVATE, "mode=0755");
 }
 
+uid_t rootless_user;
+
+int enter_rootless_of_any(void)
+{
+        return enter_users_of(rootless_user) < 0 ? -1 : make_there(MS_PRIVATE, "mode=0755");
+}
+
 /* As a rootless container that has made itself another root directory, without its mount namespace. */
 int enter_rootless_chroot(void)
 {

@@ -29,6 +29,9 @@ struct container {
 int enter_rootless(void);
 /* As it, of the user ANOTHER. */
 int enter_rootless_of_another(void);
+/* As it, of the user `rootless_user`. */
+int enter_rootless_of_any(void);
+extern uid_t rootless_user;
 /* As a rootless container that has made itself another root directory, without its mount namespace. */
 int enter_rootless_chroot(void);
 int enter_mounts(void);

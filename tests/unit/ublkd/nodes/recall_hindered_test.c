@@ -13,15 +13,22 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/wait.h>
+
+#define ANOTHER_TEXT "1001-1001"
 
 enum {
         OVERFLOW_ID = 65534,
         DEADLINE_USEC = 20 * 1000 * 1000,
+        FIRST_OF_MANY = 2001,
+        SLOW_MSEC = 300,              /* more than a user has in the first round */
+        NAMESPACES = 300,             /* of one user, to keep others from the later rounds */
         CHILD_USEC = 2 * 1000 * 1000, /* what all containers of a user have */
 };
 
@@ -78,14 +85,34 @@ static bool is_a_child_stopped(void)
         return found;
 }
 
-/* Return whether this process is in the user namespace of that user's container. */
-static bool is_in_container_of(const char *user)
+/* Return whether this process is in the user namespace of a container of one of these users, "FIRST-LAST". */
+static bool is_in_container_of(const char *users)
 {
         char map[64] = "";
-        unsigned long inside, outside = 0;
+        unsigned long inside, outside = 0, first, last;
 
         (void)read_line_at(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map));
-        return sscanf(map, "%lu %lu", &inside, &outside) == 2 && outside == strtoul(user, NULL, 10);
+        return sscanf(map, "%lu %lu", &inside, &outside) == 2 && sscanf(users, "%lu-%lu", &first, &last) == 2
+               && outside >= first && outside <= last;
+}
+
+/* What a child of a look shows to the container that it is in: how many namespaces are among its descriptors. */
+static int count_namespaces(void)
+{
+        DIR *list = opendir("/proc/self/fd");
+        const struct dirent *entry;
+        int count = 0;
+
+        while (list && (entry = readdir(list))) {
+                char path[300], link[64] = "";
+
+                snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+                if (readlink(path, link, sizeof(link) - 1) > 0
+                        && (strncmp(link, "mnt:", 4) == 0 || strncmp(link, "user:", 5) == 0))
+                        count++;
+        }
+        closedir(list);
+        return count;
 }
 
 /* As a container does to the child, at the worst time. */
@@ -94,14 +121,39 @@ int __wrap_umount2(const char *target, int flags);
 
 int __wrap_umount2(const char *target, int flags)
 {
-        const char *user = getenv("TEST_STOP");
+        const char *user = getenv("TEST_STOP"), *slow = getenv("TEST_SLOW");
 
         if (user && is_in_container_of(user))
                 (void)raise(SIGSTOP);
+        if (slow && is_in_container_of(slow)) {
+                (void)poll(NULL, 0, SLOW_MSEC);
+                if (count_namespaces() > 2) /* of the container itself */
+                        return -1;
+        }
         return __real_umount2(target, flags);
 }
 
+/* The look begins with the oldest process. */
+ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned flags);
+
+ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned flags _unused_)
+{
+        memset(bytes, 0, size);
+        return (ssize_t)size;
+}
+
 /* ---- tests ---- */
+
+static struct container container_of_any_with_node(uid_t user, char path[static 128])
+{
+        struct container container;
+
+        rootless_user = user;
+        container = container_start(enter_rootless_of_any);
+        path_there("data", path);
+        check_report_is(deliver_as(&container, user, path), DELIVERY_DONE, 0);
+        return container;
+}
 
 /* It has the mount, and may not open the node of the tenant. */
 static struct container container_of_another_with_node(char path[static 128])
@@ -136,13 +188,18 @@ static void test_a_file_system_that_never_answers_is_not_asked(void)
         (void)give_node();
 }
 
-/* Each child stops itself in the containers of the user, when it has found a node. */
+/* Each child stops itself in the containers of these users, when it has found a node. */
+static void stop_children_of_all(uid_t first, uid_t last)
+{
+        char text[32];
+
+        snprintf(text, sizeof(text), "%u-%u", first, last);
+        CHECK_INT(setenv("TEST_STOP", text, 1), 0);
+}
+
 static void stop_children_of(uid_t user)
 {
-        char text[16];
-
-        snprintf(text, sizeof(text), "%u", user);
-        CHECK_INT(setenv("TEST_STOP", text, 1), 0);
+        stop_children_of_all(user, user);
 }
 
 static void stop_no_children(void)
@@ -194,6 +251,84 @@ static void test_a_user_who_stops_children_takes_no_time_of_others(void)
         stop_no_children();
         for (size_t i = 0; i < ARRAY_SIZE(stopping); i++)
                 container_end(&stopping[i]);
+        container_end(&other);
+        (void)give_node();
+}
+
+static void note_end(void *userdata)
+{
+        (*(int *)userdata)++;
+}
+
+/* More of them than a look has time for, if it waited for each as long as for one. It begins with them. */
+static void test_many_users_who_stop_children_take_no_time_of_others(void)
+{
+        struct container stopping[16], other;
+        struct node_recall *recall = NULL;
+        char path[128];
+        int ended = 0;
+        const struct node_recall_options options = {.patience_usec = ARRAY_SIZE(stopping) * CHILD_USEC / 4,
+                .ended = note_end,
+                .userdata = &ended};
+
+        for (size_t i = 0; i < ARRAY_SIZE(stopping); i++)
+                stopping[i] = container_of_any_with_node(FIRST_OF_MANY + (uid_t)i, path);
+        other = container_of_another_with_node(path);
+        CHECK_INT(private_node_remove(nodes, node_uid), 0);
+        stop_children_of_all(FIRST_OF_MANY, FIRST_OF_MANY + ARRAY_SIZE(stopping) - 1);
+        CHECK_INT(node_recall_new(event, nodes, &options, &recall), 0);
+        node_recall_ask(recall);
+        while (ended == 0 && CHECK(sd_event_run(event, UINT64_MAX) >= 0))
+                ;
+        check_is_unmounted(&other, path);
+        node_recall_free(recall);
+        stop_no_children();
+        for (size_t i = 0; i < ARRAY_SIZE(stopping); i++)
+                container_end(&stopping[i]);
+        container_end(&other);
+        (void)give_node();
+}
+
+/* Make many mount namespaces, each with a process. Return -1, or do not return in the processes. */
+static int enter_many(void)
+{
+        char byte = 0;
+        int made[2];
+
+        if (enter_rootless() < 0 || pipe2(made, O_CLOEXEC) < 0)
+                return -1;
+        for (int i = 0; i < NAMESPACES; i++) {
+                pid_t pid = fork();
+
+                if (pid == 0) {
+                        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                        if (unshare(CLONE_NEWNS) == 0 && write(made[1], &byte, 1) == 1)
+                                (void)pause();
+                        _exit(1);
+                }
+                if (pid < 0 || read(made[0], &byte, 1) != 1)
+                        return -1;
+        }
+        return 0;
+}
+
+static void test_a_user_with_many_namespaces_takes_no_round_of_others(void)
+{
+        struct container stopping, many, other;
+        char path[128];
+
+        stopping = container_with_node(path);
+        many = container_start(enter_many);
+        other = container_of_another_with_node(path);
+        CHECK_INT(private_node_remove(nodes, node_uid), 0);
+        stop_children_of(TENANT);
+        CHECK_INT(setenv("TEST_SLOW", ANOTHER_TEXT, 1), 0);
+        CHECK_INT(recall_times(1, 0), -ETIMEDOUT);
+        check_is_unmounted(&other, path);
+        CHECK_INT(unsetenv("TEST_SLOW"), 0);
+        stop_no_children();
+        container_end(&stopping);
+        container_end(&many);
         container_end(&other);
         (void)give_node();
 }
@@ -296,6 +431,8 @@ int main(int argc, char *argv[])
                 test_a_file_system_that_never_answers_is_not_asked();
                 test_a_look_that_a_container_hinders_is_tried_again();
                 test_a_user_who_stops_children_takes_no_time_of_others();
+                test_many_users_who_stop_children_take_no_time_of_others();
+                test_a_user_with_many_namespaces_takes_no_round_of_others();
                 test_a_look_that_is_killed_leaves_no_child();
                 test_a_child_that_an_earlier_look_has_left_is_killed();
                 test_a_process_of_the_container_with_its_name_is_left_alone();
