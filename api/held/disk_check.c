@@ -8,6 +8,7 @@
 #include "api/http/view.h"
 #include "ublkd/store/device_change.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct disk_check {
@@ -40,13 +41,29 @@ static struct hold *disk_check_free(struct hold *hold)
 
 static const struct hold_kind disk_check_kind = {.free = disk_check_free};
 
+/* The processes, mounts and devices may be those of others, and so may the process that a search cannot read. */
+char *disk_answer_for(const struct request *request, const struct disk_answer *answer)
+{
+        char own[DISK_ANSWER_TEXT_MAX], *text;
+
+        if (answer->use == DISK_UNUSED || view_sees_all(request))
+                return strdup(answer->text);
+        if (answer->use == DISK_USE_UNKNOWN)
+                return strdup("the search is not complete");
+        disk_answer_of(answer, request->peer.uid, own);
+        if (*own == '\0')
+                return strdup("it is open or mounted, perhaps by others");
+        return asprintf(&text, "%s, and perhaps by others", own) < 0 ? NULL : text;
+}
+
 static void on_answer(void *userdata, const struct disk_answer *answer)
 {
         struct disk_check *check = userdata;
 
         check->answered = true;
         check->answer = *answer;
-        check->text = strdup(answer->text);
+        check->text = disk_answer_for(check->hold.request, answer);
+        check->answer.owned = NULL;
         check->answer.text = check->text;
         if (!check->text) /* the state matters most: keep it without the text */
                 check->answer.text = "out of memory";
@@ -118,15 +135,4 @@ const struct disk_answer *disk_check_device(struct request *request, const struc
 
         return number < 0 || !request->api->config.disk_search ? &no_disk
                                                                : disk_check(request, record, number);
-}
-
-/* The processes, mounts and devices may be those of others, and so may the process that a search cannot read. */
-const char *disk_answer_text(const struct request *request, const struct disk_answer *answer)
-{
-        static const char *const texts[] = {
-                [DISK_USE_UNKNOWN] = "the search is not complete",
-                [DISK_USED] = "it is open or mounted, perhaps by others",
-        };
-
-        return answer->use == DISK_UNUSED || view_sees_all(request) ? answer->text : texts[answer->use];
 }

@@ -17,5 +17,6 @@
 const struct disk_answer *disk_check(struct request *request, const struct device_record *record, int number);
 /* The same of the disk that the device has now; DISK_UNUSED with number -1 if it has none. */
 const struct disk_answer *disk_check_device(struct request *request, const struct device_record *record);
-/* Return what the client may read of the answer's text. */
-const char *disk_answer_text(const struct request *request, const struct disk_answer *answer);
+/* Return what the client may read of the answer's text, as new memory; NULL on ENOMEM. The text of an answer of disk_check() is
+ * that already. */
+char *disk_answer_for(const struct request *request, const struct disk_answer *answer);

@@ -168,6 +168,7 @@ void wait_on_store_event(void *userdata, const struct store_event *event)
 /* `users`: the openers of the disk; NULL: none, or unknown. */
 static void reply_timeout(struct wait *wait, const struct disk_answer *users)
 {
+        _cleanup_free_ char *text = users ? disk_answer_for(wait->hold.request, users) : NULL;
         const struct device_record *record =
                 device_store_get(wait->hold.request->api->config.store, wait->name);
 
@@ -180,7 +181,7 @@ static void reply_timeout(struct wait *wait, const struct disk_answer *users)
                         "in use: %s.",
                         device_phase_to_string(record->status.phase),
                         status_message(wait->hold.request, &record->status), users->number,
-                        disk_answer_text(wait->hold.request, users));
+                        text ? text : "out of memory");
         else
                 reply_device_problem(wait->hold.request, PROBLEM_TIMEOUT, record,
                         "The device is not %s yet (%s); the request stays in force. %s",

@@ -129,13 +129,13 @@ static void reply_in_use(struct request *request, const struct disk_answer *answ
         if (answer->use == DISK_USED)
                 reply_problem(request, PROBLEM_IN_USE,
                         "%s: /dev/ublkb%d is in use: %s. %s, and repeat the request.", what, answer->number,
-                        disk_answer_text(request, answer), disk_users_advice(answer->kinds));
+                        answer->text, disk_users_advice(answer->kinds));
         else
                 reply_problem(request, PROBLEM_IN_USE,
                         "%s, and ublkd cannot find out who uses /dev/ublkb%d: %s. Nothing was changed; "
                         "repeat the request. If that does not help, look for the users yourself ('lsof "
                         "/dev/ublkb%d').",
-                        what, answer->number, disk_answer_text(request, answer), answer->number);
+                        what, answer->number, answer->text, answer->number);
 }
 
 /* Return true if the device's disk has no openers. Else there is a reply, or the handler runs again. */
@@ -306,12 +306,12 @@ void handle_device_patch(struct request *request)
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
-static cJSON *removal_to_json(const struct request *request, const struct device_record *record,
-        const struct disk_answer *answer, bool is_last_copy)
+static cJSON *removal_to_json(
+        const struct device_record *record, const struct disk_answer *answer, bool is_last_copy)
 {
         static const char *const uses[] = {
                 [DISK_UNUSED] = "unused", [DISK_USED] = "used", [DISK_USE_UNKNOWN] = "unknown"};
-        _cleanup_free_ char *users = strdup(disk_answer_text(request, answer));
+        _cleanup_free_ char *users = strdup(answer->text);
         cJSON *object = users ? cJSON_CreateObject() : NULL;
         char node[32];
 
@@ -365,8 +365,8 @@ static void rehearse_delete(struct request *request, const struct device_record 
         if (answer->use != DISK_UNUSED && !record->deleting && !request->query.force)
                 reply_in_use(request, answer, removing);
         else
-                reply_json(request, MHD_HTTP_OK,
-                        removal_to_json(request, record, answer, is_last_copy(request, record)));
+                reply_json(
+                        request, MHD_HTTP_OK, removal_to_json(record, answer, is_last_copy(request, record)));
 }
 
 void handle_device_delete(struct request *request)

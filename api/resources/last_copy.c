@@ -40,7 +40,7 @@ bool last_copy_may_go(struct request *request, const struct device_record *recor
                 "safe "
                 "repeat with --drop-last-copy (in the API: drop-last-copy=true).",
                 what, record->number, path ? " (" : "", path ? path : "", path ? ")" : "",
-                used ? ", and it is in use: " : "", used ? disk_answer_text(request, answer) : "",
+                used ? ", and it is in use: " : "", used ? answer->text : "",
                 used ? disk_users_advice(answer->kinds) : "", used ? ". " : "", record->number,
                 used ? "" : ", unmounted");
         return false;

@@ -4,7 +4,7 @@ a tenant that may read everything, read them in full."""
 import json
 
 import pytest
-from api_tenants_test import ALICE, READERS, RULE, asks, create, mine
+from api_tenants_test import ALICE, BOB, READERS, RULE, asks, create, mine
 from api_tenants_test import _tenants  # noqa: F401  pylint: disable=unused-import
 from other_user import NEEDS_ROOT
 
@@ -41,6 +41,17 @@ def test_who_uses_the_disk(disk, method, target, body):
         status, text = disk(method, target, body, groups=groups)
         assert status == (200 if "force" in target else 409), text
         assert names_others(text) is shown, text
+
+
+@pytest.mark.parametrize("owner, named", [(ALICE, True), (BOB, False)])
+def test_own_processes_are_named(tenants, disk, owner, named):
+    """So that a tenant knows which of its own processes to end."""
+    tenants.server.tell(f"own {owner}")
+    for target in ("", "?dryRun=true", "?drop-last-copy=false"):
+        status, text = disk("DELETE", target)
+        assert status == 409 and ("process 1 (own)" in text) is named and not names_others(text), text
+    status, text = disk("DELETE", groups=[READERS])
+    assert status == 409 and "process 1 (own)" in text and names_others(text)
 
 
 def test_the_last_copy(tenants, disk):

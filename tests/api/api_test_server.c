@@ -16,6 +16,7 @@
  *   condition NAME TYPE STATUS REASON TEXT    set a condition beside Ready; StoreLow was seen 200 s ago
  *   remove NAME                     report that the disk is gone
  *   busy NUMBER TEXT | idle         searches find that TEXT uses /dev/ublkbNUMBER
+ *   own UID                         from now on a "process 1" of that user uses it as well; -1: none
  *   reach NUMBER                    of every store: enum backing_reach
  *   preflight [TEXT]                preflights of specs fail with TEXT from now on; without TEXT they succeed
  *   preflights                      how many preflights have begun
@@ -85,8 +86,9 @@ struct server {
 static struct {
         int number; /* of the disk in use, or -1 */
         char text[256];
+        uid_t own; /* the user of another process that uses it */
         bool stop;
-} busy = {.number = -1};
+} busy = {.number = -1, .own = DISK_USER_UNKNOWN};
 static int *searches; /* how many have begun; shared with their processes */
 
 static int reconcile_one(struct server *server, const char *name)
@@ -151,8 +153,12 @@ static int find_busy(const struct disk_users_roots *roots _unused_, struct disk_
         if (busy.stop)
                 (void)raise(SIGSTOP);
         for (size_t i = 0; i < count; i++)
-                if (disks[i].number == busy.number)
+                if (disks[i].number == busy.number) {
                         disks[i].items[disks[i].count++] = strdup(busy.text);
+                        disks[i].uids[disks[i].count] = busy.own;
+                        if (busy.own != DISK_USER_UNKNOWN)
+                                disks[i].items[disks[i].count++] = strdup("process 1 (own)");
+                }
         return 0;
 }
 
@@ -237,6 +243,12 @@ static int command_busy(struct server *server _unused_, char *arguments)
 {
         busy.number = atoi(strsep(&arguments, " "));
         snprintf(busy.text, sizeof(busy.text), "%s", arguments ? arguments : "");
+        return 0;
+}
+
+static int command_own(struct server *server _unused_, char *arguments)
+{
+        busy.own = (uid_t)atoi(arguments);
         return 0;
 }
 
@@ -405,6 +417,7 @@ static int run_command(struct server *server, char *line)
                 {"condition",    command_condition   },
                 {"remove",       command_remove      },
                 {"busy",         command_busy        },
+                {"own",          command_own         },
                 {"idle",         command_idle        },
                 {"stop",         command_stop        },
                 {"preflight",    command_preflight   },

@@ -51,7 +51,8 @@ int disk_exclusive_add(const struct look *look, struct disk_users *disk)
         fd = look->roots->open_exclusively ? look->roots->open_exclusively(disk->number)
                                            : open_exclusively(disk->number);
         if (fd == -EBUSY)
-                return look_add_user(disk, "a mount that no process has, or another exclusive opener");
+                return look_add_user(
+                        disk, DISK_USER_UNKNOWN, "a mount that no process has, or another exclusive opener");
         if (fd < 0)
                 return is_shown(look, disk->number) ? fd : 0;
         return look->roots->open_exclusively || is_disk(look, disk->number, fd) ? 0 : -ESTALE;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { BRIEF_SHARE = 64 };
 
@@ -31,7 +32,14 @@ struct disk_users *look_find_disk_of_path(const struct look *look, const char *p
         return look_find_disk(look, disk_name_number_in_path(path));
 }
 
-int look_add_user(struct disk_users *disk, const char *format, ...)
+uid_t look_uid_of(int process)
+{
+        struct stat info;
+
+        return fstat(process, &info) < 0 ? DISK_USER_UNKNOWN : info.st_uid;
+}
+
+int look_add_user(struct disk_users *disk, uid_t uid, const char *format, ...)
 {
         va_list arguments;
         char *item;
@@ -52,6 +60,7 @@ int look_add_user(struct disk_users *disk, const char *format, ...)
                 free(item);
                 return 0;
         }
+        disk->uids[disk->count] = uid;
         disk->items[disk->count++] = item;
         return 0;
 }

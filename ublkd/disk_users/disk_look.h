@@ -80,8 +80,12 @@ struct disk_users *look_find_disk(const struct look *look, int number);
 /* Return the entry of the disk named by the last part of a path, as look_find_disk() does. */
 struct disk_users *look_find_disk_of_path(const struct look *look, const char *path);
 
-/* Add a user, once for each phrase. Return 0 or -ENOMEM. */
-int look_add_user(struct disk_users *disk, const char *format, ...) _printf_(2, 3);
+/* Add a user, once for each phrase; uid: whose it is, or DISK_USER_UNKNOWN. Return 0 or -ENOMEM. */
+int look_add_user(struct disk_users *disk, uid_t uid, const char *format, ...) _printf_(3, 4);
+
+/* Return the user of the process, if that user may look at it by itself, as no program with other rights runs in it; root for
+ * others; DISK_USER_UNKNOWN. */
+uid_t look_uid_of(int process);
 
 /* Return whether an error means that a process has exited. */
 bool look_is_gone(int error);

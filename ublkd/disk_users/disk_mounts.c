@@ -57,7 +57,7 @@ static bool has_a_disk(const struct look *look, const char *type)
         return true;
 }
 
-static int add_mount(const struct look *look, char *line)
+static int add_mount(const struct look *look, uid_t uid, char *line)
 {
         struct disk_users *disk;
         struct mount_line mount;
@@ -75,7 +75,7 @@ static int add_mount(const struct look *look, char *line)
         if (!disk)
                 return 0;
         disk->mounted = true;
-        return look_add_user(disk, "mounted at %s", mount.point);
+        return look_add_user(disk, uid, "mounted at %s", mount.point);
 }
 
 enum {
@@ -94,6 +94,7 @@ static int read_mounts(const struct look *look, int process, size_t count_max, u
 {
         _cleanup_fclose_ FILE *file = look_open_file(process, "mountinfo");
         _cleanup_free_ char *line = NULL;
+        uid_t uid = look_uid_of(process);
         size_t size = 0;
         int r = 0;
 
@@ -103,7 +104,7 @@ static int read_mounts(const struct look *look, int process, size_t count_max, u
                 if (count > count_max || (count % CLOCK_EVERY == 0 && monotonic_now() >= until))
                         return -ETIME;
                 line[strcspn(line, "\n")] = '\0';
-                r = add_mount(look, line);
+                r = add_mount(look, uid, line);
         }
         return r < 0 || feof(file) ? r : gone_of_mountinfo(errno);
 }
@@ -201,7 +202,7 @@ int disk_swaps_add(struct look *look)
                 path_unescape(line);
                 disk = look_find_disk_of_path(look, line);
                 if (disk)
-                        r = look_add_user(disk, "swap on %s", line);
+                        r = look_add_user(disk, DISK_USER_UNKNOWN, "swap on %s", line);
         }
         return r < 0 || feof(file) ? r : -errno;
 }

@@ -88,7 +88,7 @@ int disk_process_add(const struct look *look, struct disk_users *disk, const str
         disk->last_pid = pid;
         if (roots->describe && roots->describe(roots->describe_userdata, pid, text, sizeof(text))) {
                 disk->kinds |= DISK_USER_DEVICE;
-                return look_add_user(disk, "%s", text);
+                return look_add_user(disk, DISK_USER_UNKNOWN, "%s", text);
         }
         if (pid == roots->supervisor) {
                 disk->by_ublkd = true;
@@ -100,7 +100,8 @@ int disk_process_add(const struct look *look, struct disk_users *disk, const str
                 return 0;
         }
         disk->kinds |= DISK_USER_PROCESS;
-        return look_add_user(disk, "process %s (%s)", process->pid, process->comm);
+        return look_add_user(
+                disk, look_uid_of(process->directory), "process %s (%s)", process->pid, process->comm);
 }
 
 static int add_opener(

@@ -2,7 +2,8 @@
 /* Searches the users of disks in a separate process.
  *
  * The process writes one record for each disk, in their order, each ended by a NUL: "N" (no users), "Y", the kinds of
- * the users as a digit, and the users, or "E" and what it could not read. A disk without a record is unknown. */
+ * the users as a digit, and the users, or "E" and what it could not read. A disk without a record is unknown. Another string
+ * follows each record: the users that are known to be of a user, each as its uid, its length and its phrase. */
 #include "ublkd/disk_users/disk_search.h"
 
 #include "ublkd/offload/apart.h"
@@ -17,7 +18,8 @@
 
 enum {
         DISKS_MAX = 512, /* of one search; more wait for the next */
-        RECORD_MAX = 4096,
+        RECORD_MAX = DISK_ANSWER_TEXT_MAX,
+        OWNED_HEAD = 16, /* characters before a phrase */
 };
 
 enum question_state {
@@ -61,6 +63,7 @@ struct disk_search {
         sd_event_source *answer;         /* enabled in SEARCH_ANSWERING */
         struct wanted wanted[DISKS_MAX]; /* of the search under way: by number, each once */
         const char *records[DISKS_MAX];  /* in `received`, after the search; NULL: missing */
+        const char *owned[DISKS_MAX];    /* the same */
         size_t wanted_count;
         char why[192];  /* after a search: the text for a disk without a record */
         char *received; /* after a search: its output */
@@ -84,6 +87,34 @@ static void join(const struct disk_users *users, char *text, size_t size)
                 snprintf(text + used, size - used, " and %zu more", users->dropped);
 }
 
+/* The phrases may have any bytes, as processes choose their names: so a length says where one ends. */
+static void write_owned(FILE *pipe, const struct disk_users *users)
+{
+        size_t used = 0;
+
+        for (size_t i = 0; i < users->count; i++) {
+                size_t length = strlen(users->items[i]);
+
+                if (users->uids[i] == DISK_USER_UNKNOWN || used + OWNED_HEAD + length >= DISK_ANSWER_TEXT_MAX)
+                        continue;
+                used += OWNED_HEAD + length;
+                (void)fprintf(pipe, "%08x%08zx%s", (unsigned)users->uids[i], length, users->items[i]);
+        }
+        (void)fputc('\0', pipe);
+}
+
+void disk_answer_of(const struct disk_answer *answer, uid_t uid, char text[static DISK_ANSWER_TEXT_MAX])
+{
+        const char *at = answer->owned ? answer->owned : "";
+        size_t used = 0, length;
+        unsigned owner;
+
+        for (*text = '\0'; sscanf(at, "%8x%8zx", &owner, &length) == 2; at += OWNED_HEAD + length)
+                if (owner == uid) /* all of them together fit into the text, with a head each */
+                        used += (size_t)snprintf(text + used, DISK_ANSWER_TEXT_MAX - used, "%s%.*s",
+                                used ? ", " : "", (int)length, at + OWNED_HEAD);
+}
+
 static void write_record(
         FILE *pipe, const struct disk_users *users, const struct disk_users_gap *gap, int result)
 {
@@ -97,6 +128,7 @@ static void write_record(
                 snprintf(text, sizeof(text), "E%s", gap->text[0] ? gap->text : strerror(-result));
         }
         (void)fwrite(text, strlen(text) + 1, 1, pipe);
+        write_owned(pipe, users);
 }
 
 static void search_apart(void *userdata, FILE *answer)
@@ -168,17 +200,24 @@ struct disk_question *disk_question_free(struct disk_question *question)
 
 /* ---- the end of a search ---- */
 
+/* Return the string that begins at *at, and move on; NULL: its end is missing. */
+static const char *cut_string(const struct disk_search *search, size_t *at)
+{
+        size_t left = search->received_size - *at;
+        const char *text = left > 0 ? search->received + *at : NULL;
+        const char *nul = text ? memchr(text, '\0', left) : NULL;
+
+        *at += nul ? (size_t)(nul - text) + 1 : left;
+        return nul ? text : NULL;
+}
+
 static void cut_records(struct disk_search *search)
 {
         size_t at = 0;
 
         for (size_t i = 0; i < search->wanted_count; i++) {
-                size_t left = search->received_size - at;
-                const char *record = left > 0 ? search->received + at : NULL;
-                const char *nul = record ? memchr(record, '\0', left) : NULL;
-
-                search->records[i] = nul ? record : NULL;
-                at += nul ? (size_t)(nul - record) + 1 : left;
+                search->records[i] = cut_string(search, &at);
+                search->owned[i] = cut_string(search, &at);
         }
 }
 
@@ -189,21 +228,24 @@ static int compare_wanted(const void *one, const void *other)
         return (left->number > right->number) - (left->number < right->number);
 }
 
-static const char *record_of(const struct disk_search *search, int number)
+/* Return the place of the disk in what was searched for, or -1. */
+static int place_of(const struct disk_search *search, int number)
 {
         const struct wanted key = {.number = number};
         const struct wanted *at =
                 bsearch(&key, search->wanted, search->wanted_count, sizeof(key), compare_wanted);
 
-        return at ? search->records[at - search->wanted] : NULL;
+        return at ? (int)(at - search->wanted) : -1;
 }
 
 static void answer(struct disk_search *search, struct disk_question *question)
 {
-        const char *record = record_of(search, question->number);
+        int place = place_of(search, question->number);
+        const char *record = place >= 0 ? search->records[place] : NULL;
         struct disk_answer answer = {.number = question->number,
                 .use = DISK_USE_UNKNOWN,
-                .text = record ? record + 1 : search->why};
+                .text = record ? record + 1 : search->why,
+                .owned = place >= 0 ? search->owned[place] : NULL};
         char text[256];
 
         if (record && *record == 'N') {

@@ -26,8 +26,14 @@ struct disk_answer {
         /* Used: the users ("process 4211 (fio), mounted at /mnt and 3 more"). Unknown: the cause, as a clause
          * without a full stop. Else "". Contains any bytes, as names of processes do. */
         const char *text;
-        unsigned kinds; /* of its users: enum disk_user_kind */
+        unsigned kinds;    /* of its users: enum disk_user_kind */
+        const char *owned; /* its users that are known to be of a user: for disk_answer_of() */
 };
+
+enum { DISK_ANSWER_TEXT_MAX = 4096 };
+
+/* Write the users of the disk that are of that user, as in `text`; "": none. */
+void disk_answer_of(const struct disk_answer *answer, uid_t uid, char text[static DISK_ANSWER_TEXT_MAX]);
 
 /* Return what ends the use, as the beginning of a sentence. */
 static inline const char *disk_users_advice(unsigned kinds)

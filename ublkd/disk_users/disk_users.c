@@ -235,7 +235,7 @@ static int add_stacked(void *userdata, int number, const char *phrase)
 {
         struct disk_users *disk = look_find_disk(userdata, number);
 
-        return disk ? look_add_user(disk, "%s", phrase) : 0;
+        return disk ? look_add_user(disk, DISK_USER_UNKNOWN, "%s", phrase) : 0;
 }
 
 /* Add a file system, unless its mount was added already. */
@@ -243,7 +243,7 @@ static int add_file_system(void *userdata, int number, const char *phrase)
 {
         struct disk_users *disk = look_find_disk(userdata, number);
 
-        return disk && !disk->mounted ? look_add_user(disk, "%s", phrase) : 0;
+        return disk && !disk->mounted ? look_add_user(disk, DISK_USER_UNKNOWN, "%s", phrase) : 0;
 }
 
 /* The device that lies on a disk says all; ublkd is named where its worker was not found. */
@@ -252,8 +252,8 @@ static int add_ublkd(const struct look *look, struct disk_users *disk)
         if (!disk->by_ublkd || disk->kinds & DISK_USER_DEVICE)
                 return 0;
         disk->kinds |= DISK_USER_DEVICE;
-        return look_add_user(disk, "ublkd itself (process %d), for a device that lies on it",
-                (int)look->roots->supervisor);
+        return look_add_user(disk, DISK_USER_UNKNOWN,
+                "ublkd itself (process %d), for a device that lies on it", (int)look->roots->supervisor);
 }
 
 /* After add_ublkd(). Alone it keeps the descriptor of another service. */
@@ -263,7 +263,8 @@ static int add_keeper(const struct look *look, struct disk_users *disk)
                 return 0;
         disk->by_keeper = false; /* once */
         disk->kinds |= DISK_USER_PROCESS;
-        return look_add_user(disk, "process %d (%s)", (int)look->roots->keeper, disk->keeper_comm);
+        return look_add_user(
+                disk, DISK_USER_UNKNOWN, "process %d (%s)", (int)look->roots->keeper, disk->keeper_comm);
 }
 
 /* Add the processes that are an item only where no other item is. After a pass over all processes. */

@@ -12,6 +12,8 @@
 
 enum { DISK_USERS_MAX = 16 };
 
+#define DISK_USER_UNKNOWN ((uid_t) - 1)
+
 /* The process that the search reads now. */
 struct disk_users_place {
         int pid; /* 0: none yet */
@@ -58,6 +60,8 @@ struct disk_users {
         bool exclusively; /* without found users, open it exclusively: the kernel refuses while the disk
                              is held */
         char *items[DISK_USERS_MAX];
+        uid_t uids
+                [DISK_USERS_MAX]; /* of each item: the user of the process, or of one that sees the mount; DISK_USER_UNKNOWN */
         size_t count;
         size_t dropped; /* users that are not in the list */
         int last_pid;   /* of the last added process; 0: none */

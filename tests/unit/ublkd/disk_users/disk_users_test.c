@@ -183,8 +183,10 @@ static void test_any_number_of_mount_namespaces(void)
                 snprintf(path, sizeof(path), "proc/%u/mountinfo", 2000 + i);
                 fake_change_file(path, "99 1 98:0 / /in rw - xfs /dev/ublkb10 rw\n");
                 fake_find(&users, 1);
-                if (CHECK_INT(users.count, 1))
+                if (CHECK_INT(users.count, 1)) {
                         CHECK_STR(users.items[0], "mounted at /in");
+                        CHECK_INT(users.uids[0], geteuid()); /* who has the files of the process */
+                }
                 disk_users_clear(&users);
                 fake_change_file(path, fake_mounts[1]);
         }
