@@ -112,6 +112,15 @@ static bool may_deliver(
         if (!may_change(request, record) || !precondition_holds(request, record)
                 || !may_name_process(request, wish))
                 return false;
+        if (record->age != RECORD_CURRENT) { /* its disk may be that of a newer record */
+                reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s", record->status.message);
+                return false;
+        }
+        if (record->deleting) { /* what is delivered would keep the disk in use */
+                reply_problem(
+                        request, PROBLEM_BEING_REMOVED, "The device %s is being removed.", record->name);
+                return false;
+        }
         if (wish->mount && !*record->mount) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "ublkd has not mounted the file system of this device; ask for that first: POST "

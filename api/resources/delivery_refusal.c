@@ -21,13 +21,13 @@ struct refusal {
 /* clang-format off */
 static const struct refusal refusals[] = {
         {DELIVERY_AT_HOME, ANY, "AtHome",
-         "The client is on the host itself; the node is there: open status.node of the device."},
+         "The process that is to get it is on the host itself, where it is: open status.node of the device, or bind its status.mount."},
         {DELIVERY_WITHOUT_USERS, ANY, "NoUserNamespace",
-         "The container of the client has no user namespace of its own, so its root opens every node and a "
+         "The container of the process has no user namespace of its own, so its root opens every node and a "
          "device control group keeps it from the disk; start the container with --device "
          "ublkd.io/disk=NAME or --device and the path of the disk."},
         {DELIVERY_ENDED, ANY, "ClientEnded",
-         "The client has ended; keep the process that asks until the answer comes."},
+         "The process that is to get it has ended; keep the client, or the process that \"pid\" names, until the answer comes."},
         {DELIVERY_SHARED, ANY, "SharedMount",
          "The mount at the path is shared with other mount namespaces; choose a path on a mount that is "
          "private to the container."},
@@ -47,7 +47,7 @@ static const struct refusal refusals[] = {
          "a tmpfs of the container."},
         {DELIVERY_NO_FILE, -EEXIST, "Occupied",
          "Something is at the path already; choose a path where nothing is; for a file system, an empty directory of "
-         "the client will do."},
+         "the user of the process will do."},
         {DELIVERY_NO_FILE, -ENOENT, "NoDirectory",
          "The directory of the path does not exist in the container; create it, or choose another path."},
         {DELIVERY_NO_FILE, -ENOTDIR, "NoDirectory",
@@ -55,13 +55,13 @@ static const struct refusal refusals[] = {
         {DELIVERY_NO_FILE, -ELOOP, "LinkInPath",
          "A symbolic link is in the path; give the path to which it leads."},
         {DELIVERY_NO_FILE, -EACCES, "NoRight",
-         "The client may not create files at the path; ask as root of the container, or choose a path to "
-         "which the client may write."},
+         "The process may not create files at the path; ask as root of the container, or choose a path to "
+         "which the process may write."},
         {DELIVERY_NO_FILE, -EPERM, "NoSockets",
          "The file system at the path takes no sockets, or forbids changes; choose a path on another one, "
          "such as a tmpfs of the container."},
         {DELIVERY_NOT_MOUNTED, -EPERM, "NotOwner",
-         "The user namespace of the client does not own the mounts of its container; ask from outside of "
+         "The user namespace of the process does not own the mounts of its container; ask from outside of "
          "the sandbox in the container."},
         {DELIVERY_NOT_MOUNTED, -EACCES, "SecurityModule",
          "A security module of the host forbids the mount; look for the denial in the log of the kernel, "

@@ -201,6 +201,7 @@ def test_an_older_database(place):
         ("POST", "/devices/changed/mount", {"holder": "a"}),
         ("POST", "/devices/changed/unmount", {"holder": "a"}),
         ("POST", "/devices/changed/unmount", {"allHolders": True}),
+        ("POST", "/devices/changed/deliver", {"path": "/data", "mount": True}),
         ("DELETE", "/devices/changed?force=true", None),
         ("PUT", "/devices/removed", spec("removed")),
         ("POST", "/devices/removed/restart", None),

@@ -136,6 +136,15 @@ def test_a_device_with_holders_is_not_removed(server):
     assert server.ask("DELETE", "/devices/data?force=true").status == 202
 
 
+def test_nothing_of_a_device_that_is_removed_is_delivered(server):
+    server.ask("POST", "/devices?wait=ready", spec())
+    assert server.ask("POST", "/devices/data/filesystem", {"type": "ext4"}).status == 200
+    assert holds(server, "mount", {}) == (True, 0)
+    server.tell("auto off")
+    assert server.ask("DELETE", "/devices/data?force=true").status == 202
+    check_problem(server.ask("POST", "/devices/data/deliver", {"path": "/data", "mount": True}), 409, "being-removed")
+
+
 def test_there_are_not_more_holders_than_the_record_has_room_for(server):
     server.ask("POST", "/devices?wait=ready", spec())
     for number in range(32):

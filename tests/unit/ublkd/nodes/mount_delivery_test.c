@@ -81,9 +81,21 @@ static int see_options(const char *path)
         return statvfs(path, &info) == 0 && (info.f_flag & wanted) == wanted ? 0 : -1;
 }
 
+/* Try to take each option away, and leave the others. */
 static int remount(const char *path)
 {
-        return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND, NULL);
+        static const unsigned long options[] = {MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_RDONLY};
+        unsigned long all = MS_REMOUNT | MS_BIND;
+
+        for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+                all |= options[i];
+        if (mount(NULL, path, NULL, all, NULL) < 0)
+                return 0; /* then a refusal below shows nothing */
+        for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+                if (mount(NULL, path, NULL, all & ~options[i], NULL) == 0 || errno != EPERM)
+                        return 0;
+        errno = EPERM;
+        return -1;
 }
 
 static int unmount(const char *path)
