@@ -132,18 +132,39 @@ static bool keeps_node(
         return false;
 }
 
+/* After the unmount a container may still have the file system, where it has covered it, or passed it on: its tenant must not write to
+ * the disk then. */
+static bool keeps_volume(
+        struct request *request, const struct device_record *record, const struct device_spec *spec)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+
+        if (!record || !tenant_is_set(record->tenant) || !*record->filesystem || !record->spec
+                || !device_spec_is_volume(record->spec) || device_spec_is_volume(spec))
+                return true;
+        (void)problem_add(&problems, EINVAL, spec->options.private_node ? "/privateNode" : "",
+                "FileSystemWasMade",
+                "the tenant of the device may still have its file system mounted, which the kernel reads as "
+                "root, "
+                "so users get no right to write to the disk; create another device");
+        reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
+        return false;
+}
+
 bool may_put(struct request *request, const struct device_record *record, const struct device_spec *spec,
         struct put_condition *condition)
 {
         if (view_manages_all(request))
-                return keeps_recovery(request, record, spec) && keeps_node(request, record, spec);
+                return keeps_recovery(request, record, spec) && keeps_node(request, record, spec)
+                       && keeps_volume(request, record, spec);
         if (!policy_allows(request, spec)) /* a name that is not the tenant's, among others */
                 return false;
         condition->tenant = request->peer.tenant;
         if (!record)
                 return true;
         if (view_has(request, record))
-                return may_change(request, record) && keeps_node(request, record, spec);
+                return may_change(request, record) && keeps_node(request, record, spec)
+                       && keeps_volume(request, record, spec);
         reply_problem(request, PROBLEM_NAME_TAKEN, "The name %s cannot be used; choose another name.",
                 spec->options.name);
         return false;

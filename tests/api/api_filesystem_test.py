@@ -307,11 +307,23 @@ def test_a_tenant_who_has_had_a_node_has_nothing_mounted(volumes):
     assert answer.json["errors"][0]["reason"] == "NodeWasGiven"
     assert statuses(volumes, ("DELETE", f"{name}?wait", None)) == [204]
     create(volumes, "data", target=POOL, privateNode=False)
-    assert statuses(volumes, ("POST", f"{name}/filesystem", {"type": "ext4"}), ("POST", f"{name}/mount", {}),
-                    ("PATCH", name, {"privateNode": True}), ("POST", f"{name}/unmount", {})) == [200, 200, 409, 200]
-    assert statuses(volumes, ("POST", f"{name}/filesystem", {"type": "ext4"}), ("PATCH", name, {"privateNode": True}),
-                    ("POST", f"{name}/mount", {}), patch, ("PATCH", name, {"owner": {"gid": ALICE, "mode": "0660"}}),
-                    ("DELETE", f"{name}?wait", None)) == [200, 200, 409, 422, 403, 204]
+    assert statuses(volumes, ("PATCH", name, {"privateNode": True}), ("POST", f"{name}/filesystem", {"type": "ext4"}),
+                    patch, ("PATCH", name, {"owner": {"gid": ALICE, "mode": "0660"}}),
+                    ("DELETE", f"{name}?wait", None)) == [200, 409, 422, 403, 204]
+
+
+@NEEDS_ROOT
+def test_a_tenant_who_has_had_a_file_system_gets_no_node(volumes):
+    """A container may still have it mounted, out of the sight of ublkd, also after the unmount."""
+    name = f"/devices/{create(volumes, 'data', target=POOL, privateNode=False)['name']}"
+    patch = ("PATCH", name, {"privateNode": True})
+    assert statuses(volumes, ("POST", f"{name}/filesystem", {"type": "ext4"}), patch, ("POST", f"{name}/mount", {}), patch,
+                    ("POST", f"{name}/unmount", {}), patch) == [200, 422, 200, 422, 200, 422]
+    for change in {"privateNode": True}, {"owner": {"gid": ALICE, "mode": "0660"}}:
+        answer = volumes.server.ask("PATCH", name, change)  # as root
+        check_problem(answer, 422, "invalid-spec")
+        assert answer.json["errors"][0]["reason"] == "FileSystemWasMade"
+    assert statuses(volumes, ("PATCH", name, {"labels": {"a": "b"}}), ("DELETE", f"{name}?wait", None)) == [200, 204]
 
 
 @NEEDS_ROOT

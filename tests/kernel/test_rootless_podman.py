@@ -164,13 +164,10 @@ def test_a_tenant_without_a_node_has_a_file_system(alice, daemon, inside):
     daemon.kill_worker(name)
     inside.run("sh", "-c", "echo again >>/data/file")
     assert inside.ask("DELETE", f"/devices/{name}")[0] == 409  # in use
-    assert inside.ask("PATCH", f"/devices/{name}", {"privateNode": True})[0] == 409
     assert ask("unmount", {})[0] == 409  # the container has it
     assert ask("unmount", {"allHolders": True})[0] == 200
     assert inside.run("sh", "-c", "test -e /data/file", check=False).returncode == 1
-    assert inside.ask("PATCH", f"/devices/{name}", {"privateNode": True})[0] == 200
-    daemon.api.wait_for(name, lambda now: now["status"]["node"], "with a node")
-    assert ask("mount", {})[0] == 409
+    assert inside.ask("PATCH", f"/devices/{name}", {"privateNode": True})[0] == 422  # a copy may be left somewhere
     assert inside.ask("DELETE", f"/devices/{name}?wait&timeout=60s")[0] == 204
 
 
