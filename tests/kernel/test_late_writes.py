@@ -69,6 +69,7 @@ def _survivors(daemon, store, paths, late, zeroing=None):
     _assert_done(older)
     for name, pid in pids.items():
         api.wait_other_worker(name, pid)
+        assert "WorkerBrokeProtocol" not in [event["reason"] for event in daemon.events(name)]
     _assert_done([write for disk in disks.values() for write in _write(disk, "n", slice(_BLOCKS))])
     store.land()
     store.wait_landed()

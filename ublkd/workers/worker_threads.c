@@ -21,7 +21,9 @@ struct thread {
         uint64_t cpu_usec;
 };
 
-enum { PF_EXITING = 0x4 }; /* include/linux/sched.h: a thread that has begun to exit */
+/* include/linux/sched.h: a thread that has begun to exit, or has taken the signal that ends it. get_signal() clears the
+ * pending bit, and do_exit() then waits for the I/O of the thread (io_uring_files_cancel()) before it sets PF_EXITING. */
+enum { PF_EXITING = 0x4, PF_SIGNALED = 0x400 };
 
 static enum progress_thread state_of(char letter)
 {
@@ -60,7 +62,7 @@ static int parse(char *text, struct thread *ret)
         *ret = (struct thread){
                 .name = name + 1,
                 .state = state_of(letter),
-                .exits = (flags & PF_EXITING) || (pending & 1U << (SIGKILL - 1)),
+                .exits = (flags & (PF_EXITING | PF_SIGNALED)) || (pending & 1U << (SIGKILL - 1)),
                 .cpu_usec = (user + system) * (1000000 / (uint64_t)sysconf(_SC_CLK_TCK)),
         };
         return 0;

@@ -10,8 +10,8 @@
  * knows that the process lives. Never waits. Return 1, 0 or -errno. */
 int worker_process_stopped(const char *proc, pid_t pid);
 /* Read whether all threads of the process are exiting, or will when the call that they are in returns: SIGKILL is pending
- * for them. Of a worker whose channel was closed by its exit, all are: the kernel ends them together. proc, and never
- * waits: as above. Return 1, 0 or -errno (it is gone). */
+ * for them, or they have taken it. Of a worker whose channel was closed by its exit, all are: the kernel ends them
+ * together. proc, and never waits: as above. Return 1, 0 or -errno (it is gone). */
 int worker_process_exiting(const char *proc, pid_t pid);
 
 /* Fill `thread` and `cpu_usec` of the queues from the threads that are named "queue-N"; a queue without one stays as it

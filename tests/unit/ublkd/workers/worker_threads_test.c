@@ -121,7 +121,8 @@ static void write_stat(const char *proc, int thread, const char *rest)
 }
 
 /* The main thread has ended. Another one is in a call that nothing interrupts: if it was killed, it exits after that.
- * The last but one field here is its pending signals, a bit for each. */
+ * The last but one field here is its pending signals, a bit for each; the 7th is its flags. SIGKILL is no longer pending
+ * once the thread has taken it: then a flag shows it while the kernel ends the I/O of the thread. */
 static void test_a_thread_in_a_call_that_was_killed(void)
 {
         static const struct {
@@ -132,6 +133,7 @@ static void test_a_thread_in_a_call_that_was_killed(void)
                 {"D 1 7 7 0 -1 64 0 0 0 0 5 6 0 0 20 0 2 0 9 4096 3 18446744073709551615 1 1 1 0 0 128 256",
                  0                                                                                            },
                 {"D 1 7 7 0 -1 64 0 0 0 0 5 6 0 0 20 0 2 0 9 4096 3 18446744073709551615 1 1 1 0 0 256 0",   1},
+                {"D 1 7 7 0 -1 1088 0 0 0 0 5 6 0 0 20 0 2 0 9 4096 3 18446744073709551615 1 1 1 0 0 0 0",   1},
         };
         char proc[] = "/tmp/worker_threads_test.XXXXXX";
 
