@@ -104,6 +104,11 @@ bool on_worker_waited(int index, siginfo_t *ret)
         return true;
 }
 
+bool on_worker_exiting(pid_t pid)
+{
+        return !sim->processes[pid - FIRST_PID].alive;
+}
+
 void seam_worker_dies(struct world *world, int index)
 {
         if (!ublkd_acts(world) || !world->processes[index].stand_in.proc)

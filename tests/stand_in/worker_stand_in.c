@@ -203,12 +203,10 @@ void stand_in_leaves(int index)
 
 /* ---- the end ---- */
 
-bool stand_in_stays;
-
 int __wrap_worker_process_exiting(const char *proc, pid_t pid);
-int __wrap_worker_process_exiting(const char *proc _unused_, pid_t pid _unused_)
+int __wrap_worker_process_exiting(const char *proc _unused_, pid_t pid)
 {
-        return !stand_in_stays;
+        return on_worker_exiting(pid);
 }
 
 void stand_in_dies(int index)

@@ -39,9 +39,8 @@ void on_worker_closed(int index);
 void on_worker_freed(int index);
 /* How it ended; false: unknown. */
 bool on_worker_waited(int index, siginfo_t *ret);
-
-/* Set by a test: a process that has closed its channel does not exit. Else all exit, in their time. */
-extern bool stand_in_stays;
+/* Return whether the process is exiting, or is gone. */
+bool on_worker_exiting(pid_t pid);
 
 /* ---- by the process ---- */
 

@@ -89,8 +89,11 @@ void worker_proc_drop_refusal(struct worker_proc *worker);
 /* Kill it with SIGKILL through the pidfd: by contract nothing acknowledged is lost. The stage is
  * WORKER_STAGE_LEAVING until its death, which is reported. */
 void worker_proc_kill(struct worker_proc *worker);
-/* Expect it to exit by itself, and kill it if it has not after some seconds. The stage is WORKER_STAGE_LEAVING. */
+/* Expect it to exit by itself, and kill it if it has not begun to after some seconds. The stage is
+ * WORKER_STAGE_LEAVING. */
 void worker_proc_expect_exit(struct worker_proc *worker);
+/* Read whether it is exiting, or is gone: it needs no kill. Never waits. */
+bool worker_proc_is_exiting(const struct worker_proc *worker);
 /* Return whether it serves, has closed its channel and lives on: it has broken the protocol, would not grow, and would
  * not report its faults. The caller decides what that is worth. */
 bool worker_proc_left_channel(const struct worker_proc *worker);

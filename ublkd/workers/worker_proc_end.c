@@ -48,10 +48,25 @@ bool worker_proc_is_refused(const struct worker_proc *worker)
         return worker->fault == WORKER_FAULT_PROTOCOL;
 }
 
-static int on_grace_over(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+bool worker_proc_is_exiting(const struct worker_proc *worker)
+{
+        return worker_process_exiting("/proc", worker->pid) != 0;
+}
+
+static int set_timer(sd_event_source *source, uint64_t usec)
+{
+        int r = sd_event_source_set_time_relative(source, usec);
+
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* One that is exiting has done its part, and the kernel may wait for its I/O without end. */
+static int on_grace_over(sd_event_source *source, uint64_t usec _unused_, void *userdata)
 {
         struct worker_proc *worker = userdata;
 
+        if (worker_proc_is_exiting(worker) && set_timer(source, LEAVE_GRACE_USEC) >= 0)
+                return 0;
         worker_proc_kill_for(worker, worker->unreachable ? WORKER_FAULT_PROTOCOL : WORKER_FAULT_STAYED,
                 "it did not leave by itself");
         return 0;
@@ -69,15 +84,15 @@ void worker_proc_expect_exit(struct worker_proc *worker)
 
 static int await_exit(struct worker_proc *worker);
 
-/* A worker that exits closes its channel with its last descriptors, and may still wait for its store. Only one that
- * runs on has closed it on purpose. */
+/* The main thread of a worker that exits closes the channel, and a queue may still wait for the store. Only a worker that
+ * runs on has closed the channel on purpose. */
 static int on_closed_grace_over(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct worker_proc *worker = userdata;
 
         if (worker->stage == WORKER_STAGE_LEAVING)
                 return 0;
-        if (worker_process_exiting("/proc", worker->pid) == 0)
+        if (!worker_proc_is_exiting(worker))
                 worker->left_channel = true;
         else if (await_exit(worker) >= 0)
                 return 0;
@@ -88,15 +103,11 @@ static int on_closed_grace_over(sd_event_source *source _unused_, uint64_t usec 
 /* Return 0; -errno: it was killed instead. */
 static int await_exit(struct worker_proc *worker)
 {
-        int r;
+        int r = worker->closed_source
+                        ? set_timer(worker->closed_source, CLOSED_GRACE_USEC)
+                        : sd_event_add_time_relative(worker->event, &worker->closed_source, CLOCK_MONOTONIC,
+                                  CLOSED_GRACE_USEC, 0, on_closed_grace_over, worker);
 
-        if (!worker->closed_source)
-                r = sd_event_add_time_relative(worker->event, &worker->closed_source, CLOCK_MONOTONIC,
-                        CLOSED_GRACE_USEC, 0, on_closed_grace_over, worker);
-        else
-                r = sd_event_source_set_time_relative(worker->closed_source, CLOSED_GRACE_USEC);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(worker->closed_source, SD_EVENT_ONESHOT);
         if (r < 0)
                 worker_proc_kill(worker);
         return r;

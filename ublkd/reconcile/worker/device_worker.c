@@ -399,7 +399,7 @@ static void drop_stranger(struct managed_device *device)
 
 /* Such a worker has the queues of the disk open, so that no other worker can take them. Two must agree before it is
  * killed: the note of the ublkd that started it (worker_mark.h), and the driver. If the driver names no process, the
- * worker may be about to exit. */
+ * worker may be about to exit. One that is exiting has closed its socket with its main thread. */
 bool device_end_unreachable(struct managed_device *device)
 {
         struct worker_proc *worker = device->process.worker;
@@ -408,12 +408,12 @@ bool device_end_unreachable(struct managed_device *device)
         if (!worker || !worker_proc_is_unreachable(worker)
                 || worker_proc_stage(worker) == WORKER_STAGE_LEAVING)
                 return false;
-        if (server <= 0)
-                worker_proc_expect_exit(worker);
-        else if (server == worker_proc_pid(worker))
-                worker_proc_refuse(worker, "it does not listen at its socket");
-        else
+        if (server > 0 && server != worker_proc_pid(worker))
                 drop_stranger(device);
+        else if (server <= 0 || worker_proc_is_exiting(worker))
+                worker_proc_expect_exit(worker);
+        else
+                worker_proc_refuse(worker, "it does not listen at its socket");
         return true;
 }
 

@@ -119,9 +119,12 @@ static void a_worker_that_is_found_and_talks_nonsense_leaves_an_event(void)
         world_free(&world);
 }
 
+/* What the worker does that a ublkd cannot reach. */
+enum unreachable { IS_GONE, IS_EXITING, STAYS };
+
 /* Let ublkd start again. The worker of "data", if it lives, has closed its socket; the driver names `server`. */
 static struct fake_worker *find_unreachable(
-        struct world *world, bool lives, enum kernel_state state, pid_t server)
+        struct world *world, enum unreachable what, enum kernel_state state, pid_t server)
 {
         struct fake_worker *worker;
 
@@ -129,12 +132,13 @@ static struct fake_worker *find_unreachable(
         world_stop_reconciler(world);
         fake_disks[0].state = state;
         fake_disks[0].server_pid = server;
-        fake_mark = lives;
+        fake_mark = what != IS_GONE;
+        fake_stays = what == STAYS;
         fake_adopt_error = -ECONNREFUSED;
         world_start_reconciler(world);
         fake_adopt_error = -ENOENT;
         worker = fake_worker("data");
-        CHECK(!worker == !lives);
+        CHECK(!worker == (what == IS_GONE));
         if (worker) {
                 worker->number = 0;
                 fake_disks[0].holder = worker->index;
@@ -158,7 +162,7 @@ static void a_worker_that_closed_its_socket_is_killed(void)
         struct fake_worker *worker;
         struct world world;
 
-        worker = find_unreachable(&world, true, KERNEL_STATE_LIVE, FAKE_PID);
+        worker = find_unreachable(&world, STAYS, KERNEL_STATE_LIVE, FAKE_PID);
         CHECK_INT(fake_kills, 1);
         CHECK(fake_worker("data") == worker); /* ublkd waits for its death */
         fake_worker_die(worker);
@@ -171,7 +175,7 @@ static void a_process_that_does_not_serve_the_disk_is_not_killed(void)
 {
         struct world world;
 
-        (void)find_unreachable(&world, true, KERNEL_STATE_LIVE, FAKE_PID + 1);
+        (void)find_unreachable(&world, STAYS, KERNEL_STATE_LIVE, FAKE_PID + 1);
         CHECK_INT(fake_kills, 0);
         CHECK(fake_worker("data")
                 && fake_worker("data")->epoch != 0); /* the next one, which has its CONFIG, tries */
@@ -179,19 +183,80 @@ static void a_process_that_does_not_serve_the_disk_is_not_killed(void)
         world_free(&world);
 }
 
-/* It closes its socket when it exits. */
+/* For longer than a worker has that stays, which is 5 s. */
+static void outlast_grace(struct world *world)
+{
+        for (uint64_t since = monotonic_now(); monotonic_now() - since < 5500 * MS;)
+                world_settle(world, 5);
+}
+
+/* It closes its socket when it exits, and may wait for its store for longer than a worker has that stays. The driver
+ * names it until its last queue has ended. */
 static void a_worker_that_is_exiting_is_waited_for(void)
+{
+        static const struct {
+                enum kernel_state state;
+                pid_t server;
+        } rows[] = {
+                {KERNEL_STATE_QUIESCED, -1      },
+                {KERNEL_STATE_LIVE,     FAKE_PID},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct fake_worker *worker;
+                struct world world;
+
+                worker = find_unreachable(&world, IS_EXITING, rows[i].state, rows[i].server);
+                outlast_grace(&world);
+                CHECK_INT(fake_kills, 0);
+                CHECK(fake_worker("data") == worker);
+                fake_worker_die(worker);
+                world_settle(&world, 20);
+                CHECK_INT(world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
+                check_recovered(&world);
+        }
+}
+
+/* The driver names no process, and the worker runs on. */
+static void a_worker_that_closed_its_socket_and_stays_has_some_time(void)
 {
         struct fake_worker *worker;
         struct world world;
 
-        worker = find_unreachable(&world, true, KERNEL_STATE_QUIESCED, -1);
+        worker = find_unreachable(&world, STAYS, KERNEL_STATE_QUIESCED, -1);
+        CHECK_INT(fake_kills, 0);
+        for (unsigned ms = 0; ms < PATIENCE_MS && fake_kills == 0; ms += 5)
+                world_settle(&world, 5);
+        CHECK_INT(fake_kills, 1);
+        fake_worker_die(worker);
+        world_settle(&world, 20);
+        check_breach(&world);
+        check_recovered(&world);
+}
+
+/* Before it serves, too. */
+static void a_worker_that_exits_slowly_before_it_serves_has_broken_nothing(void)
+{
+        struct fake_worker *worker;
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_settle(&world, 0);
+        worker = fake_worker("data");
+        if (!CHECK(worker))
+                return;
+        fake_worker_open(worker, "file:1");
+        world_settle(&world, 20);
+        fake_worker_leave(worker);
+        outlast_grace(&world);
         CHECK_INT(fake_kills, 0);
         CHECK(fake_worker("data") == worker);
         fake_worker_die(worker);
         world_settle(&world, 20);
-        CHECK_INT(world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
-        check_recovered(&world);
+        CHECK_INT(world_count_events(&world, REASON_WORKER_KILLED), 0);
+        world_bring_up(&world, "data", "file:1");
+        world_free(&world);
 }
 
 /* As with each worker that an older ublkd has started. */
@@ -199,7 +264,7 @@ static void a_worker_without_a_note_is_not_looked_for(void)
 {
         struct world world;
 
-        CHECK(!find_unreachable(&world, false, KERNEL_STATE_QUIESCED, -1));
+        CHECK(!find_unreachable(&world, IS_GONE, KERNEL_STATE_QUIESCED, -1));
         CHECK_INT(fake_kills, 0);
         check_recovered(&world);
 }
@@ -213,12 +278,12 @@ static void a_worker_that_closes_its_channel_and_stays_is_killed(void)
 
         world_new_live(&world);
         worker = fake_worker("data");
-        stand_in_stays = true;
+        fake_stays = true;
         closed = monotonic_now();
         fake_worker_leave(worker);
         for (unsigned ms = 0; ms < PATIENCE_MS && fake_kills == 0; ms += 5)
                 world_settle(&world, 5);
-        stand_in_stays = false;
+        fake_stays = false;
         CHECK_INT(fake_kills, 1);
         CHECK(monotonic_now() - closed >= 1000 * MS); /* one that exits has time */
         CHECK_INT(world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
@@ -243,14 +308,14 @@ static void one_whose_death_costs_something_stays_without_its_channel(void)
                 snprintf(more, sizeof(more), ",\"recovery\":{%s}", specs[i]);
                 world_put_loop(&world, "data", more);
                 world_bring_up(&world, "data", "file:1");
-                stand_in_stays = true;
+                fake_stays = true;
                 fake_worker_leave(fake_worker("data"));
                 for (unsigned ms = 0;
                         ms < PATIENCE_MS && world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL) == 0;
                         ms += 5)
                         world_settle(&world, 5);
                 world_settle(&world, 3000);
-                stand_in_stays = false;
+                fake_stays = false;
                 CHECK_INT(fake_kills, 0);
                 CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
                 check_breach(&world);
@@ -288,6 +353,8 @@ int main(void)
         a_worker_that_closed_its_socket_is_killed();
         a_process_that_does_not_serve_the_disk_is_not_killed();
         a_worker_that_is_exiting_is_waited_for();
+        a_worker_that_closed_its_socket_and_stays_has_some_time();
+        a_worker_that_exits_slowly_before_it_serves_has_broken_nothing();
         a_worker_without_a_note_is_not_looked_for();
         return check_report();
 }

@@ -17,7 +17,7 @@ enum { WORKERS = 1 << 15 }; /* at a time */
 struct fake_workers fake_workers = TAILQ_HEAD_INITIALIZER(fake_workers);
 unsigned fake_kills;
 int fake_adopt_error = -ENOENT;
-bool fake_mark;
+bool fake_stays, fake_mark;
 const char *fake_version = "1";
 
 static struct fake_worker *by_index[WORKERS];
@@ -28,7 +28,7 @@ void fake_workers_begin(struct device_store *store)
 {
         devices = store;
         fake_kills = 0;
-        fake_mark = false;
+        fake_stays = fake_mark = false;
 }
 
 struct fake_worker *fake_worker(const char *name)
@@ -74,6 +74,11 @@ struct worker_stand_in *worker_stand_in_at(int index)
 pid_t worker_stand_in_pid(int index _unused_)
 {
         return FAKE_PID;
+}
+
+bool on_worker_exiting(pid_t pid _unused_)
+{
+        return !fake_stays;
 }
 
 int on_worker_start(const struct worker_msg *config, int store, int *ret_index)

@@ -41,6 +41,7 @@ extern unsigned fake_kills;      /* of workers */
 extern int fake_adopt_error;     /* -errno of every attempt to adopt a worker; -ENOENT: none lives; 0: a
                                 worker lives, and has not sent HELLO yet */
 extern const char *fake_version; /* that they send with their next HELLO */
+extern bool fake_stays;          /* no worker is exiting, also if it has closed its channel or its socket */
 extern bool fake_mark;           /* with -ECONNREFUSED: the worker lives nevertheless */
 
 /* Begin a test: the workers are those of the devices in `store`. */
