@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from harness import ublk
+from harness import programs, ublk
 from harness import numa
 from harness.api import null_spec
 from harness.disk import Disk
@@ -51,15 +51,35 @@ def test_queues_are_marked_as_those_that_clean_pages(api):
     api.delete("data")
 
 
-def _has_sockets(task):
-    return any(os.readlink(entry).startswith("socket:") for entry in (task / "fd").iterdir())
+def _socket_users(pid):
+    """Pairs of a thread's name and whether its table has sockets."""
+    found = []
+    for task in _tasks(pid):
+        names = [os.readlink(entry) for entry in (task / "fd").iterdir()]
+        found.append(((task / "comm").read_text().strip(), any(name.startswith("socket:") for name in names)))
+    return sorted(found)
 
 
 def test_only_the_main_thread_has_links_to_the_supervisor(api):
     """Each thread has a table of descriptors: the links end with the main thread, and a look-up takes no reference."""
     pid = api.create(null_spec("data", queues=2))["status"]["worker"]["pid"]
-    assert {_is_queue(task): _has_sockets(task) for task in _tasks(pid)} == {False: True, True: False}
+    assert _socket_users(pid) == [("queue-0", False), ("queue-1", False), ("ublkd-worker", True)]
     api.delete("data")
+
+
+def test_a_thread_that_gets_no_table_serves_with_that_of_the_main_thread(make_daemon, monkeypatch):
+    """It only costs instructions: memory may be short, as in a recovery under pressure."""
+    monkeypatch.setenv("UBLKD_HOSTILE_MISSING", "tables")
+    daemon = make_daemon(worker=programs.worker_hostile()).start()
+    device = daemon.api.create(null_spec("data", queues=2))
+    pid = device["status"]["worker"]["pid"]
+    assert _socket_users(pid) == [("queue-0", True), ("queue-1", True), ("ublkd-worker", True)]
+    Disk(device["status"]["id"]).read(0, 4096)
+    daemon.kill()
+    daemon.start()
+    daemon.api.wait_phase("data", "Live")
+    assert daemon.worker_pid("data") == pid
+    daemon.api.delete("data")
 
 
 @pytest.fixture

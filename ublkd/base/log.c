@@ -77,15 +77,22 @@ int log_open_relay(int fd)
 }
 
 /* stdin is /dev/null, for reading only: what is written to it fails. */
-int log_close_shared(void)
+int log_leave_outputs(void)
 {
         if (log_is_relayed)
                 return 0;
-        log_journal = close_fd(log_journal);
-        log_closed = true;
         if (dup2(STDIN_FILENO, STDOUT_FILENO) < 0 || dup2(STDIN_FILENO, STDERR_FILENO) < 0)
                 return -errno;
         return 0;
+}
+
+int log_close_shared(void)
+{
+        if (!log_is_relayed) {
+                log_journal = close_fd(log_journal);
+                log_closed = true;
+        }
+        return log_leave_outputs();
 }
 
 struct record {

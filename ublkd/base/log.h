@@ -22,6 +22,9 @@ int log_open_relay(int fd);
 /* Unless the log is relayed: write nothing any more, from whatever part of the program, to stdout and stderr. Return 0
  * or -errno. */
 int log_close_shared(void);
+/* The same for stdout and stderr in the table of descriptors of the calling thread, which does not log. Changes nothing
+ * else, so each thread may call it. Return 0 or -errno. */
+int log_leave_outputs(void);
 
 /* One more field of a record in the journal. */
 struct log_field {

@@ -12,11 +12,19 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
 enum { THREAD_STACK_SIZE = 256 * 1024 };
+
+/* As in walls.c: the reports of a sanitizer need stderr. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { SANITIZED = true };
+#else
+enum { SANITIZED = false };
+#endif
 
 /* The phases of one thread's life, in words for a sentence. */
 static const char *const phases[] = {
@@ -33,6 +41,7 @@ struct queue_thread {
         pthread_t thread;
         unsigned index;
         bool started;
+        bool has_table; /* of descriptors, of its own */
         enum phase phase;
         int error; /* why it ended; 0: the driver took its queue away, or it runs */
 };
@@ -46,6 +55,7 @@ struct queue_threads {
         bool cpus_given;
         const char *queue_cpus; /* of GO; NULL: anywhere, or where `cpus` says */
         unsigned count;
+        sem_t left; /* posted by each thread that has its table, or goes on without */
         atomic_uint fetched, gone;
         atomic_bool served;
         _Atomic(const struct queue_thread *) failed; /* the first that failed; NULL: none */
@@ -75,22 +85,26 @@ static void name_thread(unsigned index)
 }
 
 /* From here on the thread has a table of descriptors of its own. The kernel then looks a descriptor up without a
- * reference (fdget(), fs/file.c), and the links to supervisors end with the main thread. */
-static int leave_table(const struct queue_threads *all)
+ * reference (fdget(), fs/file.c), and the links to supervisors end with the main thread. Where it cannot have one
+ * (ENOMEM), it serves with that of the main thread, which costs instructions and nothing else. */
+static void leave_table(struct queue_thread *self)
 {
-        if (unshare(CLONE_FILES) < 0)
-                return -errno;
-        for (size_t i = 0; i < ARRAY_SIZE(all->shared.links); i++)
+        struct queue_threads *all = self->all;
+
+        self->has_table = unshare(CLONE_FILES) >= 0;
+        for (size_t i = 0; self->has_table && i < ARRAY_SIZE(all->shared.links); i++)
                 close_fd(all->shared.links[i]);
-        return 0;
+        (void)sem_post(&all->left); /* cannot fail: there are fewer threads than SEM_VALUE_MAX */
 }
 
-/* For the table of the main thread main.c and walls_close() do the same before READY, and report if it fails. */
-static void leave_files(const struct ublk_queue_setup *setup)
+/* For the table of the main thread main.c and walls_close() do the same before READY. */
+static int leave_files(const struct queue_thread *self, const struct ublk_queue_setup *setup)
 {
+        if (!self->has_table)
+                return 0;
         if (!ublk_queue_needs_node(setup->device, &setup->route))
                 close_fd(setup->command_fd);
-        (void)log_close_shared();
+        return SANITIZED ? 0 : log_leave_outputs();
 }
 
 static int serve(struct queue_thread *self)
@@ -111,14 +125,13 @@ static int serve(struct queue_thread *self)
         int r;
 
         self->phase = PHASE_OPEN;
-        r = leave_table(all);
-        if (r >= 0)
-                r = ublk_queue_open(&setup, &queue);
+        r = ublk_queue_open(&setup, &queue);
         if (r < 0)
                 return r;
-        leave_files(&setup);
         self->phase = PHASE_DROP;
-        r = sandbox_drop_capabilities();
+        r = leave_files(self, &setup);
+        if (r >= 0)
+                r = sandbox_drop_capabilities();
         if (r >= 0) {
                 self->phase = PHASE_FETCH;
                 r = ublk_queue_fetch(queue);
@@ -142,6 +155,7 @@ static void *thread_main(void *argument)
 
         name_thread(self->index);
         queue_place_take(all->queue_cpus, self->index);
+        leave_table(self);
         (void)ram_wait_for_no_io(); /* without the privilege, the worker was started by hand */
         self->error = serve(self);
         if (self->error < 0) {
@@ -151,6 +165,13 @@ static void *thread_main(void *argument)
         atomic_fetch_add(&all->gone, 1);
         wake_main(all);
         return NULL;
+}
+
+/* What the main thread opens or accepts later is in no table but its own. */
+static void wait_for_tables(struct queue_threads *all)
+{
+        for (unsigned i = 0; i < all->count;)
+                i += sem_wait(&all->left) >= 0; /* else EINTR */
 }
 
 static int start_all(struct queue_threads *all)
@@ -175,6 +196,8 @@ static int start_all(struct queue_threads *all)
         if (moves)
                 queue_place_restore(&place);
         (void)pthread_attr_destroy(&attributes);
+        if (r >= 0)
+                wait_for_tables(all);
         return r;
 }
 
@@ -192,6 +215,7 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
         all->route = *route;
         all->device_fd = device_fd;
         all->count = disk->params.queues;
+        (void)sem_init(&all->left, 0, 0); /* cannot fail with these arguments */
         all->queue_cpus = cpus ? NULL : queue_cpus;
         if (cpus) {
                 all->cpus = *cpus;
@@ -216,6 +240,7 @@ struct queue_threads *queue_threads_free(struct queue_threads *threads)
         for (unsigned i = 0; i < threads->count; i++)
                 if (threads->threads[i].started)
                         (void)pthread_join(threads->threads[i].thread, NULL);
+        (void)sem_destroy(&threads->left);
         close_fd(threads->event_fd);
         free(threads);
         return NULL;

@@ -102,7 +102,7 @@ static void close_channel(void)
         (void)close(channel);
 }
 
-/* Its queues serve on, and no one answers the supervisor, although all descriptors stay open. */
+/* Its queues serve on. The channel and the socket are closed: only the table of the main thread has them. */
 static void end_main(void)
 {
         (void)syscall(SYS_exit, 0);

@@ -3,6 +3,7 @@
  * functions in the place of the real ones (--wrap). */
 #include <errno.h>
 #include <liburing.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,6 +35,18 @@ WALL(landlock_close, (bool connects), (connects))
 WALL(log_close_shared, (void), ())
 WALL(io_ring_start, (struct io_uring *ring, bool fixed_files), (ring, fixed_files))
 /* clang-format on */
+
+int __real_unshare(int flags);
+int __wrap_unshare(int flags);
+
+/* Not a wall: "tables" leaves the threads without tables of descriptors. */
+int __wrap_unshare(int flags)
+{
+        if (flags != CLONE_FILES || !is_missing("tables"))
+                return __real_unshare(flags);
+        errno = ENOMEM;
+        return -1;
+}
 
 int __real_call_filter_install(bool connects);
 int __wrap_call_filter_install(bool connects);

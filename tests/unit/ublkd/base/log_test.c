@@ -127,6 +127,7 @@ static void test_relay(void)
         CHECK_READ(ends[0], "<4>It happened.\n");
         CHECK_INT(write(STDOUT_FILENO, "words", 5), 5);
         CHECK_READ(ends[0], "words");
+        CHECK_INT(log_leave_outputs(), 0);
         CHECK_INT(log_close_shared(), 0);
         log_error("data", "Still there\n<3>not this");
         CHECK_READ(ends[0], "<3>Still there?<3>not this\n");
