@@ -19,11 +19,26 @@ static int read_nothing(struct target_io *io)
         return (int)io->length;
 }
 
-/* Of the driver: it has taken all answers so far, and may use the list of tags again. */
+enum { ARRIVAL, COMMIT };
+
+/* Put a NOP into the ring, in place of a command. */
+static void put_command(uint64_t what)
+{
+        struct io_uring_sqe *sqe = io_loop_sqe(&queue->loop);
+
+        io_uring_prep_nop(sqe);
+        io_loop_set_file(&queue->loop, sqe, IO_LOOP_COMMAND_FILE);
+        io_uring_sqe_set_data64(sqe, user_data_command(what));
+}
+
+/* Of the driver: it has taken all answers so far, and may use the list of tags again. The answers of the part before
+ * have been submitted. */
 static void send_to_none(struct ublk_port *port)
 {
         static const uint16_t reused[DEPTH] = {[0 ... DEPTH - 1] = UINT16_MAX};
 
+        CHECK_INT(io_uring_sq_ready(&queue->loop.ring), 0);
+        put_command(COMMIT);
         if (sent_count < SENT_MAX)
                 sent[sent_count] = port->batch.end - port->batch.sent;
         sent_count++;
@@ -32,9 +47,10 @@ static void send_to_none(struct ublk_port *port)
                 memcpy((void *)(uintptr_t)arriving, reused, arriving_count * sizeof(*arriving));
 }
 
-static unsigned all_arrived(
-        struct ublk_port *port, const struct io_uring_cqe *cqe _unused_, const uint16_t **ret_tags)
+static unsigned all_arrived(struct ublk_port *port, const struct io_uring_cqe *cqe, const uint16_t **ret_tags)
 {
+        if (user_data_of_command(cqe->user_data) == COMMIT)
+                return 0;
         port->batch.full = port->batch.end + 2 * DEPTH;
         *ret_tags = arriving;
         return arriving_count;
@@ -57,19 +73,17 @@ static void write_descriptors(int fd)
 static void arrive(unsigned count)
 {
         static uint16_t tags[DEPTH];
-        struct io_uring_sqe *sqe = io_loop_sqe(&queue->loop);
 
         for (uint16_t tag = 0; tag < DEPTH; tag++)
                 tags[tag] = tag;
         arriving = tags;
         arriving_count = count;
         sent_count = 0;
-        io_uring_prep_nop(sqe);
-        io_loop_set_file(&queue->loop, sqe, IO_LOOP_COMMAND_FILE);
-        io_uring_sqe_set_data64(sqe, user_data_command(0));
+        put_command(ARRIVAL);
         CHECK_INT(io_loop_submit(&queue->loop, true), 0);
         queue->take_completions(queue);
         CHECK_INT(queue->port.failure, 0);
+        CHECK_INT(io_uring_sq_ready(&queue->loop.ring), 0);
         arriving = NULL;
 }
 
