@@ -10,6 +10,7 @@
 #include "ublkd/model/device_spec.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MINUTE_USEC = 60 * 1000 * 1000 };
@@ -178,4 +179,11 @@ void audit_request(const struct request *request)
         if (right && !is_refused_tenant(request) ? request->route != NULL
                                                  : may_log_refusal(&request->api->audit[request->peer.tcp]))
                 write_record(request, methods[request->method], right);
+}
+
+void audit_note_rule(struct request *request, const char *place, const char *cgroup)
+{
+        free(request->cgroup);
+        request->cgroup = cgroup ? strdup(cgroup) : NULL; /* on ENOMEM the log lacks it */
+        snprintf(request->rule, sizeof(request->rule), "%s", place);
 }

@@ -26,3 +26,7 @@ void audit_request(const struct request *request);
 /* Return whether a refusal is to be logged. `now` is the time of CLOCK_MONOTONIC in microseconds. *ret_left_out is how
  * many of the minute before were not; 0: none, or that was returned already. Pure. */
 bool audit_takes_refusal(struct audit *audit, uint64_t now, unsigned *ret_left_out);
+
+/* Note the rule of the policy that decides about the request, and the control group of the client that it was compared with
+ * (NULL: none), for the audit log. */
+void audit_note_rule(struct request *request, const char *place, const char *cgroup);

@@ -2,6 +2,7 @@
 /* Whether a request may read and change devices. */
 #include "api/http/permission.h"
 
+#include "api/http/audit.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"
@@ -70,7 +71,7 @@ static void describe_rule(struct request *request, char ret[static RULE_SENTENCE
         if (!policy || peer->tcp || tenant_is_set(peer->tenant)
                 || tenancy_find(request->client->fd, policy, peer->uid, peer->gid, home, &tenancy) < 0)
                 return;
-        request_note_rule(request, "", tenancy.client.cgroup);
+        audit_note_rule(request, "", tenancy.client.cgroup);
         if (policy_add_no_rule(policy, &tenancy.client, &problems) < 0 || problems.count == 0)
                 return;
         snprintf(ret, RULE_SENTENCE_MAX, " It has no devices of its own either. %s.",

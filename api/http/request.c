@@ -210,13 +210,6 @@ void request_begin(struct request *request, const char *method)
         }
 }
 
-void request_note_rule(struct request *request, const char *place, const char *cgroup)
-{
-        free(request->cgroup);
-        request->cgroup = cgroup ? strdup(cgroup) : NULL; /* on ENOMEM the log lacks it */
-        snprintf(request->rule, sizeof(request->rule), "%s", place);
-}
-
 static int grow_body(struct request *request, size_t size)
 {
         size_t wanted = request->body_allocated ? request->body_allocated : 4096;

@@ -115,10 +115,6 @@ void request_finish(struct request *request);
 /* Parse the body as JSON. Return the document, which the caller frees; or NULL with a reply. */
 cJSON *request_parse_body(struct request *request);
 
-/* Note the rule of the policy that decides about the request, and the control group of the client that it was compared with
- * (NULL: none), for the audit log. */
-void request_note_rule(struct request *request, const char *place, const char *cgroup);
-
 /* Free the request, its reply and its hold. `request` may be NULL. Return NULL. */
 struct request *request_free(struct request *request);
 DEFINE_CLEANUP(struct request, request_free);

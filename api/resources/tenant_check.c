@@ -2,6 +2,7 @@
 /* Check what a tenant asks for: only its own devices, within what the policy gives it. */
 #include "api/resources/tenant_check.h"
 
+#include "api/http/audit.h"
 #include "api/http/permission.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
@@ -40,7 +41,7 @@ static bool find_rule(struct request *request, struct tenancy *ret)
         int r = tenancy_find(request->client->fd, policy, peer->uid, peer->gid, peer->home, ret);
 
         if (r >= 0) {
-                request_note_rule(request, ret->rule ? ret->rule->place : "", ret->client.cgroup);
+                audit_note_rule(request, ret->rule ? ret->rule->place : "", ret->client.cgroup);
                 if (ret->rule)
                         return true;
                 r = policy_add_no_rule(policy, &ret->client, &problems);
