@@ -172,7 +172,7 @@ def who_logs(path, text):
 DIALECT_NAMES = re.compile(r"\bsay\s*\(|\b(?:\w+_)?says?_\w+|\b\w+_says?\b", re.IGNORECASE)
 PLAIN_TEXTS = [".ci/*", ".githooks/*", "bench/[!r]*", "*.cmake", "*.in", "*.json", "*.md", "*.py", "*CMakeLists.txt", "check", "packaging/*", "quickstart", "scripts/*", "tests/*/run", "tests/vm/guest/*", "units/*"]
 # They quote these words.
-DIALECT_USERS = ["scripts/check-subject", "tests/lint/dialect.py", "tests/lint/rules.py", "tests/lint/rules_test.py"]
+DIALECT_USERS = ["scripts/check-subject", *(f"tests/lint/{name}.py" for name in ("dialect", "rules", "rules_test", "subject_test"))]
 
 
 def speaks_plainly(path, text):
