@@ -51,13 +51,13 @@
 #include "tests/api/api_test_status.h"
 #include "tests/api/api_test_filesystem.h"
 #include "tests/api/api_test_hooks.h"
+#include "tests/api/api_test_search.h"
 #include "tests/unit/ublkd/store/store_faulty.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <fcntl.h>
 
 struct server {
@@ -81,15 +81,6 @@ struct server {
         struct api_rights rights;
         struct api_test_stats stats;
 };
-
-/* What a search finds. It is a process of its own, and knows the values of its start. */
-static struct {
-        int number; /* of the disk in use, or -1 */
-        char text[256];
-        uid_t own; /* the user of another process that uses it */
-        bool stop;
-} busy = {.number = -1, .own = DISK_USER_UNKNOWN};
-static int *searches; /* how many have begun; shared with their processes */
 
 static int reconcile_one(struct server *server, const char *name)
 {
@@ -145,21 +136,6 @@ static void on_event(void *userdata, const struct store_event *event)
         server->queue = queue;
         server->queue[server->queued++] = strdup(event->name);
         (void)sd_event_source_set_enabled(server->reconcile, SD_EVENT_ON);
-}
-
-static int find_busy(const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)
-{
-        ++*searches;
-        if (busy.stop)
-                (void)raise(SIGSTOP);
-        for (size_t i = 0; i < count; i++)
-                if (disks[i].number == busy.number) {
-                        disks[i].items[disks[i].count++] = strdup(busy.text);
-                        disks[i].uids[disks[i].count] = busy.own;
-                        if (busy.own != DISK_USER_UNKNOWN)
-                                disks[i].items[disks[i].count++] = strdup("process 1 (own)");
-                }
-        return 0;
 }
 
 static int read_stats(void *userdata, const struct device_record *record, struct device_stats **ret)
@@ -241,20 +217,21 @@ static int command_remove(struct server *server, char *arguments)
 
 static int command_busy(struct server *server _unused_, char *arguments)
 {
-        busy.number = atoi(strsep(&arguments, " "));
-        snprintf(busy.text, sizeof(busy.text), "%s", arguments ? arguments : "");
+        int number = atoi(strsep(&arguments, " "));
+
+        api_test_search_finds(number, arguments ? arguments : "");
         return 0;
 }
 
 static int command_own(struct server *server _unused_, char *arguments)
 {
-        busy.own = (uid_t)atoi(arguments);
+        api_test_search_finds_of((uid_t)atoi(arguments));
         return 0;
 }
 
 static int command_idle(struct server *server _unused_, char *arguments _unused_)
 {
-        busy.number = -1;
+        api_test_search_finds(-1, "");
         return 0;
 }
 
@@ -277,13 +254,13 @@ static int command_preflights(struct server *server _unused_, char *arguments _u
 
 static int command_stop(struct server *server _unused_, char *arguments)
 {
-        busy.stop = strcmp(arguments, "on") == 0;
+        api_test_search_stops(strcmp(arguments, "on") == 0);
         return 0;
 }
 
 static int command_searches(struct server *server _unused_, char *arguments _unused_)
 {
-        return *searches;
+        return api_test_searches();
 }
 
 static int command_checks(struct server *server, char *arguments _unused_)
@@ -527,13 +504,8 @@ static int start(
                 r = open_keeper(server, config->state_dir, problems);
         if (r >= 0)
                 r = device_store_subscribe(server->store, on_event, server);
-        searches = mmap(NULL, sizeof(*searches), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (r >= 0)
-                r = searches == MAP_FAILED ? -errno : 0;
-        if (r >= 0)
-                r = disk_search_new(server->event,
-                        &(struct disk_search_options){.find = find_busy, .patience_usec = patience},
-                        &server->disk_search);
+                r = api_test_search_new(server->event, patience, &server->disk_search);
         config->disk_search = server->disk_search;
         if (r >= 0)
                 r = peer_paths_new(server->event, &server->peer_paths);
