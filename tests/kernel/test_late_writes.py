@@ -12,6 +12,7 @@ as the first ones would land behind them, and hide what is to be seen.
 
 import os
 import pathlib
+import signal
 
 import pytest
 
@@ -19,7 +20,7 @@ from harness import programs, ublk
 from harness.api import loop_spec, null_spec
 from harness.disk import BLKDISCARD, BLKZEROOUT, Disk, block
 from harness.kernel_disks import null_blk
-from harness.wait import wait_until
+from harness.wait import holds_for, wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
 
@@ -42,6 +43,10 @@ def _start_older(disk):
 
 def _assert_done(requests):
     assert [request.result() for request in requests] == [None] * len(requests)
+
+
+def _reasons(daemon, name):
+    return [event["reason"] for event in daemon.events(name)]
 
 
 def _survivors(daemon, store, paths, late, zeroing=None):
@@ -69,7 +74,7 @@ def _survivors(daemon, store, paths, late, zeroing=None):
     _assert_done(older)
     for name, pid in pids.items():
         api.wait_other_worker(name, pid)
-        assert "WorkerBrokeProtocol" not in [event["reason"] for event in daemon.events(name)]
+        assert "WorkerBrokeProtocol" not in _reasons(daemon, name)
     _assert_done([write for disk in disks.values() for write in _write(disk, "n", slice(_BLOCKS))])
     store.land()
     store.wait_landed()
@@ -136,6 +141,34 @@ def test_a_late_write_does_not_overwrite_newer_data(batch, store, make_daemon):
     daemon = _daemon(make_daemon, batch)
     survivors = _survivors(daemon, store, _PATHS, _LATE, BLKZEROOUT if batch else BLKDISCARD)
     assert survivors == {name: "n" * _BLOCKS for name in [*_PATHS, "zeroed"]}
+
+
+def _is_zombie(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.long
+@pytest.mark.both
+@pytest.mark.parametrize("starts_again", [False, True])
+def test_a_worker_that_waits_for_its_store_as_it_exits_broke_nothing(starts_again, store, daemon):
+    """Its main thread ends at once, and with it the channel and the socket, long before the thread that waits."""
+    disk = Disk(daemon.api.create(loop_spec("data", store.path, queues=1, recovery={"onCrash": "reissue"}))["status"]["id"])
+    wait_until(lambda: disk.queue("io_timeout") == 500, "the timeout of the disk")
+    pid = daemon.worker_pid("data")
+    with store.holding():
+        zeroing = disk.zero_later(BLKZEROOUT, 0, _SIZE)
+        store.wait_arrived(1)
+        if starts_again:
+            daemon.kill()
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: _is_zombie(pid), "the end of the main thread")
+        if starts_again:
+            daemon.start()
+        holds_for(lambda: _is_zombie(pid), 6, "its other thread waits")  # longer than the time for one that stays
+    daemon.api.wait_other_worker("data", pid)
+    _assert_done([zeroing])
+    assert "WorkerBrokeProtocol" not in _reasons(daemon, "data")
+    daemon.api.delete("data")
 
 
 @pytest.mark.long
