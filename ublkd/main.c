@@ -16,8 +16,8 @@
 #include "ublkd/partitions/partition_reader.h"
 #include "ublkd/partitions/partition_wire.h"
 #include "ublkd/paths/path_watcher.h"
-#include "ublkd/access_groups.h"
-#include "ublkd/worker_choice.h"
+#include "ublkd/tasks/access_groups.h"
+#include "ublkd/tasks/worker_choice.h"
 
 #include <limits.h>
 #include <string.h>

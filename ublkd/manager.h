@@ -5,7 +5,7 @@
 #include "api/api.h"
 #include "ublkd/base/problem.h"
 #include "ublkd/config/config.h"
-#include "ublkd/tenant_policy.h"
+#include "ublkd/tasks/tenant_policy.h"
 #include "ublkd/workers/worker_start.h"
 
 #include <stddef.h>

@@ -4,9 +4,9 @@
 
 #include "api/api.h"
 #include "ublkd/manager_internal.h"
-#include "ublkd/manager_reports.h"
-#include "ublkd/runtime_guard.h"
-#include "ublkd/service_line.h"
+#include "ublkd/tasks/manager_reports.h"
+#include "ublkd/tasks/runtime_guard.h"
+#include "ublkd/tasks/service_line.h"
 
 #include <string.h>
 

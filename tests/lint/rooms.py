@@ -85,40 +85,40 @@ QUOTED = [
     ("ublkd/reconcile/worker/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts backing")),
     ("ublkd/reconcile/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts disk backing worker")),
     # the manager and main put the parts together; what else is here is one task of the manager, and sees the rooms of it
-    ("ublkd/event_loop.[ch]", ["!", "ublkd/event_loop.h"] + BASE),
-    ("ublkd/service_state.[ch]", ["!", "ublkd/service_state.h"] + BASE),
+    ("ublkd/tasks/event_loop.[ch]", ["!", "ublkd/tasks/event_loop.h"] + BASE),
+    ("ublkd/tasks/service_state.[ch]", ["!", "ublkd/tasks/service_state.h"] + BASE),
     (
-        "ublkd/worker_upgrade.[ch]",
-        ["!", "ublkd/worker_upgrade.h", "ublkd/upgrade_queue.h", "ublkd/service_line.h"] + BASE + rooms("ublkd", "host store"),
+        "ublkd/tasks/worker_upgrade.[ch]",
+        ["!", "ublkd/tasks/worker_upgrade.h", "ublkd/tasks/upgrade_queue.h", "ublkd/tasks/service_line.h"] + BASE + rooms("ublkd", "host store"),
     ),
-    ("ublkd/upgrade_queue.[ch]", ["!", "ublkd/upgrade_queue.h"] + BASE + rooms("ublkd", "store")),
-    ("ublkd/worker_choice.[ch]", ["!", "ublkd/worker_choice.h"] + BASE),
-    ("ublkd/service_line.[ch]", ["!", "ublkd/service_line.h"] + BASE + rooms("ublkd", "host store")),
-    ("ublkd/disk_marks.[ch]", ["!", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "runtime store")),
-    ("ublkd/region_stats.[ch]", ["!", "ublkd/region_stats.h"] + BASE + rooms("ublkd", "model runtime store")),
-    ("ublkd/driver_keeper.[ch]", ["!", "ublkd/driver_keeper.h"] + BASE + rooms("ublkd", "driver host")),
-    ("ublkd/declared_devices.[ch]", ["!", "ublkd/declared_devices.h"] + BASE + rooms("ublkd", "declared host records")),
-    ("ublkd/manager_reports.[ch]", ["!", "ublkd/manager_reports.h", "ublkd/service_state.h"] + BASE + rooms("ublkd", "host store")),
-    ("ublkd/tenant_policy.[ch]", ["!", "ublkd/tenant_policy.h"] + BASE + rooms("ublkd", "policy")),
+    ("ublkd/tasks/upgrade_queue.[ch]", ["!", "ublkd/tasks/upgrade_queue.h"] + BASE + rooms("ublkd", "store")),
+    ("ublkd/tasks/worker_choice.[ch]", ["!", "ublkd/tasks/worker_choice.h"] + BASE),
+    ("ublkd/tasks/service_line.[ch]", ["!", "ublkd/tasks/service_line.h"] + BASE + rooms("ublkd", "host store")),
+    ("ublkd/tasks/disk_marks.[ch]", ["!", "ublkd/tasks/disk_marks.h"] + BASE + rooms("ublkd", "runtime store")),
+    ("ublkd/tasks/region_stats.[ch]", ["!", "ublkd/tasks/region_stats.h"] + BASE + rooms("ublkd", "model runtime store")),
+    ("ublkd/tasks/driver_keeper.[ch]", ["!", "ublkd/tasks/driver_keeper.h"] + BASE + rooms("ublkd", "driver host")),
+    ("ublkd/tasks/declared_devices.[ch]", ["!", "ublkd/tasks/declared_devices.h"] + BASE + rooms("ublkd", "declared host records")),
+    ("ublkd/tasks/manager_reports.[ch]", ["!", "ublkd/tasks/manager_reports.h", "ublkd/tasks/service_state.h"] + BASE + rooms("ublkd", "host store")),
+    ("ublkd/tasks/tenant_policy.[ch]", ["!", "ublkd/tasks/tenant_policy.h"] + BASE + rooms("ublkd", "policy")),
     (
-        "ublkd/runtime_guard.[ch]",
-        ["!", "ublkd/runtime_guard.h", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "host records runtime"),
+        "ublkd/tasks/runtime_guard.[ch]",
+        ["!", "ublkd/tasks/runtime_guard.h", "ublkd/tasks/disk_marks.h"] + BASE + rooms("ublkd", "host records runtime"),
     ),
     (
-        "ublkd/optional_parts.[ch]",
-        ["!", "ublkd/optional_parts.h", "ublkd/disk_marks.h"] + BASE + rooms("ublkd", "cgroups disks nodes partitions runtime store"),
+        "ublkd/tasks/optional_parts.[ch]",
+        ["!", "ublkd/tasks/optional_parts.h", "ublkd/tasks/disk_marks.h"] + BASE + rooms("ublkd", "cgroups disks nodes partitions runtime store"),
     ),
     # these, the manager and main are the only ones that know the API
-    ("ublkd/access_groups.[ch]", ["!", "ublkd/access_groups.h", "api/api.h"] + BASE + rooms("ublkd", "config host")),
+    ("ublkd/tasks/access_groups.[ch]", ["!", "ublkd/tasks/access_groups.h", "api/api.h"] + BASE + rooms("ublkd", "config host")),
     (
-        "ublkd/config_reload.[ch]",
-        ["!", "ublkd/config_reload.h", "ublkd/access_groups.h", "ublkd/tenant_policy.h", "api/api.h"]
+        "ublkd/tasks/config_reload.[ch]",
+        ["!", "ublkd/tasks/config_reload.h", "ublkd/tasks/access_groups.h", "ublkd/tasks/tenant_policy.h", "api/api.h"]
         + BASE + rooms("ublkd", "config host offload policy"),
     ),
     (
         "ublkd/manager_looks.[ch]",
         ["!"]
-        + [f"ublkd/{name}.h" for name in "manager_internal manager_looks manager_reports runtime_guard service_line".split()]
+        + [f"ublkd/{name}.h" for name in "manager_internal manager_looks tasks/manager_reports tasks/runtime_guard tasks/service_line".split()]
         + BASE + rooms("ublkd", "host records store") + ["api/api.h"],
     ),
     ("ublkd/manager_internal.h", ["ublkd/*/*"]),

@@ -47,19 +47,19 @@ UAPI_USERS = ["ublkd/driver/ublk_ctl*", "targets/worker/*", "targets/worker/*/*"
 # log is written to that of ublkd.
 LOGGERS = [
     "ublkd/base/log.[ch]",
-    "ublkd/declared_devices.c",
+    "ublkd/tasks/declared_devices.c",
     "ublkd/main.c",
     "ublkd/manager.c",
-    "ublkd/config_reload.c",
-    "ublkd/disk_marks.c",
-    "ublkd/driver_keeper.c",
-    "ublkd/manager_reports.c",
-    "ublkd/optional_parts.c",
-    "ublkd/access_groups.c",
-    "ublkd/runtime_guard.c",
-    "ublkd/tenant_policy.c",
-    "ublkd/worker_choice.c",
-    "ublkd/worker_upgrade.c",
+    "ublkd/tasks/config_reload.c",
+    "ublkd/tasks/disk_marks.c",
+    "ublkd/tasks/driver_keeper.c",
+    "ublkd/tasks/manager_reports.c",
+    "ublkd/tasks/optional_parts.c",
+    "ublkd/tasks/access_groups.c",
+    "ublkd/tasks/runtime_guard.c",
+    "ublkd/tasks/tenant_policy.c",
+    "ublkd/tasks/worker_choice.c",
+    "ublkd/tasks/worker_upgrade.c",
     "ublkd/reconcile/reconciler.c",
     "ublkd/reconcile/device_turn.c",
     "ublkd/reconcile/event_journal.c",
@@ -219,7 +219,7 @@ def asks_no_name_service(path, text):
 # Files of the supervisor that name /proc, and do not read another process's there on the loop.
 PROC_USERS = [
     "ublkd/base/fd_path.h",  # its own descriptors
-    "ublkd/worker_choice.c",  # before the loop: its own program
+    "ublkd/tasks/worker_choice.c",  # before the loop: its own program
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
     "ublkd/cgroups/group_place.c",  # its own group and namespace, which hang behind nothing
     "ublkd/cgroups/group_wait.c",  # in a process of its own, after the end of ublkd

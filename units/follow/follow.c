@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ublkd-follow: the process of the unit ublk-disk@NAME.service. It runs for as long as the disk is in service, by the
- * marks that ublkd keeps (ublkd/disk_marks.h), so that the state of the unit is the state of the disk:
+ * marks that ublkd keeps (ublkd/tasks/disk_marks.h), so that the state of the unit is the state of the disk:
  *
  *     ublkd-follow RUNTIME_DIR NAME COMMAND...
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the manager logs of its parts. */
-#include "ublkd/manager_reports.h"
+#include "ublkd/tasks/manager_reports.h"
 
 #include "ublkd/base/log.h"
-#include "ublkd/service_state.h"
+#include "ublkd/tasks/service_state.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* What the supervisor does beside the reconciler for one device takes as much work among 10,000 devices as among 100, except
  * for a logarithm: the replacement of workers, the usage of a tenant, the look at mounts. The line for the service manager
  * (service_line.c) counts all devices, at most once a second. The test counts instructions: see reconciler_scale_test.c. */
-#include "ublkd/worker_upgrade.h"
+#include "ublkd/tasks/worker_upgrade.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* optional_parts: ublkd starts without them, and says so in its log. */
-#include "ublkd/optional_parts.h"
+#include "ublkd/tasks/optional_parts.h"
 
 #include "tests/unit/check.h"
 #include "ublkd/base/log.h"

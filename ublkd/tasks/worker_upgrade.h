@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ublkd/host/host.h"
-#include "ublkd/service_line.h"
+#include "ublkd/tasks/service_line.h"
 #include "ublkd/store/device_store.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* worker_upgrade: one device at a time, none that would notice or is in trouble, and an end at the first failure. The
  * test does what the reconciler would do. */
-#include "ublkd/worker_upgrade.h"
+#include "ublkd/tasks/worker_upgrade.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* disk_marks: what a service manager finds in the runtime directory. */
-#include "ublkd/disk_marks.h"
+#include "ublkd/tasks/disk_marks.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Marks in the runtime directory: which disks are in service. */
-#include "ublkd/disk_marks.h"
+#include "ublkd/tasks/disk_marks.h"
 
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"

@@ -8,8 +8,8 @@
  *
  * A device on a file that its tenant has named is passed over instead: the tenant can make the file one that no worker may
  * open, and must not keep the workers of others from being replaced. */
-#include "ublkd/worker_upgrade.h"
-#include "ublkd/upgrade_queue.h"
+#include "ublkd/tasks/worker_upgrade.h"
+#include "ublkd/tasks/upgrade_queue.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The policy as the supervisor loads it. */
-#include "ublkd/tenant_policy.h"
+#include "ublkd/tasks/tenant_policy.h"
 
 #include "ublkd/base/log.h"
 #include "ublkd/policy/policy_load.h"

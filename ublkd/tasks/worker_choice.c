@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which program the workers are. */
-#include "ublkd/worker_choice.h"
+#include "ublkd/tasks/worker_choice.h"
 
 #include "ublkd/base/log.h"
 

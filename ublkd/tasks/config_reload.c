@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the configuration and the policy again while ublkd runs. */
-#include "ublkd/config_reload.h"
+#include "ublkd/tasks/config_reload.h"
 
 #include "ublkd/base/log.h"
 #include "ublkd/host/host.h"
 #include "ublkd/offload/job_thread.h"
-#include "ublkd/access_groups.h"
+#include "ublkd/tasks/access_groups.h"
 
 #include <string.h>
 

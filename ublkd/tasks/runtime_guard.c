@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the supervisor does when its runtime directory is removed. */
-#include "ublkd/runtime_guard.h"
+#include "ublkd/tasks/runtime_guard.h"
 
 #include "ublkd/base/log.h"
 #include "ublkd/host/runtime_loss.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Keeps the control device of the ublk driver. */
-#include "ublkd/driver_keeper.h"
+#include "ublkd/tasks/driver_keeper.h"
 
 #include "ublkd/base/log.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* config_reload: files may hang, and reloads may come one upon the other. What clients see of a reload is in
  * tests/api/daemon_config_test.py. */
-#include "ublkd/config_reload.h"
+#include "ublkd/tasks/config_reload.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/remove_tree.h"

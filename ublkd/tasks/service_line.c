@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports to the service manager in one line how the devices are. */
-#include "ublkd/service_line.h"
+#include "ublkd/tasks/service_line.h"
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/host/service_summary.h"

@@ -3,7 +3,7 @@
  * records into it, and reports what the loss means for the workers. Runs on the loop. */
 #pragma once
 
-#include "ublkd/disk_marks.h"
+#include "ublkd/tasks/disk_marks.h"
 #include "ublkd/records/record_keeper.h"
 
 #include <systemd/sd-event.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may read, and who may change devices: from the settings to the groups of this machine. */
-#include "ublkd/access_groups.h"
+#include "ublkd/tasks/access_groups.h"
 
 #include "ublkd/base/log.h"
 #include "ublkd/host/host.h"

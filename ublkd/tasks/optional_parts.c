@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens the parts of the supervisor that disks are served without. */
-#include "ublkd/optional_parts.h"
+#include "ublkd/tasks/optional_parts.h"
 
 #include "ublkd/base/log.h"
 #include "ublkd/nodes/cdi_directory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which removals in the runtime directory the guard reports. */
-#include "ublkd/runtime_guard.h"
+#include "ublkd/tasks/runtime_guard.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"

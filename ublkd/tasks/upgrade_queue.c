@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The devices whose workers are to be replaced. */
-#include "ublkd/upgrade_queue.h"
+#include "ublkd/tasks/upgrade_queue.h"
 
 #include "ublkd/base/cleanup.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* service_line: what a service manager receives, and how often. */
-#include "ublkd/service_line.h"
+#include "ublkd/tasks/service_line.h"
 
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The counters of a device, from the memory that its workers share. */
-#include "ublkd/region_stats.h"
+#include "ublkd/tasks/region_stats.h"
 
 #include "ublkd/base/cleanup.h"
 

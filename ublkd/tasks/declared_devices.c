@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the supervisor does with the files that describe devices. */
-#include "ublkd/declared_devices.h"
+#include "ublkd/tasks/declared_devices.h"
 
 #include "ublkd/base/log.h"
 #include "ublkd/base/sentence.h"

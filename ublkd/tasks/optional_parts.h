@@ -4,7 +4,7 @@
 
 #include "ublkd/cgroups/worker_groups.h"
 #include "ublkd/disks/disk_watch.h"
-#include "ublkd/disk_marks.h"
+#include "ublkd/tasks/disk_marks.h"
 #include "ublkd/nodes/cdi_spec.h"
 #include "ublkd/nodes/node_recall.h"
 #include "ublkd/nodes/private_node.h"

@@ -6,7 +6,7 @@
 
 #include "api/api.h"
 #include "ublkd/config/config.h"
-#include "ublkd/tenant_policy.h"
+#include "ublkd/tasks/tenant_policy.h"
 
 /* All pointers outlive the reload. */
 struct config_reload_config {

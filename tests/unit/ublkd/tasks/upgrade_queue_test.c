@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* upgrade_queue: which worker is replaced next, against a plain look at every device. */
-#include "ublkd/upgrade_queue.h"
+#include "ublkd/tasks/upgrade_queue.h"
 
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"

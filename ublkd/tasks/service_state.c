@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the service manager knows of ublkd. */
-#include "ublkd/service_state.h"
+#include "ublkd/tasks/service_state.h"
 
 #include "ublkd/base/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The event loop of the supervisor: its signals and its watchdog. */
-#include "ublkd/event_loop.h"
+#include "ublkd/tasks/event_loop.h"
 
 #include "ublkd/base/cleanup.h"
 
