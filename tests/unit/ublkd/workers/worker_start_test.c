@@ -250,10 +250,13 @@ static void test_replaced(struct test *test)
 static void test_program_that_is_missing(struct test *test)
 {
         struct worker_process process;
+        pid_t spare;
 
         CHECK(run_until(test, has_spare));
+        spare = spare_now();
         CHECK_INT(unlink(test->program), 0);
         CHECK_INT(run_with(test, "failing", "{}", &process), -ENOENT);
+        CHECK(leaves(spare));
         install(test);
         CHECK(run_until(test, has_spare));
 }
