@@ -133,7 +133,6 @@ def test_programs_can_add_and_remove_partitions(table):
 
 
 @pytest.mark.long
-@pytest.mark.both
 def test_none_are_shown_where_none_are_wanted(api, file_of, daemon, directory):
     """The field changes under the disk, which stays with its worker. What is in use stays, and is named."""
     path = file_of()

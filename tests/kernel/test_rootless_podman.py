@@ -108,8 +108,7 @@ def test_a_running_container_gets_a_disk_that_recovers(daemon, inside, directory
     assert inside.output("sh", "-c", _WRITE_TO_EACH, "sh", "/dev/data") == "/dev/data"
 
 
-@pytest.mark.both
-@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+@pytest.mark.parametrize("kind", ["ext4", pytest.param("xfs", marks=pytest.mark.storm)])
 def test_a_running_container_gets_a_mounted_volume(alice, daemon, inside, file_of, kind):
     """Its root owns the root of the file system, and what it writes belongs to root on the disk and to its user on the host."""
     def ask(verb, body, status=200):
@@ -147,6 +146,7 @@ def test_a_running_container_gets_a_mounted_volume(alice, daemon, inside, file_o
     daemon.api.ask("DELETE", "/devices/volume?wait&timeout=60s", 204)
 
 
+@pytest.mark.storm
 def test_a_tenant_without_a_node_has_a_file_system(alice, daemon, inside):
     """It is made, mounted and delivered for root of the container, who never writes to the disk past it."""
     name = f"u{alice.uid}-data"

@@ -58,11 +58,16 @@ _EVERYWHERE = {"USER_COPY"}  # of 6.12, the oldest kernel
 _BY_HAND = Way("zero-copy", worker="without-registration")
 
 
+# Each is made of parts that other ways have: batches, and buffers that are registered one by one.
+_COMBINED = (
+    Way("user-copy", batch=True),
+    Way("zero-copy", auto_buffers=False),
+    dataclasses.replace(_BY_HAND, batch=True),
+)
+
+
 def _marks(way):
-    """Buffers that are registered one by one: in `./check`, one of the ways is enough."""
-    one_by_one = way.path == "zero-copy" and (way.worker or not way.auto_buffers)
-    return [*([] if way.needs <= _EVERYWHERE else [pytest.mark.both]),
-            *([pytest.mark.storm] if one_by_one and way != _BY_HAND else [])]
+    return [*([] if way.needs <= _EVERYWHERE else [pytest.mark.both]), *([pytest.mark.storm] if way in _COMBINED else [])]
 
 
 def of_this_kernel(*ways_):
