@@ -45,15 +45,16 @@ def test_a_unit_has_devices_and_others_of_the_user_have_none(service, rules):
     assert _ask("other.service", "POST", "/devices", _spec("other"))[0] == 403
     assert _ask("other.service", "GET", f"/devices/u{_USER}-data")[0] == 403
     assert _ask("backup.service", "GET", f"/devices/u{_USER}-data")[0] == 200
-    assert _logged("POST /devices?wait=ready", "backup.service")["CLIENT_RULE"].startswith("50-test.json:")
+    assert _logged("POST /devices?wait=ready", "backup.service")["CLIENT_RULE"].startswith("/etc/ublkd/policy.d/50-test.json:")
     assert "CLIENT_RULE" not in _logged("POST /devices", "other.service")
     assert _ask("backup.service", "DELETE", f"/devices/u{_USER}-data?wait")[0] == 204
-    assert _logged(f"DELETE /devices/u{_USER}-data?wait", "backup.service")["CLIENT_RULE"].startswith("50-test.json:")
+    assert _logged(f"DELETE /devices/u{_USER}-data?wait", "backup.service")["CLIENT_RULE"].startswith("/etc/ublkd/policy.d/50-test.json:")
 
 
 def test_a_dynamic_user_has_no_devices(rules):
-    rules({**_RULE, "name": "backup", "who": {"units": ["backup.service"]}})
-    status, text = _ask("backup.service", "POST", "/devices", _spec("data"), "--property=DynamicUser=yes", user=None)
+    unit = "nightly-copy.service"  # a user with the name of the unit would be taken instead
+    rules({**_RULE, "name": "copy", "who": {"units": [unit]}})
+    status, text = _ask(unit, "POST", "/devices", _spec("data"), "--property=DynamicUser=yes", user=None)
     assert status == 403 and "DynamicUser=" in json.loads(text)["detail"], text
 
 
