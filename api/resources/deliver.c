@@ -73,9 +73,8 @@ static bool read_body(struct request *request, struct delivery_body *ret)
                 return true;
         (void)problem_add(&problems, EINVAL, "", "BadValue",
                 "The body must be an object with \"path\", an absolute path; it may have \"pid\", the number "
-                "of a "
-                "process, \"mount\", and with that \"readOnly\" and \"noExec\", each true or false, and "
-                "nothing else.");
+                "of a process, \"mount\", and with that \"readOnly\" and \"noExec\", each true or false, "
+                "and nothing else.");
         reply_problems(request, PROBLEM_INVALID_REQUEST, &problems);
         return false;
 }
@@ -141,8 +140,7 @@ static bool may_deliver(
                 return true;
         reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                 "The device belongs to the administrators, and has no private node that could be delivered; "
-                "a "
-                "mounted file system can be, with \"mount\".");
+                "a mounted file system can be, with \"mount\".");
         return false;
 }
 
