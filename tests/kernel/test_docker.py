@@ -155,5 +155,6 @@ def _run_blocks(section, docker, daemon, directory):
 
 def test_the_commands_for_docker(usual, docker, directory):
     printed = _run_blocks("Docker", docker, usual, directory)
-    assert printed[1].endswith("hello\n") and printed[2].endswith("hello\n"), printed  # the volume, and that of Compose
+    assert printed[1].splitlines() == ["data", "hello", "data"], printed  # made, read, removed
+    assert printed[2].endswith("hello\n"), printed  # by Compose
     assert usual.api.names() == []
