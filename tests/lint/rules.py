@@ -323,6 +323,7 @@ PRIVATE_PARTS = {
     "cdi": [],
     "private": [],
     "progress": [],
+    "release": [],
     "shared": [],
     "space": [],
     "turn": ["device_turn.c", "worker/device_worker.c", "parts/reconciler_queue.c", "reconciler.c"],

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of sd-event and the clocks: timers and turns in virtual time. Other kinds of sources are not used
- * by the reconciler. */
+/* In place of sd-event and the clocks: timers and turns in virtual time, and the close of /dev/ublkcN. Other kinds
+ * of sources are not used by the reconciler. */
 #include "sim.h"
+
+#include "ublkd/driver/char_device.h"
 
 #include <errno.h>
 #include <systemd/sd-id128.h>
@@ -75,7 +77,9 @@ void seam_event_fires(struct world *world, const struct event *event)
                 return;
         if (source->once || !source->deferred)
                 source->on = false;
-        if (source->deferred)
+        if (source->on_closed)
+                (void)source->on_closed(source, NULL, source->userdata);
+        else if (source->deferred)
                 (void)source->on_turn(source, source->userdata);
         else
                 (void)source->on_time(source, source->time, source->userdata);
@@ -129,6 +133,31 @@ int sd_event_add_defer(sd_event *event, sd_event_source **ret, sd_event_handler_
                 ret);
 }
 
+int char_device_watch(sd_event *event, int number, sd_event_inotify_handler_t on_closed, void *userdata,
+        sd_event_source **ret)
+{
+        (void)event;
+        return add(&(const struct sd_event_source){.used = true,
+                           .on = true,
+                           .once = true,
+                           .time = UINT64_MAX,
+                           .on_closed = on_closed,
+                           .watched = number,
+                           .userdata = userdata},
+                ret);
+}
+
+void seam_event_closed(struct world *world, int number)
+{
+        for (int i = 0; i < SOURCES; i++) {
+                struct sd_event_source *source = &world->ublkd.sources[i];
+
+                if (source->on_closed && source->watched == number && is_on(source))
+                        world_at(world, world->now + world_between(world, 0, 300), EVENT_SOURCE, i, 0,
+                                source->arming);
+        }
+}
+
 int sd_event_source_set_time(sd_event_source *source, uint64_t usec)
 {
         source->time = usec;
@@ -152,6 +181,12 @@ int sd_event_source_set_enabled(sd_event_source *source, int enabled)
 int sd_event_source_set_priority(sd_event_source *source, int64_t priority)
 {
         (void)source, (void)priority;
+        return 0;
+}
+
+int sd_event_source_set_ratelimit(sd_event_source *source, uint64_t interval, unsigned burst)
+{
+        (void)source, (void)interval, (void)burst;
         return 0;
 }
 

@@ -214,6 +214,8 @@ struct sd_event_source {
         unsigned arming; /* the last one; events of older ones are void */
         sd_event_time_handler_t on_time;
         sd_event_handler_t on_turn;
+        sd_event_inotify_handler_t on_closed;
+        int watched; /* with on_closed: the number of the disk */
         void *userdata;
 };
 
@@ -442,6 +444,8 @@ void seam_worker_dies(struct world *world, int index);
 
 /* seam_event.c */
 void seam_event_fires(struct world *world, const struct event *event);
+/* Report the close of the character device of a disk to ublkd, if it watches that. */
+void seam_event_closed(struct world *world, int number);
 
 /* seam_machine.c */
 void seam_question_answered(struct world *world, const struct event *event);

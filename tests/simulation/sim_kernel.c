@@ -86,6 +86,7 @@ void kernel_released(struct world *world, int worker)
                         continue;
                 if (!world->notices_early)
                         lose_worker(world, disk);
+                seam_event_closed(world, i);
                 kernel_disk_release(disk);
                 vanish_if_unused(world, disk);
         }

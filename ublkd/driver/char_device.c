@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks whether a process has the character device of a disk. */
+/* Looks whether a process has the character device of a disk, and watches for the close of it. */
 #include "ublkd/driver/char_device.h"
 
 #include "ublkd/base/cleanup.h"
@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,4 +38,23 @@ enum char_device char_device_look(int number)
         (void)snprintf(path, sizeof(path), "/dev/ublkc%d", number);
         fd = open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
         return fd >= 0 && is_it(fd, shown) ? CHAR_DEVICE_FREE : CHAR_DEVICE_HELD;
+}
+
+int char_device_watch(sd_event *event, int number, sd_event_inotify_handler_t on_closed, void *userdata,
+        sd_event_source **ret)
+{
+        sd_event_source *source;
+        char path[PATH_SIZE];
+        int r;
+
+        (void)snprintf(path, sizeof(path), "/dev/ublkc%d", number);
+        r = sd_event_add_inotify(event, &source, path, IN_CLOSE | IN_DONT_FOLLOW, on_closed, userdata);
+        if (r < 0)
+                return r;
+        r = sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        if (r < 0)
+                sd_event_source_disable_unref(source);
+        else
+                *ret = source;
+        return r;
 }

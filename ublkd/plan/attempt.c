@@ -127,7 +127,10 @@ static uint64_t due_wait(const struct attempt *attempt, uint64_t now)
         if (limit > 0 && now < attempt->wait_since + limit)
                 due = attempt->wait_since + limit;
         if (waits_for_kernel(&attempt->seen)) {
-                poll = now + backoff_poll(now - attempt->seen_since);
+                uint64_t since =
+                        attempt->closed_at > attempt->seen_since ? attempt->closed_at : attempt->seen_since;
+
+                poll = now + backoff_poll(now - since);
                 due = poll < due ? poll : due;
         }
         return due;
@@ -286,6 +289,18 @@ void attempt_done(struct attempt *attempt, enum plan_action action, int result, 
                 note_failure(attempt, action, result, now);
         else
                 note_success(attempt, action, now);
+}
+
+void attempt_closed(struct attempt *attempt, uint64_t now)
+{
+        attempt->closed_at = now;
+        if (attempt_waits_for_release(attempt))
+                attempt->retry_at = now;
+}
+
+bool attempt_succeeded(const struct attempt *attempt)
+{
+        return attempt->error == 0 && !attempt->blocked;
 }
 
 void attempt_worker_died(struct attempt *attempt, uint64_t now)

@@ -8,6 +8,7 @@
 #include "ublkd/reconcile/backing/device_claim_lost.h"
 #include "ublkd/reconcile/disk/device_cpus.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
+#include "ublkd/reconcile/disk/device_release.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_openers.h"
 #include "ublkd/reconcile/backing/device_errors.h"
@@ -70,6 +71,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_spec_preflight_drop(device);
         device_openers_drop(&device->openers);
         device_partitions_drop(device);
+        device_release_drop(device);
         free(device->id.name);
         free(device);
         return NULL;

@@ -20,6 +20,7 @@
 #include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/disk/device_cdi.h"
 #include "ublkd/reconcile/disk/device_private.h"
+#include "ublkd/reconcile/disk/device_release.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/backing/device_shared.h"
@@ -68,6 +69,7 @@ struct managed_device {
         struct device_private private;
         struct device_cdi cdi;
         struct device_partitions partitions;
+        struct device_release release;
 };
 
 struct reconciler {

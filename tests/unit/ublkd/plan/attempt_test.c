@@ -375,6 +375,44 @@ static void test_a_death_is_soon_asked_for(void)
         CHECK_INT(attempt_due(&attempt, ACTION_WAIT, 1 + 10 * SECONDS), 1 + 11 * SECONDS);
 }
 
+static void test_a_close_of_the_character_device_is_followed_up(void)
+{
+        struct attempt attempt = {};
+        uint64_t closed = 1 + 10 * SECONDS;
+
+        see(&attempt, KERNEL_LIVE, PLAN_WORKER_NONE, 1);
+        attempt_closed(&attempt, closed);
+        CHECK_INT(attempt_due(&attempt, ACTION_WAIT, closed), closed + 2 * MS);
+        CHECK_INT(attempt_due(&attempt, ACTION_WAIT, closed + 100 * MS), closed + 150 * MS);
+
+        attempt = (struct attempt){};
+        see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 1);
+        for (unsigned i = 0; i < 20; i++)
+                attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EBUSY, 2);
+        CHECK(attempt_due(&attempt, ACTION_BEGIN_RECOVERY, 3) > 3);
+        attempt_closed(&attempt, 3);
+        CHECK_INT(attempt_due(&attempt, ACTION_BEGIN_RECOVERY, 3), 3);
+
+        /* a driver that refuses for another reason is not asked earlier */
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EIO, 4);
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EIO, 4);
+        attempt_closed(&attempt, 5);
+        CHECK_INT(attempt_due(&attempt, ACTION_BEGIN_RECOVERY, 5), 4 + 100 * MS);
+}
+
+static void test_only_a_success_after_no_failure_is_one(void)
+{
+        struct attempt attempt = {};
+
+        see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 1);
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EBUSY, 1);
+        CHECK(!attempt_succeeded(&attempt));
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EALREADY, 1);
+        CHECK(!attempt_succeeded(&attempt));
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, 0, 1);
+        CHECK(attempt_succeeded(&attempt));
+}
+
 static void test_a_new_situation_has_no_past(void)
 {
         struct attempt attempt = {};
@@ -504,6 +542,8 @@ int main(void)
         test_a_worker_that_cannot_be_retired_is_soon_stuck();
         test_waits_have_an_end();
         test_a_death_is_soon_asked_for();
+        test_a_close_of_the_character_device_is_followed_up();
+        test_only_a_success_after_no_failure_is_one();
         test_a_new_situation_has_no_past();
         test_after_a_way_out_other_steps_get_their_tries();
         test_params_refused_after_a_start_are_refused_for_ever();

@@ -460,6 +460,31 @@ static void a_worker_that_has_got_go_is_not_asked_about_for_a_while(void)
         world_free(&world);
 }
 
+/* The driver has just taken START_USER_RECOVERY: the look after END_USER_RECOVERY is the only one. */
+static void a_recovery_that_goes_on_is_ended_without_a_look(void)
+{
+        struct world world;
+        unsigned looks;
+        int64_t began;
+
+        world_new(&world);
+        world.host.features = WORLD_QUIESCES;
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        began = clock_msec(CLOCK_MONOTONIC);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 0);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&world, 1);
+        CHECK_INT(fake_worker_stage(fake_worker("data")), WORKER_STAGE_FETCHING);
+        looks = fake_kernel.looks;
+        fake_worker_ready(fake_worker("data"));
+        world_settle(&world, 1);
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK(fake_kernel.looks == looks + 1 || clock_msec(CLOCK_MONOTONIC) - began >= 40);
+        world_free(&world);
+}
+
 static const struct device_condition *stable_path(const struct world *world)
 {
         return &world_record(world, "data")->status.conditions.of[CONDITION_STABLE_PATH];
@@ -506,6 +531,7 @@ static void a_stable_path_makes_no_condition(void)
 int main(void)
 {
         a_worker_that_has_got_go_is_not_asked_about_for_a_while();
+        a_recovery_that_goes_on_is_ended_without_a_look();
         requests_of_a_dead_worker_are_reported_until_they_are_done();
         a_recovery_that_was_given_up_does_not_affect_the_next_disk();
         a_restart_replaces_the_worker_once();

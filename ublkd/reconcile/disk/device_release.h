@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Notices that the driver releases a disk whose worker has died: that is when its recovery can begin. The driver reports it to
+ * no one, so ublkd asks it now and then; but most of the time /dev/ublkcN is closed by the death, which is an event. */
+#pragma once
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+struct device_record;
+struct managed_device;
+
+struct device_release {
+        sd_event_source *closed; /* NULL: not watched */
+        bool watched;            /* since the disk was served; one watch a death */
+};
+
+/* Watch for the release of a disk whose worker is dead, and for no other. Call it in each turn, after plan_want(). */
+void device_release_follow(struct managed_device *device, const struct device_record *record);
+/* Free what device_release_follow() has begun. */
+void device_release_drop(struct managed_device *device);
