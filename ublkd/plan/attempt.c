@@ -31,6 +31,8 @@ enum {
         /* A command cannot be sent before an earlier one is out of the way: each time that this passes counts
          * as a try, so that the ways out (STOP_WORKER) are taken as if it had been sent and hung. */
         HELD_DELAY = 10 * 1000 * 1000,
+        /* Between two tries while an event will show when the driver releases the disk: it may be lost. */
+        WATCHED_DELAY = 8 * 1000,
         /* What is as wanted is looked at again all the same: others may stop or delete a disk, and not every
          * change is reported (a worker that hangs does not leave). */
         RESYNC = 60 * 1000 * 1000,
@@ -236,6 +238,8 @@ static void note_refusal(struct attempt *attempt)
 
 static void note_failure(struct attempt *attempt, enum plan_action action, int error, uint64_t now)
 {
+        uint64_t delay;
+
         if (error == -EALREADY) { /* what it waits for stays the error */
                 attempt->blocked = true;
                 attempt->tries++;
@@ -247,7 +251,8 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
         if (is_release(action, error)) {
                 if (attempt->busy == 0)
                         attempt->busy_since = now;
-                attempt->retry_at = now + backoff_busy(++attempt->busy);
+                delay = backoff_busy(++attempt->busy);
+                attempt->retry_at = now + (attempt->watched && delay < WATCHED_DELAY ? WATCHED_DELAY : delay);
                 return;
         }
         /* Its users decide when that ends; and whether there are any (-ETIME) is asked again, for a stop that
@@ -291,8 +296,14 @@ void attempt_done(struct attempt *attempt, enum plan_action action, int result, 
                 note_success(attempt, action, now);
 }
 
+void attempt_watch(struct attempt *attempt, bool watched)
+{
+        attempt->watched = watched;
+}
+
 void attempt_closed(struct attempt *attempt, uint64_t now)
 {
+        attempt->watched = false;
         attempt->closed_at = now;
         if (attempt_waits_for_release(attempt))
                 attempt->retry_at = now;

@@ -44,7 +44,8 @@ struct attempt {
         unsigned tries;         /* steps in this situation that had no effect */
         unsigned tried_out;     /* how many of them were followed by a way out (STOP_WORKER) */
         unsigned busy;          /* in a row: EBUSY from START_USER_RECOVERY, EINPROGRESS from ADD_DEV */
-        uint64_t closed_at;     /* /dev/ublkcN was closed last; 0: not seen */
+        bool watched;           /* the close of /dev/ublkcN will be reported */
+        uint64_t closed_at;     /* it was closed last; 0: not seen */
         unsigned blind;         /* failures in a row to get an answer from the kernel */
         unsigned refusals;      /* workers for which a recovery of this disk was refused (EINVAL) */
         bool refused;           /* it was refused for this worker */
@@ -107,6 +108,9 @@ bool attempt_is_unsure(const struct attempt *attempt, uint64_t now);
 /* Note the result of a step: 0 or -errno of its kernel command, or of a GO that could not be sent after it.
  * Call it before the next attempt_observe(). */
 void attempt_done(struct attempt *attempt, enum plan_action action, int result, uint64_t now);
+/* Note whether attempt_closed() will be called. As long as it will, START_USER_RECOVERY is repeated rarely: each try takes CPU
+ * time from the end of the dead worker. */
+void attempt_watch(struct attempt *attempt, bool watched);
 /* Note that the character device of the disk was closed: the driver is about to release it, so look at once, and then as often
  * as at the beginning. */
 void attempt_closed(struct attempt *attempt, uint64_t now);

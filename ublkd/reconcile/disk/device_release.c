@@ -36,12 +36,14 @@ void device_release_follow(struct managed_device *device, const struct device_re
                 return;
         device->release.watched = true;
         /* without it, ublkd asks the driver */
-        (void)char_device_watch(
-                device->env->config.event, record->number, on_closed, device, &device->release.closed);
+        attempt_watch(&device->attempt, char_device_watch(device->env->config.event, record->number,
+                                                on_closed, device, &device->release.closed)
+                                                >= 0);
 }
 
 void device_release_drop(struct managed_device *device)
 {
+        attempt_watch(&device->attempt, false);
         device->release.closed = sd_event_source_disable_unref(device->release.closed);
         device->release.watched = false;
 }

@@ -393,6 +393,17 @@ static void test_a_close_of_the_character_device_is_followed_up(void)
         attempt_closed(&attempt, 3);
         CHECK_INT(attempt_due(&attempt, ACTION_BEGIN_RECOVERY, 3), 3);
 
+        /* as long as the close is still to come, few tries are in the way of it */
+        attempt = (struct attempt){};
+        see(&attempt, KERNEL_DOWN, PLAN_WORKER_PARAMS, 1);
+        attempt_watch(&attempt, true);
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EBUSY, 2);
+        CHECK_INT(attempt_due(&attempt, ACTION_BEGIN_RECOVERY, 2), 2 + 8 * MS);
+        attempt_closed(&attempt, 3);
+        CHECK_INT(attempt_due(&attempt, ACTION_BEGIN_RECOVERY, 3), 3);
+        attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EBUSY, 3);
+        CHECK_INT(attempt_due(&attempt, ACTION_BEGIN_RECOVERY, 3), 3 + MS);
+
         /* a driver that refuses for another reason is not asked earlier */
         attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EIO, 4);
         attempt_done(&attempt, ACTION_BEGIN_RECOVERY, -EIO, 4);
