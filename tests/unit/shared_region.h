@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Stays mapped to the end of the test. */
+/* Stays mapped to the end of the test, or until shared_region_unmap(). */
 static inline struct shared shared_region_new(void)
 {
         struct shared shared = {.news = -1, .pagemap = -1};
@@ -20,4 +20,14 @@ static inline struct shared shared_region_new(void)
         assert(r >= 0);
         close(fd);
         return shared;
+}
+
+/* A zero-initialised `shared` is fine. */
+static inline void shared_region_unmap(struct shared *shared)
+{
+        const struct device_region_header *header = shared->region;
+
+        if (header)
+                (void)munmap(shared->region, header->size);
+        shared->region = NULL;
 }
