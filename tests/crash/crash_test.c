@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests of the crash judge: it finds each fault that a target for tests has, within a bounded number of runs, and none
+ * in the same target without one. */
+#include "tests/crash/crash.h"
+#include "tests/crash/crash_pair.h"
+#include "tests/unit/check.h"
+#include "tests/unit/loop_driver.h"
+
+enum { RUNS_MAX = 40 };
+
+static uint64_t seed;
+
+static struct crash_case pair_case(char *spec, size_t size, enum pair_fault fault)
+{
+        snprintf(spec, size,
+                "{\"target\":{\"type\":\"pair\",\"first\":\"@0\",\"second\":\"@1\",\"fault\":\"%s\"}}",
+                pair_fault_name(fault));
+        return (struct crash_case){
+                .name = pair_fault_name(fault), .spec = spec, .files = 2, .file_size = 64 * 1024};
+}
+
+static int judge(const struct crash_case *crash, uint64_t seeds, bool quiet, struct crash_result *ret)
+{
+        return crash_judge(crash, &(struct crash_effort){.seed = seed, .seeds = seeds, .quiet = quiet}, ret);
+}
+
+static void test_a_sound_target_passes(void)
+{
+        char spec[256];
+        struct crash_case crash = pair_case(spec, sizeof(spec), PAIR_SOUND);
+        struct crash_result result;
+
+        CHECK_INT(judge(&crash, RUNS_MAX / 4, false, &result), 0);
+        CHECK_STR(crash_verdict_name(result.verdict), "passed");
+        CHECK_INT(result.runs, RUNS_MAX / 4);
+        CHECK(result.images > 10 * result.runs);
+}
+
+static void test_each_fault_is_found(void)
+{
+        enum { ANY = _CRASH_KIND_MAX };
+        static const struct {
+                enum pair_fault fault;
+                unsigned verdicts; /* bits */
+                unsigned kind;
+        } cases[] = {
+                {PAIR_ANSWERS_FROM_MEMORY, 1 << CRASH_LOST,                   CRASH_WORKER_DEATH},
+                {PAIR_FLUSHES_NOTHING,     1 << CRASH_LOST,                   CRASH_POWER_CUT   },
+                {PAIR_IGNORES_FUA,         1 << CRASH_LOST,                   CRASH_POWER_CUT   },
+                {PAIR_FLUSHES_ONE_FILE,    1 << CRASH_LOST,                   CRASH_POWER_CUT   },
+                {PAIR_DISCARDS_LATE,       1 << CRASH_LOST | 1 << CRASH_LIED, ANY               },
+                {PAIR_READS_STALE,         1 << CRASH_LIED,                   ANY               },
+                {PAIR_HIDES_WRITES,        1 << CRASH_BLIND,                  ANY               },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                char spec[256];
+                struct crash_case crash = pair_case(spec, sizeof(spec), cases[i].fault);
+                struct crash_result result;
+
+                /* What a read finds there before the discard is done does not count for this one. */
+                crash.discard_is_undefined = cases[i].fault == PAIR_DISCARDS_LATE;
+                if (!CHECK_INT(judge(&crash, RUNS_MAX, true, &result), 0))
+                        continue;
+                printf("%s: %s in run %ju\n", crash.name, crash_verdict_name(result.verdict),
+                        (uintmax_t)result.runs);
+                if (!CHECK(cases[i].verdicts & 1U << result.verdict))
+                        fprintf(stderr, "  of a target that has the fault %s: %s\n", crash.name,
+                                crash_verdict_name(result.verdict));
+                if (cases[i].kind != ANY)
+                        CHECK_INT(result.kind, cases[i].kind);
+        }
+}
+
+static void test_a_seed_repeats_a_run(void)
+{
+        char spec[256];
+        struct crash_case crash = pair_case(spec, sizeof(spec), PAIR_FLUSHES_ONE_FILE);
+        struct crash_result first, again;
+
+        CHECK_INT(judge(&crash, RUNS_MAX, true, &first), 0);
+        CHECK_INT(judge(&crash, RUNS_MAX, true, &again), 0);
+        CHECK_INT(again.seed, first.seed);
+        CHECK_INT(again.judged, first.judged);
+        CHECK_INT(again.images, first.images);
+        CHECK(again.fingerprint == first.fingerprint && first.fingerprint != 0);
+}
+
+int main(void)
+{
+        if (!io_uring_is_there())
+                return CHECK_SKIP;
+        seed = crash_draw_seed();
+        printf("UBLKD_TEST_SEED=%ju\n", (uintmax_t)seed);
+        test_a_sound_target_passes();
+        test_each_fault_is_found();
+        test_a_seed_repeats_a_run();
+        if (check_failures > 0)
+                fprintf(stderr, "again with UBLKD_TEST_SEED=%ju\n", (uintmax_t)seed);
+        return check_report();
+}
