@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* The targets of this build before the crash judge, with all options that make a difference to it:
+ *   crash_targets [--seeds N] [--seconds N] [--draws N] [--seed S]
+ * Runs with the seeds S, S + 1, … of each case: N of them, or until the seconds are over, which all cases share. S is
+ * UBLKD_TEST_SEED, or drawn. Exit status 1: there is a finding, which is printed with its seed. */
+#include "tests/crash/crash.h"
+#include "tests/unit/check.h"
+#include "tests/unit/check.h"
+#include "tests/unit/loop_driver.h"
+#include "ublkd/base/clock.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define NSEC UINT64_C(1000000000)
+
+/* The worker after the crash reads through the page cache: in memory that is the same. */
+static const struct crash_case cases[] = {
+        {.name = "loop, buffered",
+         .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"@0\",\"directIo\":\"off\"}}",
+         .files = 1,
+         .file_size = 128 * 1024},
+        {.name = "loop, a part of a file",
+         .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"@0\",\"offset\":12800},\"size\":65536,"
+                        "\"blockSize\":4096}", .files = 1,
+         .file_size = 128 * 1024},
+        {.name = "loop, direct I/O",
+         .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"@0\",\"directIo\":\"on\"},\"blockSize\":"
+                        "4096}", .spec_after = "{\"target\":{\"type\":\"loop\",\"path\":\"@0\",\"directIo\":\"off\"},"
+                              "\"blockSize\":4096}", .parent = "/var/tmp",
+         .files = 1,
+         .file_size = 128 * 1024},
+};
+
+static uint64_t now(void)
+{
+        return clock_nsec(CLOCK_MONOTONIC);
+}
+
+/* Return 0 or -errno; 1: there is a finding. */
+static int judge_case(const struct crash_case *crash, struct crash_effort effort, uint64_t nanoseconds)
+{
+        uint64_t begin = now(), passed = 0, runs = 0, images = 0, judged = 0;
+        struct crash_result result = {};
+        int r = 0;
+
+        for (uint64_t i = 0; nanoseconds > 0 ? passed < nanoseconds : i < effort.seeds; i++) {
+                struct crash_effort one = effort;
+
+                one.seed = effort.seed + i;
+                one.seeds = 1;
+                r = crash_judge(crash, &one, &result);
+                passed = now() - begin;
+                runs++;
+                images += result.images;
+                judged += result.judged;
+                if (r < 0 || result.verdict != CRASH_PASSED)
+                        break;
+        }
+        printf("%-24s %s: %" PRIu64 " runs, %" PRIu64 " crashes, %" PRIu64 " images, %" PRIu64 " images/s\n",
+                crash->name, r < 0 ? "not judged" : crash_verdict_name(result.verdict), runs, judged, images,
+                passed > 0 ? images * NSEC / passed : 0);
+        return r < 0 ? r : result.verdict != CRASH_PASSED;
+}
+
+static uint64_t number(const char *text)
+{
+        char *end;
+        uint64_t value = strtoull(text, &end, 0);
+
+        if (*text == '\0' || *end != '\0') {
+                fprintf(stderr, "crash_targets: %s is not a number\n", text);
+                exit(2);
+        }
+        return value;
+}
+
+int main(int argc, char **argv)
+{
+        static const struct option options[] = {
+                {"seeds", required_argument, NULL, 'n'},
+                {"seconds", required_argument, NULL, 't'},
+                {"draws", required_argument, NULL, 'd'},
+                {"seed", required_argument, NULL, 's'},
+                {},
+        };
+        struct crash_effort effort = {.seed = crash_draw_seed(), .seeds = 10, .draws = 1};
+        uint64_t seconds = 0;
+        int option, status = 0;
+
+        while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0)
+                switch (option) {
+                case 'n':
+                        effort.seeds = number(optarg);
+                        break;
+                case 't':
+                        seconds = number(optarg);
+                        break;
+                case 'd':
+                        effort.draws = (unsigned)number(optarg);
+                        break;
+                case 's':
+                        effort.seed = number(optarg);
+                        break;
+                default:
+                        return 2;
+                }
+        if (!io_uring_is_there())
+                return CHECK_SKIP;
+        printf("UBLKD_TEST_SEED=%" PRIu64 "\n", effort.seed);
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                if (judge_case(&cases[i], effort, seconds * NSEC / ARRAY_SIZE(cases)) != 0)
+                        status = 1;
+        return status;
+}
