@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A target for tests: a disk in two files, which takes turns between them, and which can be made to break a promise.
  *
- * {"type": "pair", "first": PATH, "second": PATH, "fault": …}; it is found where this file is linked, and
- * target_find() is wrapped. */
+ * {"type": "pair", "first": PATH, "second": PATH, "fault": …}. */
 #pragma once
 
 #include "targets/target.h"
@@ -20,5 +19,7 @@ enum pair_fault {
         PAIR_HIDES_WRITES, /* a write is done by a system call that the record does not see: no fault of a target */
         _PAIR_FAULT_MAX
 };
+
+extern const struct target pair_target;
 
 const char *pair_fault_name(enum pair_fault fault);
