@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A target for tests: a disk in two files, which can be made to break a promise. */
 #include "tests/crash/crash_pair.h"
+#include "targets/worker/io/io_loop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,8 @@ struct range {
 /* What only the faults need. */
 struct pair_queue {
         struct range unwritten, undiscarded;
+        bool flushes;
+        struct co_list joined; /* what waits for that flush */
         bool copied[COPIES];
         char unwritten_data[WRITE_MAX], copies[COPIES][BLOCK]; /* of the first blocks of the disk */
 };
@@ -43,6 +46,7 @@ static const char *const fault_names[] = {
         [PAIR_IGNORES_FUA] = "ignores-fua",
         [PAIR_FLUSHES_ONE_FILE] = "flushes-one-file",
         [PAIR_DISCARDS_LATE] = "discards-late",
+        [PAIR_JOINS_FLUSHES] = "joins-flushes",
         [PAIR_READS_STALE] = "reads-stale",
         [PAIR_HIDES_WRITES] = "hides-writes",
         [_PAIR_FAULT_MAX] = NULL,
@@ -230,21 +234,48 @@ static int punch(struct target_io *io, const struct range *range)
         return r;
 }
 
-static int pair_flush(struct target_io *io)
+static int flush_files(struct target_io *io)
 {
         unsigned files = fault_of(io) == PAIR_FLUSHES_ONE_FILE ? 1 : FILES;
         struct pair_queue *state = io->queue->state;
         struct range late = state->undiscarded;
-        int r = write_what_was_answered(io);
+        int r;
 
-        if (fault_of(io) == PAIR_FLUSHES_NOTHING)
-                return r;
         state->undiscarded.length = 0;
-        if (r >= 0)
-                r = punch(io, &late);
+        r = punch(io, &late);
         for (unsigned i = 0; r >= 0 && i < files; i++)
                 r = await_fdatasync(io, i);
         return r;
+}
+
+/* What was written since the other flush was begun may not be on the disk when that one is over. */
+static int flush_or_join(struct target_io *io)
+{
+        struct pair_queue *state = io->queue->state;
+        struct io_loop *loop = io_loop_of(io->queue);
+        int r;
+
+        if (state->flushes) {
+                struct co *co = co_current(&loop->coroutines);
+
+                co_list_append(&state->joined, co);
+                co_suspend(co);
+                return 0;
+        }
+        state->flushes = true;
+        r = flush_files(io);
+        state->flushes = false;
+        co_list_splice(&loop->ready, &state->joined);
+        return r;
+}
+
+static int pair_flush(struct target_io *io)
+{
+        int r = write_what_was_answered(io);
+
+        if (r < 0 || fault_of(io) == PAIR_FLUSHES_NOTHING)
+                return r;
+        return fault_of(io) == PAIR_JOINS_FLUSHES ? flush_or_join(io) : flush_files(io);
 }
 
 static int pair_write_zeroes(struct target_io *io)

@@ -22,7 +22,7 @@
 #include "tests/crash/crash_random.h"
 #include "ublkd/base/cleanup.h"
 
-enum { RECORD_FILES_MAX = TARGET_FILES_MAX };
+enum { RECORD_FILES_MAX = 10 };
 
 /* The moment of what has not happened. */
 #define RECORD_NEVER UINT64_MAX

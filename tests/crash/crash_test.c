@@ -65,6 +65,7 @@ static void test_each_fault_is_found(void)
                 {PAIR_IGNORES_FUA,         1 << CRASH_LOST,                   CRASH_POWER_CUT   },
                 {PAIR_FLUSHES_ONE_FILE,    1 << CRASH_LOST,                   CRASH_POWER_CUT   },
                 {PAIR_DISCARDS_LATE,       1 << CRASH_LOST | 1 << CRASH_LIED, ANY               },
+                {PAIR_JOINS_FLUSHES,       1 << CRASH_LOST,                   CRASH_POWER_CUT   },
                 {PAIR_READS_STALE,         1 << CRASH_LIED,                   ANY               },
                 {PAIR_HIDES_WRITES,        1 << CRASH_BLIND,                  ANY               },
         };
