@@ -221,13 +221,15 @@ static void place_close(struct place *place)
 
 static void take_fingerprint(struct run *run)
 {
-        uint64_t mixed = run->result->fingerprint;
+        uint64_t mixed = run->result->fingerprint, last = 0;
 
         for (size_t i = 0; i < run->record.ordered; i++) {
                 const struct record_op *op = &run->record.ops[run->record.order[i]];
 
                 mixed = crash_mix(
                         mixed + op->offset + ((uint64_t)op->kind << 60) + ((uint64_t)op->file << 56));
+                run->result->overtaken += op->begun < last;
+                last = op->begun > last ? op->begun : last;
                 mixed = crash_mix(mixed + op->length + (op->begun << 32) + (op->done << 48));
         }
         run->result->fingerprint = mixed;

@@ -55,6 +55,7 @@ struct crash_result {
         enum crash_kind kind; /* CRASH_LOST, CRASH_UNOPENED */
         uint64_t seed, runs, images; /* of that run; how many runs; how many images a target was opened on */
         uint64_t judged;             /* moments, of each kind and draw; many have the same image */
+        uint64_t overtaken;          /* operations that were done after one that was begun later */
         uint64_t fingerprint;        /* of the records: equal for equal seeds */
 };
 

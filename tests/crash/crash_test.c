@@ -50,6 +50,7 @@ static void test_a_sound_target_passes(void)
         CHECK_STR(crash_verdict_name(result.verdict), "passed");
         CHECK_INT(result.runs, RUNS_MAX / 4);
         CHECK(result.images > 10 * result.runs);
+        CHECK(result.overtaken > 10 * result.runs);
 }
 
 static void test_each_fault_is_found(void)
@@ -113,6 +114,77 @@ static void test_a_missing_barrier_is_found(void)
         }
 }
 
+/* Two sectors written around the beginning of a flush, and one durably. */
+static void test_what_a_crash_leaves(void)
+{
+        enum { SIZE = 4 * CRASH_SECTOR, FLUSHED = 'f', LATE = 'l', DURABLE = 'd' };
+        char bytes[3][CRASH_SECTOR];
+        struct record_op ops[] = {
+                {.kind = RECORD_WRITE,
+                 .offset = 0,
+                 .length = CRASH_SECTOR,
+                 .data = bytes[0],
+                 .begun = 1,
+                 .done = 2},
+                {.kind = RECORD_WRITE,
+                 .offset = CRASH_SECTOR,
+                 .length = CRASH_SECTOR,
+                 .data = bytes[1],
+                 .begun = 3,
+                 .done = 5},
+                {.kind = RECORD_FLUSH, .begun = 4, .done = 6},
+                {.kind = RECORD_WRITE,
+                 .offset = 2 * CRASH_SECTOR,
+                 .length = CRASH_SECTOR,
+                 .data = bytes[2],
+                 .durable = true,
+                 .begun = 7,
+                 .done = 8},
+        };
+        size_t order[] = {0, 1, 2, 3};
+        const struct record record = {
+                .ops = ops, .count = ARRAY_SIZE(ops), .order = order, .ordered = ARRAY_SIZE(order)};
+        static const struct {
+                enum crash_kind kind;
+                uint64_t moment;
+                unsigned percent, undecided;
+                const char *sectors; /* the first byte of each; '-' stands for 0 */
+        } cases[] = {
+                {CRASH_WORKER_DEATH, 1, 0,   1, "----"},
+                {CRASH_WORKER_DEATH, 1, 100, 1, "f---"},
+                {CRASH_WORKER_DEATH, 2, 0,   0, "f---"},
+                {CRASH_WORKER_DEATH, 4, 0,   1, "f---"},
+                {CRASH_WORKER_DEATH, 5, 0,   0, "fl--"},
+                {CRASH_POWER_CUT,    5, 0,   2, "----"},
+                {CRASH_POWER_CUT,    5, 100, 2, "fl--"},
+                {CRASH_POWER_CUT,    6, 0,   1, "f---"},
+                {CRASH_POWER_CUT,    7, 0,   2, "f---"},
+                {CRASH_POWER_CUT,    8, 0,   1, "f-d-"},
+        };
+        struct crash_image image;
+
+        memset(bytes[0], FLUSHED, CRASH_SECTOR);
+        memset(bytes[1], LATE, CRASH_SECTOR);
+        memset(bytes[2], DURABLE, CRASH_SECTOR);
+        if (!CHECK_INT(image_init(&image, (const int[]){-1}, 1, SIZE), 0))
+                return;
+        image.files[0].base_size = SIZE;
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                char text[] = "????";
+
+                CHECK_INT(image_make(&image, &record, cases[i].kind, cases[i].moment,
+                                  &(struct crash_fate){.percent = cases[i].percent, .grain = CRASH_SECTOR}),
+                        cases[i].undecided);
+                for (size_t k = 0; k < sizeof(text) - 1; k++)
+                        text[k] = image.files[0].made[k * CRASH_SECTOR]
+                                          ? image.files[0].made[k * CRASH_SECTOR]
+                                          : '-';
+                if (!CHECK_STR(text, cases[i].sectors))
+                        fprintf(stderr, "  in case %zu\n", i);
+        }
+        image_clear(&image);
+}
+
 static void test_a_seed_repeats_a_run(void)
 {
         char spec[256];
@@ -136,6 +208,7 @@ int main(void)
         test_a_sound_target_passes();
         test_each_fault_is_found();
         test_a_missing_barrier_is_found();
+        test_what_a_crash_leaves();
         test_a_seed_repeats_a_run();
         if (check_failures > 0)
                 fprintf(stderr, "again with UBLKD_TEST_SEED=%ju\n", (uintmax_t)seed);
