@@ -155,6 +155,7 @@ QUOTED = [
     ("targets/worker/disk/*", VALUES + PROTO + CONTRACT),
     ("targets/worker/queue/*", COMMON + PROTO + CONTRACT + rooms("targets/worker", "io os disk")),
     ("targets/worker/*", BASE + PROTO + CONTRACT + WORKER),
-    ("targets/*/*", COMMON + CONTRACT),
+    ("targets/kept/*", BASE),
+    ("targets/*/*", COMMON + CONTRACT + ["targets/kept/record_log.h"]),
     ("targets/*", COMMON + CONTRACT),
 ]

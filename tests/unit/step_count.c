@@ -21,8 +21,8 @@ void step_count_end(void)
         (void)raise(SIGSTOP);
 }
 
-static int follow(
-        pid_t pid, void (*counted)(void *userdata, unsigned piece, uint64_t instructions), void *userdata)
+static int follow(pid_t pid, void (*stepped)(void *userdata),
+        void (*counted)(void *userdata, unsigned piece, uint64_t instructions), void *userdata)
 {
         uint64_t instructions = 0;
         unsigned piece = 0;
@@ -39,9 +39,11 @@ static int follow(
                         return WEXITSTATUS(status);
                 if (WIFSIGNALED(status))
                         return -ECHILD;
-                if (WSTOPSIG(status) == SIGTRAP)
+                if (WSTOPSIG(status) == SIGTRAP) {
                         instructions++;
-                else if (WSTOPSIG(status) != SIGSTOP)
+                        if (stepped)
+                                stepped(userdata);
+                } else if (WSTOPSIG(status) != SIGSTOP)
                         signal = WSTOPSIG(status);
                 else {
                         if (counts)
@@ -54,7 +56,7 @@ static int follow(
         }
 }
 
-int step_count(void (*run)(void *userdata),
+int step_watch(void (*run)(void *userdata), void (*stepped)(void *userdata),
         void (*counted)(void *userdata, unsigned piece, uint64_t instructions), void *userdata)
 {
         pid_t pid = fork();
@@ -67,5 +69,11 @@ int step_count(void (*run)(void *userdata),
                 run(userdata);
                 _exit(0);
         }
-        return follow(pid, counted, userdata);
+        return follow(pid, stepped, counted, userdata);
+}
+
+int step_count(void (*run)(void *userdata),
+        void (*counted)(void *userdata, unsigned piece, uint64_t instructions), void *userdata)
+{
+        return step_watch(run, NULL, counted, userdata);
 }

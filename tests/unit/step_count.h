@@ -9,6 +9,9 @@
  * 0 on. Return the child's exit status, or -errno. */
 int step_count(void (*run)(void *userdata),
         void (*counted)(void *userdata, unsigned piece, uint64_t instructions), void *userdata);
+/* The same, and call `stepped` after each instruction of each piece, while the child stands still behind it. NULL: no call. */
+int step_watch(void (*run)(void *userdata), void (*stepped)(void *userdata),
+        void (*counted)(void *userdata, unsigned piece, uint64_t instructions), void *userdata);
 /* In the child: a piece begins. */
 void step_count_begin(void);
 /* In the child: it ends. */
