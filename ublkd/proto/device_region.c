@@ -99,22 +99,35 @@ static struct device_region_header layout(const struct device_region_key *key)
         return header;
 }
 
-/* The header is written last: a file without it is not a region. */
-int device_region_format(int fd, const struct device_region_key *key)
+int device_region_allocate(int fd, const struct device_region_key *key, uint64_t more)
+{
+        if (key->queues == 0 || key->queues > DEVICE_REGION_QUEUES_MAX)
+                return -EINVAL;
+        return -posix_fallocate(fd, 0, (off_t)(layout(key).size + more));
+}
+
+int device_region_write_header(int fd, const struct device_region_key *key,
+        const struct region_history *history, const struct region_kept *kept)
 {
         struct device_region_header header = layout(key);
         ssize_t n;
-        int r;
 
-        if (key->queues == 0 || key->queues > DEVICE_REGION_QUEUES_MAX)
-                return -EINVAL;
-        r = posix_fallocate(fd, 0, (off_t)header.size);
-        if (r != 0)
-                return -r;
+        header.history = *history;
+        header.kept = *kept;
         n = pwrite(fd, &header, sizeof(header), 0);
         if (n < 0)
                 return -errno;
         return (size_t)n == sizeof(header) ? 0 : -ENOSPC;
+}
+
+/* The header is written last: a file without it is not a region. */
+int device_region_format(int fd, const struct device_region_key *key)
+{
+        int r = device_region_allocate(fd, key, 0);
+
+        return r < 0 ? r
+                     : device_region_write_header(
+                               fd, key, &(struct region_history){}, &(struct region_kept){});
 }
 
 static bool headers_equal(const struct device_region_header *one, const struct device_region_header *other)

@@ -6,8 +6,8 @@
  * the device, through the deaths of workers and of supervisors. A region of another version, device or number
  * of queues is never misread: a new one is made in its place before the next worker starts.
  *
- * A header, then sections, whose places the header gives. Nothing in it is an address. The supervisor takes
- * nothing in it for true but numbers to be shown, and it reads and writes with system calls instead of
+ * A header, then sections, whose places the header gives, then kept memory (region_kept.h). Nothing in it is an
+ * address. The supervisor takes nothing in it for true but numbers to be shown, and it reads and writes with system calls instead of
  * mapping it: a worker that goes mad could cut the file off, and a mapping would then kill any process that
  * reads. */
 #pragma once
@@ -41,17 +41,26 @@ struct region_history {
         double last_recovery_ms;
 };
 
+/* What the header says of the memory that belongs to the target: see region_kept.h. */
+struct region_kept {
+        uint64_t disk_bytes, queue_bytes;
+        uint64_t seed;
+        uint32_t version, unused;
+        char target[32]; /* its name, and zeroes */
+};
+
 struct device_region_header {
         uint64_t magic;
         uint32_t version;
         uint32_t queues;
         uint32_t epoch; /* of the device's record: a disk that is recreated counts from zero */
         uint32_t sections;
-        uint64_t size; /* of the file */
+        uint64_t size; /* of the file without kept memory, which lies behind */
         struct {
                 uint64_t offset, size; /* bytes */
         } section[DEVICE_REGION_SECTIONS_MAX];
         struct region_history history; /* 0 where an older supervisor made the region */
+        struct region_kept kept;       /* likewise */
 };
 
 enum region_direction { REGION_READ, REGION_WRITE, _REGION_DIRECTION_MAX };
@@ -236,8 +245,13 @@ size_t device_region_stats_stride(void);
  * (ENOSPC). */
 int device_region_format(int fd, const struct device_region_key *key);
 
-/* Read the header. Return 0: a region of this version, whole; -ENODATA: none (yet), or cut off; -EPROTO: of
- * another version; other -errno. */
+/* The same in two steps, for region_kept.c: allocate the memory, and `more` bytes behind it; write the header, last. */
+int device_region_allocate(int fd, const struct device_region_key *key, uint64_t more);
+int device_region_write_header(int fd, const struct device_region_key *key,
+        const struct region_history *history, const struct region_kept *kept);
+
+/* Read the header, of which history and kept have readers of their own. Return 0: a region of this version, whole;
+ * -ENODATA: none (yet), or cut off; -EPROTO: of another version; other -errno. */
 int device_region_read_header(int fd, struct device_region_header *ret);
 
 /* Map the region for reading and writing, for the worker; fd may be closed after that. *ret_base: its first

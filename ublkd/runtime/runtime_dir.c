@@ -279,22 +279,25 @@ static void socket_address(const struct runtime_dir *dir, const char *name, stru
 struct making {
         const struct runtime_dir *dir;
         const struct device_region_key *key; /* of a region */
+        const struct region_kept_wish *wish; /* likewise */
+        int from;                            /* the region before it, or -1 */
         int fd;
 };
 
 /* Recreates UID`suffix` as a whole. Returns a descriptor or -errno. */
 static int make_whole(const struct runtime_dir *dir, const char *uid, const char *suffix,
-        int (*make)(int dir, const char *fresh, void *userdata), const struct device_region_key *key)
+        int (*make)(int dir, const char *fresh, void *userdata), struct making *making)
 {
-        struct making making = {.dir = dir, .key = key, .fd = -1};
         struct file_name name;
         int r = file_name(uid, suffix, &name);
 
+        making->dir = dir;
+        making->fd = -1;
         if (r >= 0)
-                r = replace_at(dir->workers_fd, name.name, make, &making);
+                r = replace_at(dir->workers_fd, name.name, make, making);
         if (r >= 0)
-                return making.fd;
-        close_fd(making.fd);
+                return making->fd;
+        close_fd(making->fd);
         return r;
 }
 
@@ -315,7 +318,7 @@ static int bind_socket(int dir _unused_, const char *fresh, void *userdata)
 
 int runtime_dir_bind_worker(struct runtime_dir *dir, const char *uid)
 {
-        return make_whole(dir, uid, socket_suffix, bind_socket, NULL);
+        return make_whole(dir, uid, socket_suffix, bind_socket, &(struct making){});
 }
 
 int runtime_dir_connect_worker(struct runtime_dir *dir, const char *uid)
@@ -363,7 +366,7 @@ static int make_region(int dir, const char *fresh, void *userdata)
 {
         struct making *making = userdata;
         _cleanup_close_ int fd = openat(dir, fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        int r = fd < 0 ? -errno : device_region_format(fd, making->key);
+        int r = fd < 0 ? -errno : region_kept_format(fd, making->key, making->wish, making->from);
 
         if (r >= 0)
                 making->fd = TAKE_FD(fd);
@@ -373,8 +376,20 @@ static int make_region(int dir, const char *fresh, void *userdata)
 int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key)
 {
         int fd = open_region_for(dir, uid, key);
+        struct making making = {.key = key, .wish = &(struct region_kept_wish){}, .from = -1};
 
-        return fd < 0 ? make_whole(dir, uid, region_suffix, make_region, key) : fd;
+        return fd < 0 ? make_whole(dir, uid, region_suffix, make_region, &making) : fd;
+}
+
+int runtime_dir_ensure_kept(struct runtime_dir *dir, const char *uid, const struct device_region_key *key,
+        const struct region_kept_wish *wish)
+{
+        _cleanup_close_ int fd = open_region_for(dir, uid, key);
+        struct making making = {.key = key, .wish = wish, .from = fd};
+
+        if (fd >= 0 && region_kept_fits(fd, key, wish))
+                return TAKE_FD(fd);
+        return make_whole(dir, uid, region_suffix, make_region, &making);
 }
 
 static bool has_file(const struct runtime_dir *dir, const char *uid, const char *suffix)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ublkd/base/problem.h"
-#include "ublkd/proto/device_region.h"
+#include "ublkd/proto/region_kept.h"
 
 struct runtime_dir;
 
@@ -57,6 +57,11 @@ int runtime_dir_open_region(struct runtime_dir *dir, const char *uid);
  * its place: what an older worker has mapped does not change. Only while no worker of `uid` is to stay.
  * Return a descriptor or -errno (ENOSPC). */
 int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const struct device_region_key *key);
+/* Open the region as runtime_dir_ensure_region(), with kept memory for the next worker (proto/region_kept.h). If it has
+ * none that fits `wish`, one with new memory, zeroed, comes in its place, and everything else in it is taken over. Only
+ * while no worker of `uid` lives. Return a descriptor; -E2BIG: the target declares too much; other -errno (ENOSPC). */
+int runtime_dir_ensure_kept(struct runtime_dir *dir, const char *uid, const struct device_region_key *key,
+        const struct region_kept_wish *wish);
 /* Remove the region. Return 0, also if there is none, or -errno. */
 int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid);
 

@@ -250,6 +250,37 @@ static void test_region_of_another_version(const char *path)
         runtime_dir_free(dir);
 }
 
+/* A region whose kept memory another program has made for another version is replaced, but for what is the device's. */
+static void test_kept_memory_that_does_not_fit(const char *path)
+{
+        const struct region_kept_wish one = {.target = "t", .disk_bytes = 64, .version = 1},
+                                      two = {.target = "t", .disk_bytes = 64, .version = 2};
+        struct runtime_dir *dir = open_dir(path);
+        int fd = runtime_dir_ensure_region(dir, uid, &region_key), kept, again, other;
+        struct region_history history = {.restarts = 3};
+
+        CHECK_INT(device_region_set_history(fd, &history), 0);
+        kept = runtime_dir_ensure_kept(dir, uid, &region_key, &one);
+        CHECK(inode_of(kept) != inode_of(fd));
+        CHECK(region_is_kept(dir, &region_key, inode_of(kept)));
+        again = runtime_dir_ensure_kept(dir, uid, &region_key, &one);
+        CHECK_INT(inode_of(again), inode_of(kept));
+        other = runtime_dir_ensure_kept(dir, uid, &region_key, &two);
+        CHECK(inode_of(other) != inode_of(kept));
+        CHECK_INT(device_region_get_history(other, &history), 0);
+        CHECK_INT(history.restarts, 3);
+        CHECK_INT(runtime_dir_ensure_kept(dir, uid, &region_key,
+                          &(struct region_kept_wish){.target = "t", .disk_bytes = UINT64_MAX}),
+                -E2BIG);
+        CHECK(region_is_kept(dir, &region_key, inode_of(other)));
+        CHECK_INT(runtime_dir_remove_region(dir, uid), 0);
+        close(other);
+        close(again);
+        close(kept);
+        close(fd);
+        runtime_dir_free(dir);
+}
+
 static void test_names_stay_inside(const char *path)
 {
         static const char *const bad[] = {"", ".", "..", "../x", "a/b", "/etc/passwd",
@@ -262,6 +293,8 @@ static void test_names_stay_inside(const char *path)
                 CHECK_INT(runtime_dir_remove_worker(dir, bad[i]), -EINVAL);
                 CHECK_INT(runtime_dir_open_region(dir, bad[i]), -EINVAL);
                 CHECK_INT(runtime_dir_ensure_region(dir, bad[i], &region_key), -EINVAL);
+                CHECK_INT(runtime_dir_ensure_kept(dir, bad[i], &region_key, &(struct region_kept_wish){}),
+                        -EINVAL);
                 CHECK_INT(runtime_dir_remove_region(dir, bad[i]), -EINVAL);
         }
         runtime_dir_free(dir);
@@ -359,6 +392,7 @@ int main(void)
         test_sockets(path);
         test_connect_never_waits(path);
         test_region_is_kept_where_it_fits(path);
+        test_kept_memory_that_does_not_fit(path);
         test_region_of_another_version(path);
         test_names_stay_inside(path);
         test_long_path(base);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of a region that belongs to the target. */
+#include "ublkd/proto/region_kept.h"
+
+#include "ublkd/base/cleanup.h"
+#include "ublkd/base/clock.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+_Static_assert(sizeof(struct region_kept_head) <= REGION_KEPT_HEAD, "the target's bytes begin behind it");
+
+static uint64_t area_size(uint64_t bytes)
+{
+        uint64_t size = bytes == 0 ? 0 : REGION_KEPT_HEAD + bytes;
+
+        return (size + DEVICE_REGION_ALIGNMENT - 1) / DEVICE_REGION_ALIGNMENT * DEVICE_REGION_ALIGNMENT;
+}
+
+static bool is_wanted(const struct region_kept_wish *wish)
+{
+        return wish->disk_bytes > 0 || wish->queue_bytes > 0;
+}
+
+bool region_kept_is_allowed(const struct region_kept_wish *wish)
+{
+        return wish->disk_bytes <= REGION_KEPT_DISK_MAX && wish->queue_bytes <= REGION_KEPT_QUEUE_MAX
+               && (!is_wanted(wish) || strlen(wish->target) < sizeof((struct region_kept){}.target));
+}
+
+uint64_t region_kept_size(const struct region_kept_wish *wish, unsigned queues)
+{
+        return area_size(wish->disk_bytes) + queues * area_size(wish->queue_bytes);
+}
+
+/* What the header says of kept memory, but for its seed. */
+static struct region_kept kept_of(const struct region_kept_wish *wish)
+{
+        struct region_kept kept = {};
+
+        if (!is_wanted(wish))
+                return kept;
+        kept.disk_bytes = wish->disk_bytes;
+        kept.queue_bytes = wish->queue_bytes;
+        kept.version = wish->version;
+        memcpy(kept.target, wish->target, strlen(wish->target));
+        return kept;
+}
+
+static uint64_t new_seed(void)
+{
+        uint64_t seed = 0;
+
+        /* Early after the boot there may be no random numbers yet. Two memories that were made at the same time would
+         * have to be taken for each other by other means to do harm. */
+        if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+                seed = (uint64_t)clock_usec(CLOCK_REALTIME);
+        return seed;
+}
+
+static int copy_bytes(int from, int to, uint64_t offset, uint64_t end)
+{
+        static char buffer[64 * 1024];
+
+        while (offset < end) {
+                size_t size = end - offset < sizeof(buffer) ? (size_t)(end - offset) : sizeof(buffer);
+                ssize_t n = pread(from, buffer, size, (off_t)offset);
+                int r;
+
+                if (n < 0)
+                        return -errno;
+                if (n == 0) /* a worker has cut it off: what is gone counts from zero */
+                        return 0;
+                r = device_region_write(to, offset, buffer, (size_t)n);
+                if (r < 0)
+                        return r;
+                offset += (uint64_t)n;
+        }
+        return 0;
+}
+
+static int take_over(int from, int to, const struct device_region_key *key, struct region_history *ret)
+{
+        struct device_region_header header;
+        int r = from < 0 ? -ENODATA : device_region_read_header(from, &header);
+
+        if (r < 0 || header.queues != key->queues || header.epoch != key->epoch)
+                return 0; /* a region that begins from zero */
+        (void)device_region_get_history(from, ret);
+        return copy_bytes(from, to, header.section[REGION_CONTROL].offset, header.size);
+}
+
+int region_kept_format(
+        int fd, const struct device_region_key *key, const struct region_kept_wish *wish, int from)
+{
+        struct region_history history = {};
+        struct region_kept kept;
+        int r;
+
+        if (!region_kept_is_allowed(wish))
+                return -E2BIG;
+        kept = kept_of(wish);
+        if (is_wanted(wish))
+                kept.seed = new_seed();
+        r = device_region_allocate(fd, key, region_kept_size(wish, key->queues));
+        if (r >= 0)
+                r = take_over(from, fd, key, &history);
+        return r < 0 ? r : device_region_write_header(fd, key, &history, &kept);
+}
+
+static int read_kept(int fd, struct region_kept *ret)
+{
+        ssize_t n = pread(fd, ret, sizeof(*ret), offsetof(struct device_region_header, kept));
+
+        if (n < 0)
+                return -errno;
+        return (size_t)n == sizeof(*ret) ? 0 : -ENODATA;
+}
+
+static bool holds(int fd, uint64_t size)
+{
+        struct stat st;
+
+        return fstat(fd, &st) == 0 && st.st_size >= 0 && (uint64_t)st.st_size >= size;
+}
+
+/* A worker may have written to the header: what it says is compared, and what it must be is what counts. */
+static int check(int fd, const struct device_region_header *header, const struct region_kept_wish *wish,
+        uint64_t *ret_seed)
+{
+        struct region_kept found, expected = kept_of(wish);
+        int r = read_kept(fd, &found);
+
+        if (r < 0)
+                return r;
+        expected.seed = found.seed;
+        if (memcmp(&found, &expected, sizeof(found)) != 0
+                || !holds(fd, header->size + region_kept_size(wish, header->queues)))
+                return -EPROTO;
+        *ret_seed = found.seed;
+        return 0;
+}
+
+bool region_kept_fits(int fd, const struct device_region_key *key, const struct region_kept_wish *wish)
+{
+        struct device_region_header header;
+        uint64_t seed;
+
+        if (!region_kept_is_allowed(wish) || device_region_read_header(fd, &header) < 0)
+                return false;
+        if (header.queues != key->queues || header.epoch != key->epoch || check(fd, &header, wish, &seed) < 0)
+                return false;
+        return !is_wanted(wish) || !wish->new_disk;
+}
+
+int region_kept_read_bytes(int fd, uint64_t *ret)
+{
+        struct device_region_header header;
+        struct region_kept kept;
+        int r = device_region_read_header(fd, &header);
+
+        if (r >= 0)
+                r = read_kept(fd, &kept);
+        if (r < 0)
+                return r;
+        if (kept.disk_bytes > REGION_KEPT_DISK_MAX || kept.queue_bytes > REGION_KEPT_QUEUE_MAX)
+                kept = (struct region_kept){};
+        *ret = kept.disk_bytes + header.queues * kept.queue_bytes;
+        return 0;
+}
+
+int region_kept_map(int fd, unsigned queues, const struct region_kept_wish *wish, struct region_kept_map *ret)
+{
+        struct device_region_header header;
+        uint64_t seed;
+        char *base;
+        int r;
+
+        if (!is_wanted(wish)) {
+                *ret = (struct region_kept_map){};
+                return 0;
+        }
+        r = region_kept_is_allowed(wish) ? device_region_read_header(fd, &header) : -E2BIG;
+        if (r >= 0 && header.queues != queues)
+                r = -EINVAL;
+        if (r >= 0)
+                r = check(fd, &header, wish, &seed);
+        if (r < 0)
+                return r;
+        /* From the beginning of the file on: a page may be larger than the alignment of sections. */
+        base = mmap(NULL, header.size + region_kept_size(wish, queues), PROT_READ | PROT_WRITE, MAP_SHARED,
+                fd, 0);
+        if (base == MAP_FAILED)
+                return -errno;
+        *ret = (struct region_kept_map){
+                .base = base + header.size,
+                .disk_bytes = wish->disk_bytes,
+                .queue_bytes = wish->queue_bytes,
+                .seed = seed,
+        };
+        return 0;
+}
+
+struct region_kept_head *region_kept_disk(const struct region_kept_map *map)
+{
+        return map->disk_bytes > 0 ? (struct region_kept_head *)map->base : NULL;
+}
+
+struct region_kept_head *region_kept_queue(const struct region_kept_map *map, unsigned queue)
+{
+        if (map->queue_bytes == 0)
+                return NULL;
+        return (struct region_kept_head *)(map->base + area_size(map->disk_bytes)
+                                           + queue * area_size(map->queue_bytes));
+}

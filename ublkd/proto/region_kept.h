@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Kept memory: the part of a region that belongs to the target, for the disk and for each queue.
+ *
+ * It lies behind the sections that a program without kept memory knows: that program finds the same header as ever, and
+ * leaves what lies behind alone. Where it lies follows from its sizes and from the number of queues, and no number in
+ * the file says it. The supervisor makes it, zeroed, and compares what the header says of it; it never reads the bytes.
+ *
+ * Each area begins with a head, and is the target's from there on. A worker that finds the head unsettled zeroes the area
+ * again: the worker before it died while it prepared the area. */
+#pragma once
+
+#include "ublkd/proto/device_region.h"
+
+enum {
+        REGION_KEPT_DISK_MAX = 16 * 1024 * 1024, /* bytes, whatever a target declares */
+        REGION_KEPT_QUEUE_MAX = 1024 * 1024,
+        REGION_KEPT_HEAD = 64, /* bytes: a line of the cache */
+};
+
+/* The head of an area. Written by the worker alone. */
+struct region_kept_head {
+        uint64_t settled; /* 1: the target has prepared the area; anything else: it has not */
+};
+
+/* What the target of the next worker wants to find. */
+struct region_kept_wish {
+        const char *target;               /* its name */
+        uint64_t disk_bytes, queue_bytes; /* for the disk, and for each queue; both 0: no kept memory */
+        uint32_t version;                 /* of what the target stores there */
+        bool new_disk; /* the kernel has no disk yet: what was kept belonged to the disk before this one */
+};
+
+/* Return whether the supervisor makes that much kept memory. */
+bool region_kept_is_allowed(const struct region_kept_wish *wish);
+/* Return the bytes of the file that kept memory takes, heads and alignment included. */
+uint64_t region_kept_size(const struct region_kept_wish *wish, unsigned queues);
+
+/* Make a file without a header, to be the region for `key` with kept memory as `wish` says, all of it allocated.
+ * from: the region in whose place it comes, of which everything but kept memory is taken over if it fits `key`; -1:
+ * none. No worker of the device may live. Return 0; -EINVAL as device_region_format(); -E2BIG: not allowed; -errno. */
+int region_kept_format(
+        int fd, const struct device_region_key *key, const struct region_kept_wish *wish, int from);
+/* Return whether the next worker can use the kept memory of the region that is open as fd, which fits `key` otherwise.
+ * False also where the file has some and none is wanted: a target that does not know of it changes the disk under it. */
+bool region_kept_fits(int fd, const struct device_region_key *key, const struct region_kept_wish *wish);
+/* Read how many bytes the region that is open as fd has for its target, heads not counted, within the bounds above
+ * whatever a worker has written. Return 0, also if it has none; -errno as device_region_read_header(). */
+int region_kept_read_bytes(int fd, uint64_t *ret);
+
+/* Kept memory as a worker has it mapped. */
+struct region_kept_map {
+        char *base; /* of the first area; NULL: none is wanted */
+        uint64_t disk_bytes, queue_bytes;
+        uint64_t seed; /* another number for each kept memory that was made */
+};
+
+/* Map kept memory, for the worker, to the end of the process. Return 0, also if `wish` is for none; -EPROTO: the region
+ * has none, or another: a supervisor that knows another version of the target has made it; -E2BIG: not allowed; other
+ * -errno as device_region_read_header(). */
+int region_kept_map(
+        int fd, unsigned queues, const struct region_kept_wish *wish, struct region_kept_map *ret);
+/* Return the head of the area of the disk, or of a queue; NULL: it has none. The area's bytes follow REGION_KEPT_HEAD
+ * bytes behind. */
+struct region_kept_head *region_kept_disk(const struct region_kept_map *map);
+struct region_kept_head *region_kept_queue(const struct region_kept_map *map, unsigned queue);
