@@ -31,6 +31,32 @@ enum io_flag {
 
 struct target_queue;
 
+/* Memory that outlives the worker and the supervisor, and that the next worker of the disk gets as this one left it. It
+ * goes with the disk: a disk that is recreated, after a stop, a reboot or a change of its spec, begins with zeroes. So it
+ * does when the version, a size or the number of queues is another. What a target does then, its slow path, must be
+ * right without anything that was kept: as after a power failure.
+ *
+ * - Store into it from one thread at a time: that of the queue, for the memory of a queue. A worker can be killed
+ *   between any two stores. targets/kept/record_log.h has records that are whole or absent then.
+ * - Never pass it to await_*(): the kernel may still read or write it for a dead worker.
+ * - A preflight has memory of its own, which is always fresh, while another worker serves. So open() only looks, and
+ *   start_queue() does the slow path. */
+struct target_kept {
+        void *memory;  /* `size` bytes, aligned to 64; NULL: the target declares none */
+        uint64_t size; /* as declared */
+        uint64_t
+                seed; /* another number for each memory that begins with zeroes, as record_log_open() takes it */
+        bool fresh;        /* it is all zeroes, and no worker has called target_kept_settle() */
+        uint64_t *settled; /* the core's */
+};
+
+/* Declare that the memory says all that it has to: the slow path is done. Until then each worker finds it fresh. */
+static inline void target_kept_settle(struct target_kept *kept)
+{
+        kept->fresh = false;
+        __atomic_store_n(kept->settled, UINT64_C(1), __ATOMIC_RELEASE);
+}
+
 /* One request. `queue`, `op`, `offset`, `length`, `tag` and `flags` are set by the core. */
 struct target_io {
         struct target_queue *queue;
@@ -141,6 +167,8 @@ struct target_device {
          */
         bool io_ends_with_process;
         struct target_store store;
+        struct target_kept kept;         /* of the disk; set before open(), for all threads together */
+        struct target_kept *queues_kept; /* the core's; NULL: the target declares none */
 };
 
 /* Return how many bytes the disk may show; I/O beyond them does not reach the target. From any thread. */
@@ -152,7 +180,8 @@ static inline uint64_t target_size(const struct target_device *device)
 struct target_queue {
         struct target_device *device;
         unsigned index;
-        void *state; /* target->queue_size bytes, zeroed */
+        void *state;              /* target->queue_size bytes, zeroed */
+        struct target_kept *kept; /* of the queue, set before start_queue(); NULL: the target declares none */
 };
 
 struct target {

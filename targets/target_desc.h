@@ -26,6 +26,11 @@ struct target_desc {
         unsigned needs;      /* enum target_need */
         bool size_required;  /* the target has no size of its own */
         const struct option_table *options;
+        /* Kept memory (struct target_kept of targets/target.h): bytes for the disk and for each queue, within the bounds of
+         * ublkd/proto/region_kept.h; both 0: none. The version is another whenever the target stores something else
+         * there, or the same in another form; with each change of it, or of a size, the memory begins as zeroes. */
+        uint64_t kept_disk_bytes, kept_queue_bytes;
+        uint32_t kept_version;
         /* Names of options that a disk can follow, because only ublkd reads them; NULL-terminated, or NULL: none. */
         const char *const *live_options;
         /* Check options that are each valid, and size (0: not given), against each other. Return 0, also if problems were

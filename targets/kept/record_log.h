@@ -39,7 +39,7 @@ void record_log_erase(struct record_log *log, unsigned slot);
 /* Return the record in the slot, which has one; *ret_length: its bytes. Valid until it is erased. */
 const void *record_log_get(const struct record_log *log, unsigned slot, uint32_t *ret_length);
 
-/* Called for a record, which it may erase; a negative return ends the replay. */
+/* Called for a record, which it may erase, as those before it; a negative return ends the replay. */
 typedef int (*record_log_each)(void *userdata, unsigned slot, const void *record, uint32_t length);
 /* Call `each` for every record, in the order in which they were appended. Return 0, or what `each` returned; -ENOMEM. */
 int record_log_replay(struct record_log *log, record_log_each each, void *userdata);

@@ -58,7 +58,7 @@ static int choose_cpus(const struct worker_config *config, struct problem_list *
 /* Nothing but the mapping is left of the descriptor. */
 static int map_region(struct worker *worker, int fd, struct problem_list *problems)
 {
-        int r = fd < 0 ? -EBADF : device_region_map(fd, worker->config.wish.queues, &worker->shared.region);
+        int r = fd < 0 ? -EBADF : worker_config_map_region(&worker->config, fd, &worker->shared.region);
 
         close_fd(fd);
         if (r >= 0)

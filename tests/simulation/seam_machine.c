@@ -112,6 +112,13 @@ int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const st
         return STAND_IN_NOTHING;
 }
 
+int runtime_dir_ensure_kept(struct runtime_dir *dir, const char *uid, const struct device_region_key *key,
+        const struct region_kept_wish *wish)
+{
+        (void)wish;
+        return runtime_dir_ensure_region(dir, uid, key);
+}
+
 int runtime_dir_remove_region(struct runtime_dir *dir, const char *uid)
 {
         (void)dir, (void)uid;

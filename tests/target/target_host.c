@@ -26,6 +26,8 @@ static int start(struct target_host *host)
         host->data = map_data();
         if (!host->data)
                 return -ENOMEM;
+        if (host->disk.device.queues_kept)
+                host->loop.queue.kept = &host->disk.device.queues_kept[0];
         if (target->queue_size > 0) {
                 host->loop.queue.state = calloc(1, target->queue_size);
                 if (!host->loop.queue.state)
@@ -38,7 +40,7 @@ static int start(struct target_host *host)
         return r;
 }
 
-int target_host_open(struct target_host *host, const char *spec, struct problem_list *problems)
+static int open_with(struct target_host *host, const char *spec, int region, struct problem_list *problems)
 {
         const struct worker_msg msg = {
                 .type = WORKER_MSG_CONFIG,
@@ -54,9 +56,22 @@ int target_host_open(struct target_host *host, const char *spec, struct problem_
         *host = (struct target_host){.shared = shared_region_new()};
         host->durability = (struct durability){.shared = &host->shared, .kept = -1};
         r = worker_config_parse(&msg, &host->config, problems);
+        if (r >= 0 && region >= 0)
+                r = worker_config_map_region(&host->config, region, &host->shared.region);
         if (r >= 0)
                 r = disk_open(&host->config, -1, &host->disk, problems);
         return r < 0 ? r : start(host);
+}
+
+int target_host_open(struct target_host *host, const char *spec, struct problem_list *problems)
+{
+        return open_with(host, spec, -1, problems);
+}
+
+int target_host_open_kept(
+        struct target_host *host, const char *spec, int region, struct problem_list *problems)
+{
+        return open_with(host, spec, region, problems);
 }
 
 void target_host_close(struct target_host *host)

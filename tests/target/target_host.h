@@ -32,6 +32,9 @@ struct host_request {
 
 /* Opens the device of a spec, as the worker would. 0, or -errno with problems; close it in any case. */
 int target_host_open(struct target_host *host, const char *spec, struct problem_list *problems);
+/* The same with the kept memory of a region that stays the caller's: one of a single queue (region_kept_format()). */
+int target_host_open_kept(
+        struct target_host *host, const char *spec, int region, struct problem_list *problems);
 void target_host_close(struct target_host *host);
 
 /* The memory that request number `index` of the next target_host_perform() has. */

@@ -174,6 +174,20 @@ int worker_config_parse(
         return problems->count > 0 ? -EINVAL : 0;
 }
 
+int worker_config_map_region(struct worker_config *config, int fd, void **ret)
+{
+        const struct target_desc *desc = config->target->desc;
+        const struct region_kept_wish wish = {
+                .target = desc->name,
+                .disk_bytes = desc->kept_disk_bytes,
+                .queue_bytes = desc->kept_queue_bytes,
+                .version = desc->kept_version,
+        };
+        int r = device_region_map(fd, config->wish.queues, ret);
+
+        return r < 0 ? r : region_kept_map(fd, config->wish.queues, &wish, &config->kept);
+}
+
 void worker_config_clear(struct worker_config *config)
 {
         if (config->options)

@@ -4,6 +4,7 @@
 
 #include "targets/target.h"
 #include "targets/worker/disk/disk_geometry.h"
+#include "ublkd/proto/region_kept.h"
 #include "ublkd/proto/worker_msg.h"
 
 #include <sched.h>
@@ -23,12 +24,16 @@ struct worker_config {
         /* The store that the disk is on, for struct target_store. */
         struct backing_identity expected; /* empty: none yet */
         bool expected_in_this_boot, shared;
-        bool expected_served; /* the disk was served from it */
-        uint32_t store_user;  /* as in struct target_store */
+        bool expected_served;        /* the disk was served from it */
+        uint32_t store_user;         /* as in struct target_store */
+        struct region_kept_map kept; /* from worker_config_map_region(); zeroes: none */
 };
 
 /* Parse a message of type CONFIG. *ret is overwritten; clear it also on failure. Return 0; -EINVAL
  * with problems; -ENOMEM. */
 int worker_config_parse(
         const struct worker_msg *msg, struct worker_config *ret, struct problem_list *problems);
+/* Map the region that is open as fd, and in it the kept memory that the target declares. *ret: as in device_region_map().
+ * Return 0, or -errno as device_region_map() and region_kept_map(). */
+int worker_config_map_region(struct worker_config *config, int fd, void **ret);
 void worker_config_clear(struct worker_config *config);

@@ -210,9 +210,12 @@ static int make_requests(struct ublk_queue *queue)
 
 static int start_target(struct ublk_queue *queue)
 {
-        const struct target *target = queue->loop.queue.device->target;
+        const struct target_device *device = queue->loop.queue.device;
+        const struct target *target = device->target;
         int r;
 
+        if (device->queues_kept)
+                queue->loop.queue.kept = &device->queues_kept[queue->loop.queue.index];
         if (target->queue_size > 0) {
                 queue->loop.queue.state = calloc(1, target->queue_size);
                 if (!queue->loop.queue.state)

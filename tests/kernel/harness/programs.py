@@ -72,6 +72,16 @@ def worker_probing(network):
     return str(build() / f"ublkd-worker-probing{'-network' if network else ''}")
 
 
+def ublkd_keeping():
+    """The supervisor of worker_keeping(): tests/kernel/keeping."""
+    return str(build() / "tests" / "kernel" / "ublkd-keeping")
+
+
+def worker_keeping():
+    """A worker whose null target has its data in the memory that outlives the worker: tests/kernel/keeping."""
+    return str(build() / "ublkd-worker-keeping")
+
+
 def ublkctl():
     """The command line client."""
     return str(build() / "ublkctl")

@@ -4,6 +4,7 @@
 #include "targets/null/null_options.h"
 #include "targets/target_desc.h"
 #include "tests/unit/check.h"
+#include "ublkd/proto/region_kept.h"
 
 static void test_registry(void)
 {
@@ -14,6 +15,11 @@ static void test_registry(void)
         for (size_t i = 0; i < count; i++) {
                 CHECK(target_desc_find(all[i]->name) == all[i]);
                 CHECK(all[i]->options);
+                CHECK(region_kept_is_allowed(&(struct region_kept_wish){
+                        .target = all[i]->name,
+                        .disk_bytes = all[i]->kept_disk_bytes,
+                        .queue_bytes = all[i]->kept_queue_bytes,
+                }));
                 CHECK(all[i]->summary && all[i]->summary[0] != '\0');
                 CHECK(i == 0 || strcmp(all[i - 1]->name, all[i]->name) < 0);
                 /* What chose the table is none of its options, and not unknown either. */

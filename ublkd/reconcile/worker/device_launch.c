@@ -60,6 +60,23 @@ static int spec_text(const struct managed_device *device, const struct device_re
         return r;
 }
 
+/* Have a region with the kept memory of the target: it belongs to the disk, so that of a disk before this one is replaced
+ * by zeroes. Whatever the worker sees of it later, it cannot be larger. */
+static int keep_memory(const struct managed_device *device, const char *uid, const struct target_desc *target,
+        const struct device_region_key *key, bool new_disk)
+{
+        const struct region_kept_wish wish = {
+                .target = target->name,
+                .disk_bytes = target->kept_disk_bytes,
+                .queue_bytes = target->kept_queue_bytes,
+                .version = target->kept_version,
+                .new_disk = new_disk,
+        };
+        _cleanup_close_ int fd = runtime_dir_ensure_kept(device->env->config.runtime_dir, uid, key, &wish);
+
+        return fd < 0 ? fd : 0;
+}
+
 int device_launch_worker(struct managed_device *device, const struct device_record *record, const char *name,
         const char *uid, enum worker_lock lock, worker_proc_changed changed, struct worker_proc **ret)
 {
@@ -83,12 +100,14 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
                                  .lock = lock,
                                  },
         };
+        const struct device_region_key key = {.queues = msg.config.queues, .epoch = record->epoch};
         _cleanup_free_ char *spec = NULL;
         int r = spec_text(device, record, &spec), store;
 
+        if (r >= 0)
+                r = keep_memory(device, uid, record->spec->target, &key, !down);
         if (r >= 0 && strcmp(uid, record->uid) == 0) /* not a preflight */
-                r = device_faults_carry(device,
-                        &(struct device_region_key){.queues = msg.config.queues, .epoch = record->epoch});
+                r = device_faults_carry(device, &key);
         if (r < 0)
                 return r;
         msg.config.spec = spec;
@@ -141,6 +160,10 @@ int device_launch_preflight(struct managed_device *device, const struct device_r
         msg.config.shared = true; /* the served disk may have the claim */
         msg.config.has_data = true;
         msg.config.store_user = device_store_user(record, spec);
+        r = keep_memory(device, uid, spec->target,
+                &(struct device_region_key){.queues = msg.config.queues, .epoch = record->epoch}, true);
+        if (r < 0)
+                return r;
         if (device_spec_targets_equal(record->spec, spec)) /* the record keeps the identity then */
                 device_backing_expect_same(device, record, &msg);
         return worker_proc_spawn(

@@ -47,6 +47,14 @@ int __wrap_runtime_dir_ensure_region(struct runtime_dir *dir _unused_, const cha
         return STAND_IN_NOTHING;
 }
 
+int __wrap_runtime_dir_ensure_kept(struct runtime_dir *dir, const char *uid,
+        const struct device_region_key *key, const struct region_kept_wish *wish);
+int __wrap_runtime_dir_ensure_kept(struct runtime_dir *dir _unused_, const char *uid _unused_,
+        const struct device_region_key *key _unused_, const struct region_kept_wish *wish _unused_)
+{
+        return STAND_IN_NOTHING;
+}
+
 /* Another device each round, all over the range. */
 static unsigned device_of(unsigned count, unsigned round)
 {
