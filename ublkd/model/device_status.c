@@ -87,8 +87,8 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && one->observed_restart == other->observed_restart
                && one->observed_asked == other->observed_asked && one->converged == other->converged
                && one->number == other->number && one->disk == other->disk && one->size == other->size
-               && strcmp(one->node, other->node) == 0 && one->worker.pid == other->worker.pid
-               && one->worker.restarts == other->worker.restarts
+               && one->kept_bytes == other->kept_bytes && strcmp(one->node, other->node) == 0
+               && one->worker.pid == other->worker.pid && one->worker.restarts == other->worker.restarts
                && one->worker.started_at == other->worker.started_at
                && strcmp(one->worker.version, other->worker.version) == 0
                && one->data_path == other->data_path
@@ -254,6 +254,12 @@ static bool add_conditions(cJSON *object, const struct device_status *status, en
                && device_conditions_add(&status->conditions, conditions, reader);
 }
 
+/* Few targets keep memory: the disks of all others do not show it. */
+static bool add_kept(cJSON *object, const struct device_status *status)
+{
+        return status->kept_bytes == 0 || json_add_integer(object, "keptBytes", status->kept_bytes);
+}
+
 cJSON *device_status_to_json(const struct device_status *status, const char *name, enum reader reader)
 {
         cJSON *object = cJSON_CreateObject();
@@ -265,7 +271,7 @@ cJSON *device_status_to_json(const struct device_status *status, const char *nam
                 && add_disk(object, status, name) && add_worker(object, status)
                 && cJSON_AddBoolToObject(object, "needsRestart", device_status_needs_restart(status))
                 && add_data_path(object, status) && add_features(object, status)
-                && add_recoveries(object, status) && add_backing(object, status)
+                && add_recoveries(object, status) && add_kept(object, status) && add_backing(object, status)
                 && add_write_errors(object, status) && io_errors_add(&status->errors, object, "ioErrors")
                 && json_add_time(object, "nextTryAt", status->next_try_at)
                 && json_add_integer(object, "attempts", status->attempts)

@@ -41,6 +41,7 @@ struct device_status {
         bool disk;                   /* /dev/ublkbN exists */
         char node[80];               /* path of the private node; "": none */
         uint64_t size;               /* of the disk, bytes; 0: no disk, or unknown */
+        uint64_t kept_bytes;         /* of memory that outlives the workers, for the target; 0: none */
         struct {
                 pid_t pid; /* 0: no worker */
                 uint64_t restarts;

@@ -5,6 +5,7 @@
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/disk/device_private.h"
@@ -137,6 +138,7 @@ static int make_status(const struct managed_device *device, const struct device_
         device_private_show(device, ret);
         device_faults_list(device, &ret->faults);
         ret->errors = *device_errors_list(device);
+        ret->kept_bytes = device_shared_kept_bytes(device, record);
         return r < 0 ? r : fill_conditions(device, record, &ret->conditions);
 }
 

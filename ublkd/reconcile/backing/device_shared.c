@@ -72,6 +72,18 @@ void device_shared_recall_history(const struct managed_device *device, struct re
                 (void)device_region_get_history(fd, ret);
 }
 
+uint64_t device_shared_kept_bytes(const struct managed_device *device, const struct device_record *record)
+{
+        const struct target_desc *target = record->spec ? record->spec->target : NULL;
+        _cleanup_close_ int fd = -1;
+        uint64_t bytes = 0;
+
+        if (!target || (target->kept_disk_bytes == 0 && target->kept_queue_bytes == 0))
+                return 0; /* no system call with each status */
+        fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+        return fd >= 0 && region_kept_read_bytes(fd, &bytes) >= 0 ? bytes : 0;
+}
+
 int device_keep_record(struct managed_device *device)
 {
         const struct reconciler_config *config = &device->env->config;

@@ -20,6 +20,8 @@ void device_shared_lift(struct managed_device *device);
  * failure. */
 void device_shared_keep_history(const struct managed_device *device, const struct region_history *history);
 void device_shared_recall_history(const struct managed_device *device, struct region_history *ret);
+/* Return the bytes of kept memory that the region has for the target; 0: none. */
+uint64_t device_shared_kept_bytes(const struct managed_device *device, const struct device_record *record);
 /* Ensure that the record is in the runtime directory: without it a ublkd that has lost its database cannot
  * adopt the disk. Return 0, or -errno, which one event reports. */
 int device_keep_record(struct managed_device *device);

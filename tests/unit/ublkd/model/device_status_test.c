@@ -69,6 +69,25 @@ static void test_json_of_a_live_device(void)
         device_status_clear(&status);
 }
 
+/* It is there only if there is some. */
+static void test_json_of_kept_memory(void)
+{
+        struct device_status status = live_status(), other = live_status();
+        cJSON *object;
+
+        CHECK(device_status_equal(&status, &other));
+        status.kept_bytes = 65536;
+        CHECK(!device_status_equal(&status, &other));
+        object = device_status_to_json(&status, "data", READER_OF_ALL);
+        CHECK_INT(cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, "keptBytes")), 65536);
+        cJSON_Delete(object);
+        object = device_status_to_json(&other, "data", READER_OF_ALL);
+        CHECK(!cJSON_GetObjectItemCaseSensitive(object, "keptBytes"));
+        cJSON_Delete(object);
+        device_status_clear(&status);
+        device_status_clear(&other);
+}
+
 /* A flush has no place. */
 static void test_json_of_io_errors(void)
 {
@@ -242,6 +261,7 @@ static void test_times_of_conditions(void)
 int main(void)
 {
         test_json_of_a_live_device();
+        test_json_of_kept_memory();
         test_json_of_io_errors();
         test_json_without_disk_and_worker();
         test_json_of_a_store_that_was_replaced();
