@@ -81,7 +81,7 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
         const char *uid, enum worker_lock lock, worker_proc_changed changed, struct worker_proc **ret)
 {
         const struct reconciler_config *config = &device->env->config;
-        bool down = has_disk(device);
+        bool down = has_disk(device), preflight = strcmp(uid, record->uid) != 0;
         struct worker_msg msg = {
                 .type = WORKER_MSG_CONFIG,
                 .config =
@@ -105,8 +105,8 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
         int r = spec_text(device, record, &spec), store;
 
         if (r >= 0)
-                r = keep_memory(device, uid, record->spec->target, &key, !down);
-        if (r >= 0 && strcmp(uid, record->uid) == 0) /* not a preflight */
+                r = keep_memory(device, uid, record->spec->target, &key, !down || preflight);
+        if (r >= 0 && !preflight)
                 r = device_faults_carry(device, &key);
         if (r < 0)
                 return r;
