@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The map of the rooms: which file may include which. docs/architecture.md says why, rules.py holds the tree against it."""
 
-CONTRACT = ["targets/target.h", "targets/target_desc.h"]
+CONTRACT = [f"targets/{name}.h" for name in "target target_desc target_locks".split()]
 
 
 def rooms(top, names):
@@ -37,7 +37,7 @@ BELOW_RECONCILE = (
     COMMON + PROTO
     + rooms("ublkd", "offload cgroups model plan driver disks nodes disk_users partitions paths runtime store pools host records workers")
 )
-WORKER = rooms("targets/worker", "io queue disk os") + ["targets/worker/*"]
+WORKER = rooms("targets/worker", "io wait queue disk os") + ["targets/worker/*"]
 
 # The first row whose pattern fits a file says what it may include with quotes, beside its own folder ("!": without
 # its own folder). The libraries of CMake link the same.
@@ -150,10 +150,11 @@ QUOTED = [
     ("volumes/*", BASE + rooms("ublkd", "peers") + ["ublkd/values/json_util.h"]),
     # the worker, from the ground up
     ("targets/worker/io/*", COMMON + CONTRACT),
+    ("targets/worker/wait/*", COMMON + CONTRACT + rooms("targets/worker", "io")),
     ("targets/worker/os/*", VALUES + rooms("ublkd", "kernel")),
     ("targets/worker/disk/registry.c", ["!", "targets/worker/disk/registry.h", "targets/*/*.h"]),
     ("targets/worker/disk/*", VALUES + PROTO + CONTRACT),
-    ("targets/worker/queue/*", COMMON + PROTO + CONTRACT + rooms("targets/worker", "io os disk")),
+    ("targets/worker/queue/*", COMMON + PROTO + CONTRACT + rooms("targets/worker", "io wait os disk")),
     ("targets/worker/*", BASE + PROTO + CONTRACT + WORKER),
     ("targets/kept/*", BASE),
     ("targets/*/*", COMMON + CONTRACT + ["targets/kept/record_log.h"]),

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 struct co_pool;
+struct co_scope;
 
 /* One coroutine. Lives at the top of its own stack. */
 struct co {
@@ -21,7 +22,8 @@ struct co {
         struct co *next; /* in the list of idle ones, or in a co_list */
         void (*entry)(void *argument);
         void *argument;
-        void *stack; /* its bottom, for the sanitizer */
+        struct co_scope *scope; /* of targets/worker/wait/scope.h; NULL, also while it is idle: none */
+        void *stack;            /* its bottom, for the sanitizer */
         size_t stack_size;
         void *fake_stack; /* the sanitizer's */
         unsigned valgrind_id;
@@ -65,7 +67,11 @@ void co_pool_destroy(struct co_pool *pool);
 /* Run entry(argument) on a coroutine until it ends or suspends. Not from inside a coroutine of this pool.
  * Return 0; -EAGAIN: all are busy; -ENOMEM: the kernel has no memory for one more stack. */
 int co_start(struct co_pool *pool, void (*entry)(void *argument), void *argument);
-/* Continue a suspended coroutine until it ends or suspends. Not from inside a coroutine of its pool. */
+/* Prepare a coroutine that runs entry(argument) from its first co_resume() on. Also from inside a coroutine. Results as
+ * of co_start(). */
+int co_prepare(struct co_pool *pool, void (*entry)(void *argument), void *argument, struct co **ret);
+/* Continue a suspended coroutine until it ends or suspends; or begin a prepared one. Not from inside a
+ * coroutine of its pool. */
 void co_resume(struct co *co);
 /* Suspend the running coroutine: its starter or resumer continues. Return when it is resumed. */
 void co_suspend(struct co *co);
