@@ -199,6 +199,14 @@ struct target {
          * worker opens and registers nothing any more, and few system calls are left: targets/worker/walls.h. */
         int (*start_queue)(struct target_queue *queue);
         void (*stop_queue)(struct target_queue *queue);
+        /* Coroutines that no request waits for, `number` counting from 0 to what desc->waits declares: on the thread of
+         * the queue, after start_queue() and before the first request. They may return at any time. After the last
+         * request of the queue the core asks them to stop, the last one of the queue first and then those of the device,
+         * each when the one before has returned, and waits for each: see target_wait.h. So none may hold a lock while
+         * it waits for what may never come. stop_queue() comes after that.
+         * device_background() is called on the first queue, and stops with it: other queues may still serve then. */
+        void (*background)(struct target_queue *queue, unsigned number);
+        void (*device_background)(struct target_queue *queue, unsigned number);
         /* A callback that is there is the capability. read is mandatory. Return bytes done or -errno. */
         int (*read)(struct target_io *io);
         int (*write)(struct target_io *io);

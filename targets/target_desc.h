@@ -16,7 +16,26 @@ enum target_flag {
 /* What a worker of the target keeps of that which every other worker gives up (targets/worker/walls.h). */
 enum target_need {
         TARGET_NEEDS_NETWORK =
-                1 << 0, /* to connect by TCP, from the network of ublkd, also while it serves */
+                1 << 0,             /* to connect by TCP, from the network of ublkd, also while it serves */
+        TARGET_NEEDS_POLL = 1 << 1, /* await_fd() */
+};
+
+/* What each queue reserves when it opens, for a target that waits for more than its files (targets/target_wait.h). All
+ * zero, which is nothing, for most. */
+struct target_waits {
+        unsigned children;          /* coroutines of await_all() for each request, beside the request's own */
+        unsigned background;        /* coroutines of the background, for each queue */
+        unsigned device_background; /* the same for the device: on the thread of its first queue */
+        unsigned files;             /* places for descriptors of the queue: target_queue_set_file() */
+        unsigned work_threads;      /* of await_work(): in each worker, for all its queues */
+};
+
+/* What a target may declare. */
+enum {
+        TARGET_CHILDREN_MAX = 14,
+        TARGET_BACKGROUND_MAX = 8, /* of each kind */
+        TARGET_QUEUE_FILES_MAX = 8,
+        TARGET_WORK_THREADS_MAX = 8,
 };
 
 struct target_desc {
@@ -24,7 +43,8 @@ struct target_desc {
         const char *summary; /* one line, for GET /targets */
         unsigned flags;      /* enum target_flag */
         unsigned needs;      /* enum target_need */
-        bool size_required;  /* the target has no size of its own */
+        struct target_waits waits;
+        bool size_required; /* the target has no size of its own */
         const struct option_table *options;
         /* Kept memory (struct target_kept of targets/target.h): bytes for the disk and for each queue, within the bounds of
          * ublkd/proto/region_kept.h; both 0: none. The version is another whenever the target stores something else

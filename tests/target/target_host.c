@@ -2,6 +2,7 @@
 /* Serves a target without a driver. */
 #include "tests/target/target_host.h"
 #include "targets/worker/queue/perform.h"
+#include "targets/worker/wait/wait_room.h"
 #include "tests/unit/loop_driver.h"
 #include "tests/unit/shared_region.h"
 
@@ -18,9 +19,15 @@ static char *map_data(void)
 static int start(struct target_host *host)
 {
         const struct target *target = host->disk.device.target;
+        unsigned threads = target->desc->waits.work_threads;
+        unsigned stacks = HOST_DEPTH + wait_room_stacks(&host->disk.device, 0, HOST_DEPTH);
         int r = io_loop_init(
-                &host->loop, &host->disk.device, 0, HOST_DEPTH, HOST_DEPTH, -1, IO_LOOP_HELD_BY_RING);
+                &host->loop, &host->disk.device, 0, HOST_DEPTH, stacks, -1, IO_LOOP_HELD_BY_RING);
 
+        if (r >= 0 && threads > 0)
+                r = work_pool_new(threads, 1, NULL, NULL, &host->work);
+        if (r >= 0)
+                r = wait_room_open(&host->loop, HOST_DEPTH, host->work);
         if (r < 0)
                 return r;
         host->data = map_data();
@@ -36,6 +43,8 @@ static int start(struct target_host *host)
         r = target->start_queue ? target->start_queue(&host->loop.queue) : 0;
         if (r >= 0)
                 r = io_loop_start(&host->loop);
+        if (r >= 0)
+                r = wait_room_run(&host->loop);
         host->open = r >= 0;
         return r;
 }
@@ -74,14 +83,23 @@ int target_host_open_kept(
         return open_with(host, spec, region, problems);
 }
 
+static int turn(struct io_loop *loop, bool wait)
+{
+        return wait ? loop_turn(loop) : io_loop_submit(loop, false);
+}
+
 void target_host_close(struct target_host *host)
 {
         const struct target *target = host->disk.device.target;
 
+        if (host->open)
+                (void)wait_room_stop(&host->loop, turn);
         if (host->open && target->stop_queue)
                 target->stop_queue(&host->loop.queue);
         free(host->loop.queue.state);
+        wait_room_close(&host->loop);
         io_loop_destroy(&host->loop);
+        host->work = work_pool_free(host->work);
         disk_close(&host->disk);
         worker_config_clear(&host->config);
         if (host->data)

@@ -13,6 +13,7 @@ struct target_host {
         struct worker_config config;
         struct disk disk;
         struct io_loop loop;
+        struct work_pool *work;
         struct shared shared;
         struct durability durability;
         char *data; /* HOST_DEPTH times HOST_DATA_SIZE bytes: each tag's */

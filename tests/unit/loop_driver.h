@@ -39,12 +39,13 @@ static inline int loop_turn(struct io_loop *loop)
         return 0;
 }
 
-/* Until every coroutine has ended. 0, or the -errno that broke the ring. */
+/* Until every coroutine has ended but those of the background. 0, or the -errno that broke the ring. */
 static inline int loop_drive(struct io_loop *loop)
 {
         int r = 0;
 
-        while (r >= 0 && loop->coroutines.busy > 0)
+        io_loop_run_ready(loop); /* what those that were started have woken */
+        while (r >= 0 && loop->coroutines.busy > loop->residents)
                 r = loop_turn(loop);
         return r;
 }

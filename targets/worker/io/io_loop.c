@@ -8,6 +8,26 @@
 
 enum { NUDGES_MAX = 16 };
 
+static const struct target_waits *waits_of(const struct io_loop *loop)
+{
+        static const struct target_waits none;
+        const struct target *target = loop->queue.device->target;
+
+        return target ? &target->desc->waits : &none;
+}
+
+static int register_files(struct io_loop *loop, unsigned count)
+{
+        const struct target_waits *waits = waits_of(loop);
+        unsigned all = count + waits->files + (waits->work_threads > 0);
+        int table[IO_LOOP_FILES + TARGET_QUEUE_FILES_MAX + 1];
+
+        assert(waits->files <= TARGET_QUEUE_FILES_MAX);
+        for (unsigned i = 0; i < all; i++)
+                table[i] = i < count ? loop->files[i] : -1;
+        return io_uring_register_files(&loop->ring, table, all);
+}
+
 static int take_files(struct io_loop *loop, int command_fd, enum io_loop_holder holder)
 {
         const struct target_device *device = loop->queue.device;
@@ -20,7 +40,7 @@ static int take_files(struct io_loop *loop, int command_fd, enum io_loop_holder 
                 loop->files[count++] = device->files[i];
         if (holder == IO_LOOP_HELD_BY_PROCESS)
                 return 0;
-        r = io_uring_register_files(&loop->ring, loop->files, count);
+        r = register_files(loop, count);
         for (unsigned i = 0; i < count; i++)
                 loop->files[i] = (int)i;
         loop->file_flags = IOSQE_FIXED_FILE;
@@ -34,8 +54,8 @@ static int loop_init(
 
         /* In one round every request adds at most one entry: its next backend operation, or its commit. What
          * can complete at one time: an operation and a command for each, or with batches an arrival and a
-         * commit. */
-        r = io_ring_open(&loop->ring, depth, 4 * depth);
+         * commit; and one for each that a request fans out to. */
+        r = io_ring_open(&loop->ring, depth, (4 + waits_of(loop)->children) * depth);
         if (r < 0)
                 return r;
         loop->ring_open = true;
@@ -59,9 +79,26 @@ int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned in
         return r;
 }
 
+/* What the target declares, for the ring. */
+static unsigned extras_of(const struct io_loop *loop)
+{
+        const struct target_waits *waits = waits_of(loop);
+        const struct target *target = loop->queue.device->target;
+        unsigned needs = target ? target->desc->needs : 0;
+        unsigned extras = 0;
+
+        if (needs & (TARGET_NEEDS_POLL | TARGET_NEEDS_NETWORK))
+                extras |= IO_RING_POLLS | IO_RING_CANCELS;
+        if (needs & TARGET_NEEDS_NETWORK)
+                extras |= IO_RING_SENDS | (waits->files > 0 ? IO_RING_SETS_FILES : 0);
+        if (waits->background + waits->device_background > 0)
+                extras |= IO_RING_CANCELS;
+        return extras;
+}
+
 int io_loop_start(struct io_loop *loop)
 {
-        return io_ring_start(&loop->ring, loop->file_flags & IOSQE_FIXED_FILE);
+        return io_ring_start(&loop->ring, loop->file_flags & IOSQE_FIXED_FILE, extras_of(loop));
 }
 
 void io_loop_destroy(struct io_loop *loop)

@@ -31,10 +31,12 @@ struct io_loop {
         uint8_t file_flags;       /* of all entries: IOSQE_FIXED_FILE, or 0 */
         int files[IO_LOOP_FILES]; /* by number: what an entry calls them */
         struct co_pool coroutines;
-        unsigned nudges;        /* under way */
-        unsigned inline_cqes;   /* entries since the last submission whose completion comes with it */
-        struct co_list ready;   /* resumed by io_loop_run_ready() */
-        struct co_list starved; /* found the submission queue full; ready again after the next submission */
+        unsigned nudges;         /* under way */
+        unsigned inline_cqes;    /* entries since the last submission whose completion comes with it */
+        struct co_list ready;    /* resumed by io_loop_run_ready() */
+        struct co_list starved;  /* found the submission queue full; ready again after the next submission */
+        struct wait_room *waits; /* of targets/worker/wait/; NULL: the target declares none */
+        unsigned residents;      /* coroutines that run, and belong to no request */
 };
 
 /* Set up ring, files and `coroutines` stacks for `depth` requests at a time; `depth` commands of the owner
@@ -61,6 +63,13 @@ int io_loop_submit_for(struct io_loop *loop, uint64_t poll, uint64_t timeout);
 /* Return a free submission entry, after submitting what fills the queue if necessary; NULL: none is free even
  * so, try again in the next round. */
 struct io_uring_sqe *io_loop_sqe(struct io_loop *loop);
+
+/* Return the number in the ring of place `place` of the descriptors that the queue reserves for its target; the one after
+ * the last is reserved for the threads of await_work(), if there are any. */
+static inline unsigned io_loop_place(const struct io_loop *loop, unsigned place)
+{
+        return IO_LOOP_FIRST_FILE + loop->queue.device->file_count + place;
+}
 
 /* Set the file of a prepared entry to one of the loop. */
 static inline void io_loop_set_file(const struct io_loop *loop, struct io_uring_sqe *sqe, unsigned file)

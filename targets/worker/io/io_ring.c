@@ -93,27 +93,54 @@ static int register_with(
         return syscall(SYS_io_uring_register, ring->ring_fd, operation, argument, count) < 0 ? -errno : 0;
 }
 
-int io_ring_start(struct io_uring *ring, bool fixed_files)
+int io_ring_set_file(const struct io_uring *ring, unsigned place, int fd)
 {
-        static const uint8_t operations[] = {IORING_OP_URING_CMD, IORING_OP_READ, IORING_OP_WRITE,
-                IORING_OP_READ_FIXED, IORING_OP_WRITE_FIXED, IORING_OP_FSYNC, IORING_OP_FALLOCATE,
-                IORING_OP_TIMEOUT, IORING_OP_NOP};
-        enum { FLAGS_ALLOWED, FLAGS_REQUIRED, REGISTRATION, OPERATIONS };
-        /* The one registration is what closing a ring takes: newer kernels restrict none where none is listed. */
-        struct io_uring_restriction rules[OPERATIONS + ARRAY_SIZE(operations)] = {
-                [FLAGS_ALLOWED] = {.opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED,
-                                   .sqe_flags = IOSQE_FIXED_FILE | IOSQE_ASYNC | IOSQE_BUFFER_SELECT},
-                [FLAGS_REQUIRED] = {.opcode = IORING_RESTRICTION_SQE_FLAGS_REQUIRED,
-                                   .sqe_flags = fixed_files ? IOSQE_FIXED_FILE : 0                  },
-                [REGISTRATION] = {.opcode = IORING_RESTRICTION_REGISTER_OP,
-                                   .register_op = IORING_UNREGISTER_RING_FDS                        },
+        const struct io_uring_files_update update = {.offset = place, .fds = (uintptr_t)&fd};
+
+        return register_with(ring, IORING_REGISTER_FILES_UPDATE, &update, 1);
+}
+
+static const struct {
+        uint8_t operation;
+        unsigned extra; /* enum io_ring_extra; 0: every ring has it */
+} operations[] = {
+        {IORING_OP_URING_CMD,    0              },
+        {IORING_OP_READ,         0              },
+        {IORING_OP_WRITE,        0              },
+        {IORING_OP_READ_FIXED,   0              },
+        {IORING_OP_WRITE_FIXED,  0              },
+        {IORING_OP_FSYNC,        0              },
+        {IORING_OP_FALLOCATE,    0              },
+        {IORING_OP_TIMEOUT,      0              },
+        {IORING_OP_NOP,          0              },
+        {IORING_OP_POLL_ADD,     IO_RING_POLLS  },
+        {IORING_OP_SEND,         IO_RING_SENDS  },
+        {IORING_OP_RECV,         IO_RING_SENDS  },
+        {IORING_OP_ASYNC_CANCEL, IO_RING_CANCELS},
+};
+
+int io_ring_start(struct io_uring *ring, bool fixed_files, unsigned extras)
+{
+        /* The one registration that every ring has is what closing it takes: newer kernels restrict none where none is
+         * listed. */
+        struct io_uring_restriction rules[4 + ARRAY_SIZE(operations)] = {
+                {.opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED,
+                 .sqe_flags = IOSQE_FIXED_FILE | IOSQE_ASYNC | IOSQE_BUFFER_SELECT                         },
+                {.opcode = IORING_RESTRICTION_SQE_FLAGS_REQUIRED,
+                 .sqe_flags = fixed_files ? IOSQE_FIXED_FILE : 0                                           },
+                {.opcode = IORING_RESTRICTION_REGISTER_OP,        .register_op = IORING_UNREGISTER_RING_FDS},
         };
+        unsigned count = 3;
         int r;
 
+        if (extras & IO_RING_SETS_FILES)
+                rules[count++] = (struct io_uring_restriction){.opcode = IORING_RESTRICTION_REGISTER_OP,
+                        .register_op = IORING_REGISTER_FILES_UPDATE};
         for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
-                rules[OPERATIONS + i] = (struct io_uring_restriction){
-                        .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = operations[i]};
-        r = register_with(ring, IORING_REGISTER_RESTRICTIONS, rules, ARRAY_SIZE(rules));
+                if ((operations[i].extra & ~extras) == 0)
+                        rules[count++] = (struct io_uring_restriction){
+                                .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = operations[i].operation};
+        r = register_with(ring, IORING_REGISTER_RESTRICTIONS, rules, count);
         return r < 0 ? r : register_with(ring, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 }
 

@@ -19,10 +19,21 @@ int io_ring_open(struct io_uring *ring, unsigned submissions, unsigned completio
 /* Close a ring that is open. */
 void io_ring_close(struct io_uring *ring);
 
-/* Let the ring take entries, of the operations that a worker has and no others; nothing can be registered with
- * it any more. fixed_files: each entry must have IOSQE_FIXED_FILE, also one that is about no file. For good.
+/* Put a descriptor into a place of the table of fixed files, or empty it (-1). Return 0 or -errno. */
+int io_ring_set_file(const struct io_uring *ring, unsigned place, int fd);
+
+/* What a ring may do beyond what every worker's does. */
+enum io_ring_extra {
+        IO_RING_POLLS = 1 << 0,
+        IO_RING_SENDS = 1 << 1,   /* and receives */
+        IO_RING_CANCELS = 1 << 2, /* operations of its own */
+        IO_RING_SETS_FILES = 1 << 3,
+};
+
+/* Let the ring take entries, of the operations that a worker has and `extras` (enum io_ring_extra) and no others; nothing
+ * else can be registered with it any more. fixed_files: each entry must have IOSQE_FIXED_FILE, also one that is about no file. For good.
  * Return 0 or -errno. */
-int io_ring_start(struct io_uring *ring, bool fixed_files);
+int io_ring_start(struct io_uring *ring, bool fixed_files, unsigned extras);
 
 /* Submit all entries that are ready. Return how many the kernel took, or -errno: then it took none. */
 int io_ring_submit(struct io_uring *ring);

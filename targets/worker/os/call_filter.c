@@ -97,6 +97,8 @@ static const struct bits_limit {
         {SYS_socket,   2, ~(uint32_t)IPPROTO_TCP  },
 };
 
+enum { REGISTER_FILES_UPDATE = 6 }; /* of <linux/io_uring.h>: a socket takes the place of one that is gone */
+
 /* These calls are allowed where an argument is just that, the last of them only to a worker that connects. */
 static const struct value_limit {
         uint16_t call;
@@ -104,12 +106,14 @@ static const struct value_limit {
         uint32_t value;
         bool connects;
 } value_limits[] = {
-        {SYS_fcntl,      1, F_OFD_SETLK, false},
-        {SYS_fcntl,      1, F_OFD_GETLK, false},
-        {SYS_getsockopt, 2, SO_PEERCRED, false},
-        {SYS_getsockopt, 2, SO_ERROR,    true },
-        {SYS_socket,     0, AF_INET,     true },
-        {SYS_socket,     0, AF_INET6,    true },
+        {SYS_fcntl,             1, F_OFD_SETLK,           false},
+        {SYS_fcntl,             1, F_OFD_GETLK,           false},
+        {SYS_getsockopt,        2, SO_PEERCRED,           false},
+        {SYS_getsockopt,        2, SO_ERROR,              true },
+        {SYS_socket,            0, AF_INET,               true },
+        {SYS_socket,            0, AF_INET6,              true },
+        {SYS_io_uring_register, 1, REGISTER_FILES_UPDATE,
+         true                                                  }, /* the ring limits it, too: io_ring_start() */
 };
 
 /* What a worker that connects has as well. */

@@ -168,7 +168,7 @@ static bool start(struct ublk_queue *queue, struct request *request)
         int r = co_start(&queue->loop.coroutines, request_co, request);
 
         if (__builtin_expect(r < 0, 0)) {
-                if (queue->loop.coroutines.busy > 0)
+                if (queue->loop.coroutines.busy > queue->loop.residents)
                         return false;
                 request_ends(queue, request, r);
         }
@@ -181,6 +181,7 @@ void queue_requests_begin_waiting(struct ublk_queue *queue)
                 if (!start(queue, &queue->requests[tag_queue_first(&queue->waiting)]))
                         return;
                 tag_queue_drop_first(&queue->waiting);
+                io_loop_run_ready(&queue->loop); /* what it has woken */
         }
 }
 

@@ -55,7 +55,8 @@ struct queue_threads {
         bool cpus_given;
         const char *queue_cpus; /* of GO; NULL: anywhere, or where `cpus` says */
         unsigned count;
-        sem_t left; /* posted by each thread that has its table, or goes on without */
+        struct work_pool *work; /* NULL: the target declares no threads */
+        sem_t left;             /* posted by each thread that has its table, or goes on without */
         atomic_uint fetched, gone;
         atomic_bool served;
         _Atomic(const struct queue_thread *) failed; /* the first that failed; NULL: none */
@@ -121,6 +122,7 @@ static int serve(struct queue_thread *self)
                 .cpus = all->cpus_given ? &all->cpus : NULL,
                 .served = &all->served,
                 .shared = &all->shared,
+                .work = all->work,
         };
         int r;
 
@@ -146,6 +148,29 @@ static int serve(struct queue_thread *self)
         if (r < 0)
                 (void)TAKE_PTR(queue);
         return r;
+}
+
+/* A thread of await_work() begins. Its table of descriptors holds /dev/ublkcN until its last system call has returned: so
+ * a call of this process that blocks in such a thread, and may write, is over before the disk has another worker. */
+static int enter_work(void *argument)
+{
+        struct queue_threads *all = argument;
+
+        if (unshare(CLONE_FILES) < 0)
+                return -errno;
+        for (size_t i = 0; i < ARRAY_SIZE(all->shared.links); i++)
+                close_fd(all->shared.links[i]);
+        if (!SANITIZED && log_leave_outputs() < 0)
+                return -errno;
+        (void)ram_wait_for_no_io(); /* as thread_main() */
+        return sandbox_drop_capabilities();
+}
+
+static int start_work(struct queue_threads *all)
+{
+        unsigned threads = all->disk->device.target->desc->waits.work_threads;
+
+        return threads > 0 ? work_pool_new(threads, all->count, enter_work, all, &all->work) : 0;
 }
 
 static void *thread_main(void *argument)
@@ -226,7 +251,9 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
         room_begin(&all->shared);
         region_errors_begin(device_region_control(all->shared.region));
         durability_ask(&(struct durability){.shared = &all->shared, .kept = disk->device.store.kept});
-        r = all->event_fd < 0 ? -errno : start_all(all);
+        r = all->event_fd < 0 ? -errno : start_work(all);
+        if (r >= 0)
+                r = start_all(all);
         if (r < 0)
                 return r; /* threads may be running with it: it is left to the end of the process */
         *ret = all;
@@ -240,6 +267,7 @@ struct queue_threads *queue_threads_free(struct queue_threads *threads)
         for (unsigned i = 0; i < threads->count; i++)
                 if (threads->threads[i].started)
                         (void)pthread_join(threads->threads[i].thread, NULL);
+        (void)work_pool_free(threads->work);
         (void)sem_destroy(&threads->left);
         close_fd(threads->event_fd);
         free(threads);

@@ -22,6 +22,7 @@
  * ring in any case (ublk_ch_release_work_fn()). */
 #include "targets/worker/queue/ublk_queue.h"
 #include "targets/worker/queue/queue_requests.h"
+#include "targets/worker/wait/wait_room.h"
 
 #include <sys/mman.h>
 
@@ -142,7 +143,20 @@ static int submit(struct ublk_queue *queue)
         return io_loop_submit_for(&queue->loop, queue->busy_poll, throttle_wait(&queue->throttle));
 }
 
-int ublk_queue_run(struct ublk_queue *queue)
+/* Without requests, for the coroutines of the background that have not ended. */
+static int turn_to_stop(struct io_loop *loop, bool wait)
+{
+        struct ublk_queue *queue = (struct ublk_queue *)loop;
+        int r = io_loop_submit(loop, wait);
+
+        if (r < 0)
+                return r;
+        queue->take_completions(queue);
+        io_loop_run_ready(loop);
+        return queue->port.failure;
+}
+
+static int serve(struct ublk_queue *queue)
 {
         while (!queue->port.class->finished(&queue->port)) {
                 int r = submit(queue);
@@ -165,6 +179,15 @@ int ublk_queue_run(struct ublk_queue *queue)
                         return queue->port.failure;
         }
         return 0;
+}
+
+int ublk_queue_run(struct ublk_queue *queue)
+{
+        int r = wait_room_run(&queue->loop);
+
+        if (r >= 0)
+                r = serve(queue);
+        return r < 0 ? r : wait_room_stop(&queue->loop, turn_to_stop);
 }
 
 /* ---- opening and closing ---- */
@@ -248,8 +271,11 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
         unsigned stacks = queue->profile.direct ? 0 : setup->depth;
         int r;
 
+        stacks += wait_room_stacks(setup->device, setup->index, setup->depth);
         r = io_loop_init(&queue->loop, setup->device, setup->index, setup->depth, stacks, setup->command_fd,
                 holder_of(setup));
+        if (r >= 0)
+                r = wait_room_open(&queue->loop, setup->depth, setup->work);
         if (r < 0)
                 return r;
         if (setup->cpus) /* else its kernel threads would run anywhere; kernels that cannot do without */
@@ -308,6 +334,7 @@ struct ublk_queue *ublk_queue_close(struct ublk_queue *queue)
         if (queue->target_started && target->stop_queue)
                 target->stop_queue(&queue->loop.queue);
         free(queue->loop.queue.state);
+        wait_room_close(&queue->loop);
         ublk_port_destroy(&queue->port);
         io_loop_destroy(&queue->loop);
         io_data_destroy(&queue->data);

@@ -7,6 +7,7 @@
 
 #include "targets/target.h"
 #include "targets/worker/queue/shared.h"
+#include "targets/worker/wait/work_pool.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/kernel/data_path.h"
 
@@ -24,6 +25,7 @@ struct ublk_queue_setup {
         const cpu_set_t *cpus; /* where kernel threads of the ring may run, or NULL: anywhere */
         atomic_bool *served;   /* set at the first request */
         const struct shared *shared;
+        struct work_pool *work; /* of await_work(); NULL: the target declares no threads */
 };
 
 /* Return whether command_fd has to stay open until every queue is closed. Else the rings hold the file, and

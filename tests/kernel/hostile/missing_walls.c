@@ -33,7 +33,7 @@ WALL(sandbox_drop_capabilities, (void), ())
 WALL(sandbox_hide_memory, (void), ())
 WALL(landlock_close, (bool connects), (connects))
 WALL(log_close_shared, (void), ())
-WALL(io_ring_start, (struct io_uring *ring, bool fixed_files), (ring, fixed_files))
+WALL(io_ring_start, (struct io_uring *ring, bool fixed_files, unsigned extras), (ring, fixed_files, extras))
 /* clang-format on */
 
 int __real_unshare(int flags);

@@ -5,6 +5,7 @@
 #include "ublkd/base/cleanup.h"
 
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -96,14 +97,18 @@ static void check_connections(bool connects)
         REFUSED(bind(made_before, NULL, 0));
         REFUSED(listen(made_before, 1));
         REFUSED(setsockopt(made_before, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int)));
+        REFUSED(syscall(SYS_io_uring_register, -1, 0, NULL, 0));
         if (!connects) {
                 CHECK_INT(fd, -1);
+                REFUSED(syscall(SYS_io_uring_register, -1, IORING_REGISTER_FILES_UPDATE, NULL, 0));
                 REFUSED(socket(AF_INET, SOCK_STREAM, 0));
                 REFUSED(connect(made_before, NULL, 0));
                 REFUSED(getsockopt(made_before, SOL_SOCKET, SO_ERROR, &(int){0}, &(socklen_t){sizeof(int)}));
                 return;
         }
         CHECK(fd >= 0 || errno == EAFNOSUPPORT);
+        CHECK(syscall(SYS_io_uring_register, -1, IORING_REGISTER_FILES_UPDATE, NULL, 0) < 0
+                && errno != EPERM);
         fd = socket(AF_INET, SOCK_STREAM, 0);
         CHECK(fd >= 0);
         CHECK(connect(fd, NULL, 0) < 0 && errno != EPERM);
