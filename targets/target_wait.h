@@ -50,8 +50,9 @@ int target_queue_set_file(struct target_queue *queue, unsigned file, int fd);
  * is empty. */
 int await_fd(struct target_queue *queue, unsigned file, short events);
 
-/* Make everything end that coroutines of this queue wait for with that file, by functions of this header: with
- * -ECANCELED, unless it has ended already. For a connection that is given up. Needs the same. Return how many, or -errno. */
+/* Make everything end that coroutines of this queue wait for with that file: with -ECANCELED, unless it has ended already.
+ * For a connection that is given up; not for a file of which await_read() and the like are under way, whose requests would
+ * fail. Needs the same. Return how many, or -errno. */
 int await_cancel(struct target_queue *queue, unsigned file);
 
 /* ---- time ---- */

@@ -22,6 +22,11 @@ static void test_registry(void)
                 }));
                 CHECK(all[i]->summary && all[i]->summary[0] != '\0');
                 CHECK(i == 0 || strcmp(all[i - 1]->name, all[i]->name) < 0);
+                CHECK(all[i]->waits.children <= TARGET_CHILDREN_MAX);
+                CHECK(all[i]->waits.background <= TARGET_BACKGROUND_MAX);
+                CHECK(all[i]->waits.device_background <= TARGET_BACKGROUND_MAX);
+                CHECK(all[i]->waits.files <= TARGET_QUEUE_FILES_MAX);
+                CHECK(all[i]->waits.work_threads <= TARGET_WORK_THREADS_MAX);
                 /* What chose the table is none of its options, and not unknown either. */
                 CHECK(!option_find(all[i]->options, "type"));
                 CHECK(option_index(all[i]->options, "type") >= 0);
