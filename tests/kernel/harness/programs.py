@@ -82,6 +82,11 @@ def worker_keeping():
     return str(build() / "ublkd-worker-keeping")
 
 
+def worker_waiting():
+    """A worker whose null target waits in every way that there is: tests/kernel/waiting."""
+    return str(build() / "ublkd-worker-waiting")
+
+
 def ublkctl():
     """The command line client."""
     return str(build() / "ublkctl")
