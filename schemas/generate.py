@@ -30,6 +30,9 @@ from keywords import (
 )
 
 
+CHILD_FIELDS = {"child", "children"}  # of a target: other targets
+
+
 class Table:
     """One C option table, with the tables and name lists that it refers to before it."""
 
@@ -70,10 +73,13 @@ class Table:
         keywords.done()
         if not set(required) <= set(properties):
             raise SchemaError(f"{keywords.where}: a required field is not among the properties")
-        ignored, options = [], []
+        ignored, options, below = [], [], []
         for name, schema in properties.items():
             if set(schema) - ANNOTATIONS == {"const"}:
                 ignored.append(name)  # the caller has checked it: it chose this table
+            elif name in CHILD_FIELDS:
+                ignored.append(name)  # targets/target_tree.c reads it
+                below += self.child(name, schema)
             else:
                 options.append(self.option(name, schema, name in required, symbol, member))
         if options:
@@ -87,8 +93,26 @@ class Table:
             f"        .count = {len(options)},",
             f"        .struct_size = sizeof({struct_type}),",
             *([f"        .ignored = {symbol}_ignored,"] if ignored else []),
+            *below,
             "};",
         ]
+
+    @staticmethod
+    def child(name, schema):
+        """The targets below a target: what the table says of them."""
+        keywords = Keywords(schema, name)
+        if name == "child":
+            reference, lines = keywords.need("$ref", "a child is a target"), ["        .has_child = true,"]
+        else:
+            reference = keywords.need("items", "children are targets").get("$ref")
+            minimum, maximum = keywords.need("minItems", "say how few"), keywords.need("maxItems", "every list has a limit")
+            lines = [f"        .children_min = {minimum},", f"        .children_max = {maximum},"]
+            if keywords.take("type") != "array" or not 1 <= minimum <= maximum:
+                raise SchemaError(f"{name}: children are a list of at least one")
+        if reference != "../target.schema.json":
+            raise SchemaError(f"{name}: what is below a target is a target")
+        keywords.done()
+        return lines
 
     def option(self, name, schema, required, symbol, member):
         where = f"{symbol}.{name}"

@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { TARGET_FILES_MAX = 8 };
+enum { TARGET_FILES_MAX = 128 }; /* of a disk: a leaf of a tree has a few */
 
 enum io_op { IO_READ, IO_WRITE, IO_FLUSH, IO_DISCARD, IO_WRITE_ZEROES, _IO_OP_MAX };
 
@@ -69,8 +69,9 @@ struct target_io {
          * bytes stay in the kernel, which only a target with TARGET_REGISTERED_BUFFERS lives with: it moves
          * them with await_read() and await_write(). The data of one tag always begins at the same address,
          * and of no other tag; what is there when a read begins is what the last request of the tag left, or
-         * zeroes. */
+         * zeroes. Below another target it begins anywhere in the data of the tag: device->is_below. */
         void *data;
+        uint32_t data_position; /* bytes; with `data` NULL: where in the pages the data begins; else 0 */
 };
 
 /* What only opening the backing store can show. Zeroed before open(); 0 means "none" or "do not care". */
@@ -131,12 +132,20 @@ struct target_store {
 /* What the core knows of the device; all of it but the size is constant after open(). */
 struct target_device {
         const struct target *target;
-        const char *name;            /* of the device, for messages */
-        void *state;                 /* target->device_size bytes, zeroed */
-        const void *config;          /* the options of the target, parsed */
-        bool read_only;              /* asked for by the spec */
-        uint64_t wanted_size;        /* bytes, from the spec; 0: not given */
-        uint32_t wanted_block_size;  /* bytes, from the spec; 0: not given */
+        const char *name;           /* of the device, for messages */
+        void *state;                /* target->device_size bytes, zeroed */
+        const void *config;         /* the options of the target, parsed */
+        bool read_only;             /* asked for by the spec */
+        uint64_t wanted_size;       /* bytes, from the spec; 0: not given */
+        uint32_t wanted_block_size; /* bytes, from the spec; 0: not given */
+        uint64_t
+                wanted_offset; /* bytes; where wanted_size begins: another target above leaves alone what is before */
+        bool is_below;         /* another target stands on this one */
+        /* Of a target that stands on others, in the order of the spec. They are open before it is, with their sizes (0: as
+         * large as asked for). */
+        const struct target_device *children;
+        unsigned child_count;
+        bool has_list;               /* they are its "children", not its "child" */
         uint64_t size;               /* bytes; set after open(); only grows, at any time: target_size() */
         uint32_t logical_block_size; /* final; set after open() */
         unsigned queues, queue_depth;
@@ -180,21 +189,31 @@ static inline uint64_t target_size(const struct target_device *device)
 struct target_queue {
         struct target_device *device;
         unsigned index;
-        void *state;              /* target->queue_size bytes, zeroed */
-        struct target_kept *kept; /* of the queue, set before start_queue(); NULL: the target declares none */
+        void *state;                   /* target->queue_size bytes, zeroed */
+        struct target_kept *kept;      /* of the queue, set before start_queue(); NULL: the target declares none */
+        unsigned first_file;           /* of device->files among those of the disk */
+        struct target_queue *of_disk;  /* the queue of the outermost target; of that one: itself */
+        struct target_queue *children; /* one for each of device->children */
 };
 
 struct target {
         const struct target_desc *desc;
         size_t device_size, queue_size; /* the core allocates these, zeroed */
         /* Opens the backing store: on the main thread, may block. 0 or -errno with problems (pointer
-         * "/target/…"). */
+         * "/target/…"). Of a target that stands on others, *ret has what follows of theirs
+         * (targets/worker/disk/stack_rules.h) and size(), and open() changes what is different of it. */
         int (*open)(struct target_device *device, struct target_geometry *ret, struct problem_list *problems);
         void (*close)(struct target_device *device);
         /* Optional: how many bytes the open backing store has now, from where the disk begins; without it the
          * disk may grow to any size. On the main thread, while the queues serve; must not block for
          * long. 0 or -errno. */
         int (*measure)(struct target_device *device, uint64_t *ret);
+        /* Of a target that stands on others, in place of measure(): return its size by those of its children. Bytes; 0: as
+         * large as asked for. Pure; also called before open(). */
+        uint64_t (*size)(const struct target_device *device, const uint64_t *children);
+        /* Optional, of one with a child: return whether the disk lies in the child as it is, from byte *ret on. Pure; also
+         * called before open(). */
+        bool (*is_part)(const struct target_device *device, uint64_t *ret);
         /* Optional. On the queue's thread, before the first and after the last request. Once it has returned, the
          * worker opens and registers nothing any more, and few system calls are left: targets/worker/walls.h. */
         int (*start_queue)(struct target_queue *queue);
@@ -214,6 +233,29 @@ struct target {
         int (*discard)(struct target_io *io);
         int (*write_zeroes)(struct target_io *io);
 };
+
+/* A part of a request, for a child. */
+struct target_part {
+        unsigned child;
+        uint64_t offset;   /* bytes, on the child */
+        uint32_t position; /* bytes, in the data of the request; 0 where it has none */
+        uint32_t length;   /* bytes; 0 for flush */
+};
+
+/* How far a request is divided. Zero-initialised; the target's. */
+struct target_cursor {
+        uint32_t done; /* bytes */
+        unsigned child;
+};
+
+/* Write the next part of a request. Return false if there is none any more. Pure. */
+typedef bool (*target_divide)(
+        const struct target_io *io, struct target_cursor *cursor, struct target_part *ret);
+
+/* Perform all parts of a request of a target that stands on others. Suspends if a child does. Each part is performed, also
+ * after another one has failed. Return what the request's callback has to return: the error of the first part that failed, if
+ * one did. */
+int await_parts(struct target_io *io, target_divide divide);
 
 /* Each suspends the calling coroutine until the operation is done, and returns what the operation returned.
  * `file` is an index into device->files. Short transfers, EAGAIN and EINTR are finished inside: the answer is

@@ -4,12 +4,14 @@
 
 #include <string.h>
 
-extern const struct target_desc loop_desc, null_desc;
+extern const struct target_desc linear_desc, loop_desc, null_desc, stripe_desc;
 
 /* In alphabetical order. */
 static const struct target_desc *const all[] = {
+        &linear_desc,
         &loop_desc,
         &null_desc,
+        &stripe_desc,
 };
 
 const struct target_desc *target_desc_find(const char *name)

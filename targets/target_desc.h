@@ -38,6 +38,9 @@ enum {
         TARGET_WORK_THREADS_MAX = 8,
 };
 
+struct target_tree; /* targets/target_tree.h */
+struct target_node;
+
 struct target_desc {
         const char *name;    /* the "type" in a spec */
         const char *summary; /* one line, for GET /targets */
@@ -56,6 +59,12 @@ struct target_desc {
         /* Check options that are each valid, and size (0: not given), against each other. Return 0, also if problems were
          * added, or -ENOMEM. NULL: there is nothing to check. */
         int (*check)(const void *options, uint64_t size, struct problem_list *problems);
+        /* Of a target that stands on others: the same for the node and what is below it; pointers begin with "/target", too.
+         * NULL: there is nothing to check. */
+        int (*check_below)(const struct target_tree *tree, const struct target_node *node,
+                struct problem_list *problems);
+        /* Return whether the disk has a size of its own, by the same of each child. NULL: unless size_required. */
+        bool (*has_size)(const void *options, const bool *children, unsigned count);
 };
 
 /* Return the descriptor with that name, or NULL. */

@@ -46,7 +46,7 @@ static void on_found(void *userdata, int error, const char *path)
         hold_end(&check->hold);
 }
 
-static void refuse(struct request *request, int error)
+static void refuse(struct request *request, int error, const char *pointer)
 {
         /* clang-format off */
         static const struct {
@@ -67,7 +67,7 @@ static void refuse(struct request *request, int error)
 
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(table); i++)
                 if (table[i].error == -error)
-                        r = problem_add(&problems, -error, "/target/path", "PathOfContainer",
+                        r = problem_add(&problems, -error, pointer, "PathOfContainer",
                                 "The path of the container %s.", table[i].why);
         if (r < 0 || problems.count == 0)
                 reply_error(request, r < 0 ? r : error, "Cannot look up the path of the container");
@@ -98,7 +98,7 @@ static int begin(struct request *request, const char *path, bool writes)
         return r;
 }
 
-const char *path_check(struct request *request, const char *path, bool writes)
+const char *path_check(struct request *request, const char *path, const char *pointer, bool writes)
 {
         const struct path_check *check = (const struct path_check *)request->hold;
         int r;
@@ -112,6 +112,6 @@ const char *path_check(struct request *request, const char *path, bool writes)
         else
                 r = begin(request, path, writes);
         if (r < 0)
-                refuse(request, r);
+                refuse(request, r, pointer);
         return NULL;
 }

@@ -6,6 +6,7 @@
 #include "api/http/request.h"
 
 /* Return the path on the host of `path`, which is the same text each time; the request owns it. writes: the file is to be
- * written to. NULL: the handler returns without a reply, because it will run again, or there is a reply: there is no such
+ * written to. pointer: of the path in
+ * the spec. NULL: the handler returns without a reply, because it will run again, or there is a reply: there is no such
  * path. */
-const char *path_check(struct request *request, const char *path, bool writes);
+const char *path_check(struct request *request, const char *path, const char *pointer, bool writes);

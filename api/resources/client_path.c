@@ -45,13 +45,15 @@ static bool set_path(struct request *request, struct device_spec **spec, const c
 static bool translate(struct request *request, struct device_spec **spec)
 {
         const char *path = device_spec_path(*spec), *found;
+        char pointer[TARGET_POINTER_SIZE + 8];
         int r = check_plain(path);
 
         if (r < 0)
                 reply_error(request, r, "Cannot read the path");
         if (r <= 0)
                 return r == 0; /* the policy refuses it */
-        found = path_check(request, path, !(*spec)->options.read_only);
+        device_spec_path_pointer(*spec, pointer);
+        found = path_check(request, path, pointer, !(*spec)->options.read_only);
         return found && set_path(request, spec, found);
 }
 

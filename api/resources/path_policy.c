@@ -11,10 +11,15 @@ const char *path_policy_to_string(bool refuse)
         return refuse ? "refuse" : "warn";
 }
 
-static void refuse(struct request *request, const char *path)
+static void refuse(struct request *request, const struct device_spec *spec)
 {
+        const char *path = device_spec_path(spec);
+        char pointer[TARGET_POINTER_SIZE + 8];
         _cleanup_problems_ struct problem_list problems = {};
-        int r = problem_add(&problems, EINVAL, "/target/path", "UnstablePath",
+        int r;
+
+        device_spec_path_pointer(spec, pointer);
+        r = problem_add(&problems, EINVAL, pointer, "UnstablePath",
                 "%s is a name that the kernel may give to another disk after a reboot, and this ublkd "
                 "refuses such names (--unstable-paths); give one that stays, such as a link in "
                 "/dev/disk/by-id or /dev/mapper: 'udevadm info --query=symlink %s' lists them.",
@@ -39,6 +44,6 @@ bool path_is_allowed(
         if (r < 0)
                 reply_error(request, r, "Cannot read the spec");
         else
-                refuse(request, device_spec_path(spec));
+                refuse(request, spec);
         return false;
 }

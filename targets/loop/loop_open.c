@@ -134,12 +134,14 @@ static int check_offset(const struct opening *opening)
         uint32_t block_size = opening->disk.logical_block_size;
         int r;
 
-        if (!is_disk(opening) || opening->options->offset % block_size == 0)
+        if (!is_disk(opening)
+                || (opening->options->offset + opening->device->wanted_offset) % block_size == 0)
                 return 0;
         r = problem_add(opening->problems, EINVAL, "/target/offset", "OffsetNotAMultiple",
                 "The offset of %" PRIu64 " bytes is not a multiple of %" PRIu32
                 ", the block size of %s; correct offset.",
-                opening->options->offset, block_size, opening->options->path);
+                opening->options->offset + opening->device->wanted_offset, block_size,
+                opening->options->path);
         return r < 0 ? r : -EINVAL;
 }
 
@@ -235,7 +237,7 @@ static int choose_direct(struct opening *opening)
                 pointer = "/target/directIo";
         else if (block_size % align != 0)
                 pointer = "/blockSize";
-        else if (opening->options->offset % align != 0)
+        else if ((opening->options->offset + opening->device->wanted_offset) % align != 0)
                 pointer = "/target/offset";
         if (pointer)
                 return insisted ? direct_fault(opening, pointer, align) : set_direct(opening->fd, false);
@@ -308,14 +310,17 @@ static void place_geometry_of(const struct opening *opening, struct target_geome
 static int claim_store(const struct opening *opening, uint64_t size, struct target_geometry *geometry)
 {
         const struct target_device *device = opening->device;
+        uint64_t first = device->wanted_offset;
         const struct backing_stack stack = {
                 .path = opening->options->path,
-                .size = device->wanted_size != 0 ? device->wanted_size : size,
+                .size = device->wanted_size != 0 ? device->wanted_size
+                        : size > first           ? size - first
+                                                 : 0,
                 .writes = !device->read_only,
                 .claims = &geometry->claims,
                 .sharing = &geometry->sharing,
         };
-        int r = backing_stack_walk(&stack, opening->fd, opening->options->offset);
+        int r = backing_stack_walk(&stack, opening->fd, opening->options->offset + first);
 
         return r < 0 ? r : backing_users_find(&geometry->claims, stack.path, &geometry->sharing);
 }

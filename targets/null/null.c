@@ -36,7 +36,13 @@ static int null_start_queue(struct target_queue *queue)
         struct null_queue *state = queue->state;
 
         state->soiled = calloc(queue->device->queue_depth, sizeof(*state->soiled));
-        return state->soiled ? 0 : -ENOMEM;
+        if (!state->soiled)
+                return -ENOMEM;
+        /* Below another target the data begins anywhere in that of the tag, which others fill as well: each read clears it. No
+         * request is as long as this, so it stays. */
+        for (unsigned i = 0; queue->device->is_below && i < queue->device->queue_depth; i++)
+                state->soiled[i] = UINT32_MAX;
+        return 0;
 }
 
 static void null_stop_queue(struct target_queue *queue)

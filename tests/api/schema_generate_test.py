@@ -13,6 +13,7 @@ import sys
 import pytest
 
 SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "schemas"
+TARGETS = ["linear", "loop", "null", "stripe"]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SCHEMAS))  # of its imports
 specification = importlib.util.spec_from_file_location("generate", SCHEMAS / "generate.py")
@@ -55,7 +56,7 @@ def test_quantities():
     text = table(
         size={"$ref": "types.schema.json#/$defs/bytes", "minimum": 0, "maximum": 1 << 40, "default": "10GiB"},
         wait={"$ref": "types.schema.json#/$defs/duration", "default": "5min"},
-        child={"$ref": "target.schema.json"},
+        target={"$ref": "target.schema.json"},
     )
     assert f"INT64_C({10 << 30})" in text and "INT64_C(300000000)" in text and "OPTION_DOCUMENT" in text
 
@@ -151,8 +152,8 @@ def test_refuses_a_field_given_twice(tmp_path):
 
 
 def test_bundles_are_complete_and_clean():
-    files = generate.generate(SCHEMAS, ["loop", "null"])
-    for name in ("device.schema.json", "policy.schema.json", "targets/loop.schema.json", "targets/null.schema.json"):
+    files = generate.generate(SCHEMAS, TARGETS)
+    for name in ("device.schema.json", "policy.schema.json", *(f"targets/{name}.schema.json" for name in TARGETS)):
         bundle = json.loads(files[name])
 
         def walk(value):
@@ -170,7 +171,7 @@ def test_bundles_are_complete_and_clean():
 
 
 def test_targets_may_contain_targets(tmp_path):
-    """No build uses that, but it must stay possible."""
+    """The table of the outer one says so; targets/target_tree.c reads what is below."""
     schemas = tmp_path / "schemas"
     shutil.copytree(SCHEMAS, schemas)
     outer = {
@@ -184,8 +185,10 @@ def test_targets_may_contain_targets(tmp_path):
     union["oneOf"].append({"$ref": "targets/outer.schema.json"})
     (schemas / "target.schema.json").write_text(json.dumps(union))
 
-    files = generate.generate(schemas, ["loop", "null", "outer"])
-    assert "OPTION_DOCUMENT" in files["outer_options_table.c"]
+    files = generate.generate(schemas, [*TARGETS, "outer"])
+    assert ".has_child = true," in files["outer_options_table.c"]
+    assert ".children_min = 2,\n        .children_max = 63," in files["stripe_options_table.c"]
+    assert "OPTION_" not in files["outer_options_table.c"]
     bundle = json.loads(files["device.schema.json"])
     assert bundle["$defs"]["target-outer"]["properties"]["child"]["$ref"] == "#/$defs/target"
 
@@ -200,7 +203,7 @@ def test_targets_may_contain_targets(tmp_path):
 
 def _fields_of(schemas):
     """The fields that are strings, and the fields that are bytes."""
-    arrays = generate.generate(schemas, ["loop", "null"])["spec_fields.c"].split("spec_bytes_fields")
+    arrays = generate.generate(schemas, TARGETS)["spec_fields.c"].split("spec_bytes_fields")
     return [re.findall(r'^ {8}"(.+)",$', array, re.MULTILINE) for array in arrays]
 
 

@@ -62,13 +62,25 @@ static int open_with(struct target_host *host, const char *spec, int region, str
         };
         int r;
 
-        *host = (struct target_host){.shared = shared_region_new()};
-        host->durability = (struct durability){.shared = &host->shared, .kept = -1};
+        *host = (struct target_host){};
         r = worker_config_parse(&msg, &host->config, problems);
         if (r >= 0 && region >= 0)
                 r = worker_config_map_region(&host->config, region, &host->shared.region);
-        if (r >= 0)
-                r = disk_open(&host->config, -1, &host->disk, problems);
+        return r < 0 ? r : target_host_start(host, problems);
+}
+
+int target_host_start(struct target_host *host, struct problem_list *problems)
+{
+        void *given = host->shared.region;
+        int r;
+
+        host->shared = shared_region_new();
+        if (given) {
+                shared_region_unmap(&host->shared);
+                host->shared.region = given;
+        }
+        host->durability = (struct durability){.shared = &host->shared, .kept = -1};
+        r = disk_open(&host->config, -1, &host->disk, problems);
         return r < 0 ? r : start(host);
 }
 

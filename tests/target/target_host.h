@@ -36,6 +36,8 @@ int target_host_open(struct target_host *host, const char *spec, struct problem_
 /* The same with the kept memory of a region that stays the caller's: one of a single queue (region_kept_format()). */
 int target_host_open_kept(
         struct target_host *host, const char *spec, int region, struct problem_list *problems);
+/* The same with a host whose `config` is set and all else zero. */
+int target_host_start(struct target_host *host, struct problem_list *problems);
 void target_host_close(struct target_host *host);
 
 /* The memory that request number `index` of the next target_host_perform() has. */

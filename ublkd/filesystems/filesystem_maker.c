@@ -93,9 +93,7 @@ static int choose(enum filesystem_kind kind, struct filesystem *ret)
 /* Return the path of the store that the disk stands on; "": there is none. */
 static const char *store_of(const struct device_record *record)
 {
-        const char *path = record->spec ? cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
-                                                  record->spec->options.target, "path"))
-                                        : NULL;
+        const char *path = device_spec_path(record->spec);
 
         return path ? path : "";
 }

@@ -30,7 +30,9 @@ static bool is_good(const struct problem_list *problems, const char *pointer)
 
 static int rule_size_required(const struct device_spec *spec, struct problem_list *problems)
 {
-        if (!spec->target->size_required || spec->options.size != 0)
+        if (spec->options.size != 0 || target_tree_has_size(spec->tree))
+                return 0;
+        if (spec->target->has_size && !is_good(problems, "/target")) /* it depends on what is below */
                 return 0;
         return problem_add(problems, EINVAL, "/size", "SizeRequired",
                 "size is missing, and the target %s has none of its own; give one, like \"1GiB\"",
@@ -50,7 +52,7 @@ static int rule_size_multiple(const struct device_spec *spec, struct problem_lis
 
 static int rule_queues(const struct device_spec *spec, struct problem_list *problems)
 {
-        if (!(spec->target->flags & TARGET_ONE_QUEUE) || spec->options.queues <= 1)
+        if (!(target_tree_flags(spec->tree) & TARGET_ONE_QUEUE) || spec->options.queues <= 1)
                 return 0;
         return problem_add(problems, EINVAL, "/queues", "OneQueueOnly",
                 "queues is %lld, but the target %s can serve only one; give 1 or \"auto\"",
@@ -60,7 +62,7 @@ static int rule_queues(const struct device_spec *spec, struct problem_list *prob
 static int rule_on_crash(const struct device_spec *spec, struct problem_list *problems)
 {
         if (spec->options.recovery.on_crash != ON_CRASH_REISSUE
-                || (spec->target->flags & TARGET_REISSUE_SAFE))
+                || (target_tree_flags(spec->tree) & TARGET_REISSUE_SAFE))
                 return 0;
         return problem_add(problems, EINVAL, "/recovery/onCrash", "ReplayUnsafe",
                 "onCrash is \"reissue\", but a request that is replayed would do harm with the target %s; "
@@ -141,26 +143,42 @@ static int rule_cpus(const struct device_spec *spec, struct problem_list *proble
                 r == -ERANGE ? "which names a CPU above 4095" : "which has a range that does not ascend");
 }
 
-/* With an offset into the backing store, a block of the disk must not straddle two blocks of the store. */
+/* A block of the disk must not straddle two blocks of what is below. */
+static int check_multiple(
+        const struct device_spec *spec, unsigned number, const char *name, struct problem_list *problems)
+{
+        const struct target_node *node = &spec->tree->nodes[number];
+        const struct option_field *option = option_find(node->desc->options, name);
+        char pointer[TARGET_POINTER_SIZE], whole[TARGET_POINTER_SIZE + 16];
+        uint64_t value;
+
+        if (!option || option->kind != OPTION_BYTES)
+                return 0;
+        memcpy(&value, (const char *)node->options + option->offset, sizeof(value));
+        if (value % (uint64_t)spec->options.block_size == 0)
+                return 0;
+        target_tree_pointer(spec->tree, number, pointer);
+        snprintf(whole, sizeof(whole), "%s/%s", pointer, name);
+        return problem_add(problems, EINVAL, whole, "OffsetNotMultiple",
+                "%s is %llu, not a multiple of blockSize; give a multiple of %lld", name,
+                (unsigned long long)value, (long long)spec->options.block_size);
+}
+
 static int rule_offset_multiple(const struct device_spec *spec, struct problem_list *problems)
 {
-        const struct option_field *option = option_find(spec->target->options, "offset");
-        uint64_t offset;
+        int r = 0;
 
-        if (!option || option->kind != OPTION_BYTES || spec->options.block_size == 0)
-                return 0;
-        memcpy(&offset, (const char *)spec->target_options + option->offset, sizeof(offset));
-        if (offset % (uint64_t)spec->options.block_size == 0)
-                return 0;
-        return problem_add(problems, EINVAL, "/target/offset", "OffsetNotMultiple",
-                "offset is %llu, not a multiple of blockSize; give a multiple of %lld",
-                (unsigned long long)offset, (long long)spec->options.block_size);
+        for (unsigned i = 0; r >= 0 && spec->options.block_size != 0 && i < spec->tree->count; i++) {
+                r = check_multiple(spec, i, "offset", problems);
+                if (r >= 0)
+                        r = check_multiple(spec, i, "length", problems);
+        }
+        return r;
 }
 
 static int rule_target(const struct device_spec *spec, struct problem_list *problems)
 {
-        return spec->target->check ? spec->target->check(spec->target_options, spec->options.size, problems)
-                                   : 0;
+        return target_tree_check(spec->tree, spec->options.size, problems);
 }
 
 /* 0 (also when a problem was added) or -ENOMEM. */
@@ -197,7 +215,7 @@ typedef int (*spec_rule)(const struct device_spec *spec, struct problem_list *pr
 
 static const struct {
         spec_rule check;
-        bool needs_target;
+        bool needs_target;     /* every type of its tree is known */
         const char *fields[5]; /* the rule runs only if all are valid */
 } rules[] = {
         {.check = rule_size_required, .needs_target = true, .fields = {"/size"}},
@@ -208,14 +226,22 @@ static const struct {
         {.check = rule_isolation, .fields = {"/recovery", "/dataPath", "/owner", "/onFull", "/limits"}},
         {.check = rule_hang_after, .fields = {"/recovery"}},
         {.check = rule_cpus, .fields = {"/cpus"}},
-        {.check = rule_offset_multiple, .needs_target = true, .fields = {"/target/offset", "/blockSize"}},
+        {.check = rule_offset_multiple, .needs_target = true, .fields = {"/target", "/blockSize"}},
         {.check = rule_target, .needs_target = true, .fields = {"/target", "/size"}},
 };
+
+static bool has_known_targets(const struct device_spec *spec)
+{
+        for (unsigned i = 0; spec->tree && i < spec->tree->count; i++)
+                if (!spec->tree->nodes[i].desc)
+                        return false;
+        return spec->tree != NULL;
+}
 
 static int check_rules(const struct device_spec *spec, struct problem_list *problems)
 {
         for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
-                bool applies = !rules[i].needs_target || (spec->target && spec->target_options);
+                bool applies = !rules[i].needs_target || has_known_targets(spec);
 
                 for (size_t j = 0; j < ARRAY_SIZE(rules[i].fields) && rules[i].fields[j]; j++)
                         applies = applies && is_good(problems, rules[i].fields[j]);
@@ -225,60 +251,16 @@ static int check_rules(const struct device_spec *spec, struct problem_list *prob
         return 0;
 }
 
-/* Write the list of targets into `text`: "loop", "null" or "qcow2". */
-static void list_targets(char *text, size_t size)
-{
-        size_t count, used = 0;
-        const struct target_desc *const *all = target_desc_all(&count);
-
-        text[0] = '\0';
-        for (size_t i = 0; i < count && used < size; i++) {
-                const char *separator = i == 0 ? "" : i + 1 == count ? " or " : ", ";
-                int r = snprintf(text + used, size - used, "%s\"%s\"", separator, all[i]->name);
-
-                assert(r >= 0);
-                used += (size_t)r;
-        }
-}
-
-/* Find the target that the document names. Return 0 (also if a problem was added) or -ENOMEM. */
-static int find_target(struct device_spec *spec, struct problem_list *problems)
-{
-        const cJSON *type = cJSON_GetObjectItemCaseSensitive(spec->options.target, "type");
-        char names[256];
-
-        list_targets(names, sizeof(names));
-        if (!type)
-                return problem_add(
-                        problems, EINVAL, "/target/type", "MissingField", "type is missing; give %s", names);
-        if (!cJSON_IsString(type))
-                return problem_add(problems, EINVAL, "/target/type", "WrongType",
-                        "type is not a string; give %s", names);
-        spec->target = target_desc_find(type->valuestring);
-        if (spec->target)
-                return 0;
-        return problem_add(
-                problems, EINVAL, "/target/type", "UnknownTarget", "there is no such target; give %s", names);
-}
-
-/* Parse the options of the target. Return 0 (also if problems were added) or -ENOMEM. */
+/* Return 0 (also if problems were added) or -ENOMEM. */
 static int parse_target(struct device_spec *spec, struct problem_list *problems)
 {
-        const struct option_table *table;
         int r;
 
         if (!spec->options.target)
                 return 0;
-        r = find_target(spec, problems);
-        if (r < 0 || !spec->target)
-                return r;
-        table = spec->target->options;
-        /* A target without options has a struct of no size. */
-        spec->target_options = calloc(1, table->struct_size > 0 ? table->struct_size : 1);
-        if (!spec->target_options)
-                return -ENOMEM;
-        r = dispatch(spec->options.target, table, "/target", spec->target_options, problems);
-        return r == -ENOMEM ? r : 0;
+        r = target_tree_parse(spec->options.target, &spec->tree, problems);
+        spec->target = r >= 0 ? spec->tree->nodes[0].desc : NULL;
+        return r;
 }
 
 /* Add the name to a document without one, else compare the two. Return 0 (also if a problem was added) or
@@ -340,11 +322,27 @@ int device_spec_parse(
         return 0;
 }
 
+const char *device_spec_path(const struct device_spec *spec)
+{
+        int store = spec ? target_tree_store(spec->tree) : -1;
+
+        return store < 0 ? NULL : target_node_path(&spec->tree->nodes[store]);
+}
+
+void device_spec_path_pointer(const struct device_spec *spec, char ret[static TARGET_POINTER_SIZE + 8])
+{
+        int store = target_tree_store(spec->tree);
+
+        target_tree_pointer(spec->tree, store < 0 ? 0 : (unsigned)store, ret);
+        strcat(ret, "/path");
+}
+
 int device_spec_set_path(struct device_spec **spec, const char *path, struct problem_list *problems)
 {
         struct device_spec *changed;
         cJSON *document = cJSON_Duplicate((*spec)->document, true);
-        cJSON *target = cJSON_GetObjectItemCaseSensitive(document, "target");
+        cJSON *target =
+                (cJSON *)(uintptr_t)target_store_object(cJSON_GetObjectItemCaseSensitive(document, "target"));
         int r = -ENOMEM;
 
         cJSON_DeleteItemFromObjectCaseSensitive(target, "path");
@@ -362,51 +360,34 @@ struct device_spec *device_spec_free(struct device_spec *spec)
 {
         if (!spec)
                 return NULL;
-        if (spec->target_options)
-                dispatch_release(spec->target_options, spec->target->options);
-        free(spec->target_options);
+        target_tree_free(spec->tree);
         dispatch_release(&spec->options, &device_spec_table);
         cJSON_Delete(spec->document);
         free(spec);
         return NULL;
 }
 
+unsigned device_spec_flags(const struct device_spec *spec)
+{
+        return target_tree_flags(spec->tree);
+}
+
 enum on_crash device_spec_on_crash(const struct device_spec *spec)
 {
         if (spec->options.recovery.on_crash != ON_CRASH_DEFAULT)
                 return (enum on_crash)spec->options.recovery.on_crash;
-        return spec->target->flags & TARGET_REISSUE_SAFE ? ON_CRASH_REISSUE : ON_CRASH_QUEUE;
-}
-
-static bool is_live_option(const struct target_desc *target, const char *name)
-{
-        for (const char *const *live = target->live_options; live && *live; live++)
-                if (strcmp(*live, name) == 0)
-                        return true;
-        return false;
+        return target_tree_flags(spec->tree) & TARGET_REISSUE_SAFE ? ON_CRASH_REISSUE : ON_CRASH_QUEUE;
 }
 
 /* Compare the options that a disk is made with. */
 static bool targets_equal(const struct device_spec *one, const struct device_spec *other)
 {
-        const struct option_table *table = one->target->options;
-
-        if (one->target != other->target)
-                return false;
-        for (size_t i = 0; i < table->count; i++) {
-                const struct option_table single = {.options = &table->options[i], .count = 1};
-
-                if (!is_live_option(one->target, table->options[i].name)
-                        && !dispatch_equal(one->target_options, other->target_options, &single, NULL))
-                        return false;
-        }
-        return true;
+        return target_tree_equal(one->tree, other->tree, false);
 }
 
 static bool targets_same(const struct device_spec *one, const struct device_spec *other)
 {
-        return one->target == other->target
-               && dispatch_equal(one->target_options, other->target_options, one->target->options, NULL);
+        return target_tree_equal(one->tree, other->tree, true);
 }
 
 bool device_spec_targets_equal(const struct device_spec *one, const struct device_spec *other)

@@ -2,7 +2,7 @@
 /* A device spec: what a client wants of a device, parsed and checked. No I/O. */
 #pragma once
 
-#include "targets/target_desc.h"
+#include "targets/target_tree.h"
 #include "ublkd/kernel/data_path.h"
 #include "ublkd/values/cpu_list.h"
 
@@ -86,8 +86,8 @@ extern const struct option_table device_spec_table;
 struct device_spec {
         cJSON *document; /* as the user wrote it, with its name; what the API gives back */
         struct device_options options;
-        const struct target_desc *target;
-        void *target_options; /* a struct of target->options->struct_size bytes */
+        struct target_tree *tree;         /* of targets; NULL only while there are problems */
+        const struct target_desc *target; /* the outermost one */
 };
 
 /* Parse and check `document` (not taken over). name: the name in the path of the request (PUT /devices/NAME),
@@ -96,7 +96,11 @@ struct device_spec {
 int device_spec_parse(
         const cJSON *document, const char *name, struct device_spec **ret, struct problem_list *problems);
 
-/* Replace *spec by the same with this path of its target. Return 0; -EINVAL with problems; -ENOMEM: *spec is unchanged. */
+/* Return the path of the backing store as the spec has it; NULL: it has none. */
+const char *device_spec_path(const struct device_spec *spec);
+/* Write the pointer of that path into the spec: "/target/child/path"; "/target/path" where there is no store. */
+void device_spec_path_pointer(const struct device_spec *spec, char ret[static TARGET_POINTER_SIZE + 8]);
+/* Replace *spec by the same with this path of its backing store. Return 0; -EINVAL with problems; -ENOMEM: *spec is unchanged. */
 int device_spec_set_path(struct device_spec **spec, const char *path, struct problem_list *problems);
 /* Free a spec. NULL is fine. Return NULL. */
 struct device_spec *device_spec_free(struct device_spec *spec);
@@ -130,6 +134,8 @@ bool device_spec_targets_equal(const struct device_spec *one, const struct devic
 bool device_spec_needs_new_disk(const struct device_spec *from, const struct device_spec *to,
         const struct disk_now *now, struct disk_change *ret);
 
+/* Return what the targets of the spec promise together (enum target_flag). */
+unsigned device_spec_flags(const struct device_spec *spec);
 /* Return `recovery.onCrash`, with the default of the target instead of ON_CRASH_DEFAULT. */
 enum on_crash device_spec_on_crash(const struct device_spec *spec);
 

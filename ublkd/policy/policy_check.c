@@ -52,15 +52,24 @@ static void print_names(const cJSON *list, char ret[static NAMES_SIZE])
 
 /* ---- what it is made of ---- */
 
-static void check_target(struct policy_verdict *verdict)
+static void check_target(struct policy_verdict *verdict, unsigned number)
 {
-        const char *name = verdict->spec->target->name;
-        char names[NAMES_SIZE];
+        const char *name = verdict->spec->tree->nodes[number].desc->name;
+        char names[NAMES_SIZE], pointer[TARGET_POINTER_SIZE + 8];
 
         if (has_name(verdict->rule->options.targets, name))
                 return;
         print_names(verdict->rule->options.targets, names);
-        policy_forbid(verdict, "/target/type", "does not allow the target %s; its targets: %s", name, names);
+        target_tree_pointer(verdict->spec->tree, number, pointer);
+        strcat(pointer, "/type");
+        policy_forbid(verdict, pointer, "does not allow the target %s; its targets: %s", name, names);
+}
+
+/* One that is below another target needs the same right as one that is alone. */
+static void check_targets(struct policy_verdict *verdict)
+{
+        for (unsigned i = 0; i < verdict->spec->tree->count; i++)
+                check_target(verdict, i);
 }
 
 static bool is_below(const char *path, const char *directory)
@@ -88,13 +97,13 @@ static int is_in_a_directory(const struct policy_rule *rule, const char *path)
 
 /* Only the text is checked: the worker opens the file with the rights of the user, and follows no link. A target whose
  * worker does not do that reaches what root can reach. */
-static void check_path(struct policy_verdict *verdict, const char *path)
+static void check_path(struct policy_verdict *verdict, unsigned number, const char *path)
 {
         const struct policy_rule *rule = verdict->rule;
-        char directories[NAMES_SIZE], pools[NAMES_SIZE];
+        char directories[NAMES_SIZE], pools[NAMES_SIZE], pointer[TARGET_POINTER_SIZE + 8];
         int r = 0;
 
-        if (verdict->spec->target->flags & TARGET_STORE_OF_USER)
+        if (verdict->spec->tree->nodes[number].desc->flags & TARGET_STORE_OF_USER)
                 r = is_in_a_directory(rule, path);
         if (r < 0)
                 verdict->error = -ENOMEM;
@@ -102,7 +111,9 @@ static void check_path(struct policy_verdict *verdict, const char *path)
                 return;
         print_names(rule->options.directories, directories);
         print_names(rule->options.pools, pools);
-        policy_forbid(verdict, "/target/path",
+        target_tree_pointer(verdict->spec->tree, number, pointer);
+        strcat(pointer, "/path");
+        policy_forbid(verdict, pointer,
                 "does not allow this path; give a pool (its pools: %s), or a file of yours below one of its "
                 "directories (%s), without \".\", \"..\" and \"//\"",
                 pools, directories);
@@ -126,12 +137,16 @@ static void check_store(struct policy_verdict *verdict)
                                 "out keep");
                 return;
         }
-        if (!option_find(spec->target->options, "path"))
-                return;
-        if (text_of(spec->options.target, "path"))
-                check_path(verdict, text_of(spec->options.target, "path"));
-        else
-                policy_require(verdict, "/target/pool", "give target.pool; its pools: %s", names);
+        for (unsigned i = 0; i < spec->tree->count; i++) {
+                const struct target_node *node = &spec->tree->nodes[i];
+
+                if (!option_find(node->desc->options, "path"))
+                        continue;
+                if (target_node_path(node))
+                        check_path(verdict, i, target_node_path(node));
+                else
+                        policy_require(verdict, "/target/pool", "give target.pool; its pools: %s", names);
+        }
 }
 
 /* ---- how much ---- */
@@ -257,7 +272,7 @@ int policy_check(const struct policy_rule *rule, const struct policy_client *cli
 {
         struct policy_verdict verdict = {.rule = rule, .client = client, .spec = spec, .problems = problems};
 
-        check_target(&verdict);
+        check_targets(&verdict);
         check_store(&verdict);
         check_devices(&verdict, usage);
         check_size(&verdict, usage);

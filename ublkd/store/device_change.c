@@ -37,11 +37,6 @@ static const cJSON *target_member(const struct device_spec *spec, const char *na
         return cJSON_GetObjectItemCaseSensitive(target, name);
 }
 
-const char *device_spec_path(const struct device_spec *spec)
-{
-        return cJSON_GetStringValue(target_member(spec, "path"));
-}
-
 const char *device_spec_pool(const struct device_spec *spec)
 {
         return cJSON_GetStringValue(target_member(spec, "pool"));

@@ -22,8 +22,6 @@ enum device_change device_change_of(
  * used, the status knows of no disk although there may be one. */
 int device_disk_number(const struct device_record *record);
 
-/* Return the path of the spec's target, which the spec owns; NULL: the target has none. */
-const char *device_spec_path(const struct device_spec *spec);
 /* Return the pool of the spec's target, which the spec owns; NULL: it has none. spec: NULL is fine. */
 const char *device_spec_pool(const struct device_spec *spec);
 /* Return the user with whose rights the store is opened: the owner of the device, if its path is not that of a pool;

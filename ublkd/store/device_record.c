@@ -253,7 +253,8 @@ static bool add_path(cJSON *status, const cJSON *spec)
 {
         cJSON *backing = cJSON_GetObjectItemCaseSensitive(status, "backing");
         const cJSON *target = cJSON_GetObjectItemCaseSensitive(spec, "target");
-        const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target, "path"));
+        const char *path =
+                cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target_store_object(target), "path"));
 
         if (!cJSON_IsObject(backing))
                 return true;

@@ -61,6 +61,10 @@ struct option_table {
         size_t count;
         size_t struct_size;
         const char *const *ignored; /* names handled elsewhere (a target's "type"), NULL-terminated or NULL */
+        /* Of a target (targets/target_tree.h): whether it has a field "child", which is another target, and how many
+         * targets its field "children" lists; 0: it has no such field. */
+        bool has_child;
+        size_t children_min, children_max;
 };
 
 /* Fill `ret` (of table->struct_size bytes, overwritten) from `object`, defaults first. `pointer` is the RFC

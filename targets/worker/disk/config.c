@@ -87,25 +87,51 @@ static int parse_cpus(const char *text, struct worker_config *ret, struct proble
         return 0;
 }
 
+/* Return NULL with a problem where this worker has no such target, or on ENOMEM. */
+static const struct target *target_of(
+        const struct target_tree *tree, unsigned number, struct problem_list *problems)
+{
+        const struct target_desc *desc = tree->nodes[number].desc;
+        const struct target *target = desc ? target_find(desc->name) : NULL;
+        char pointer[TARGET_POINTER_SIZE + 8];
+
+        if (target)
+                return target;
+        target_tree_pointer(tree, number, pointer);
+        strcat(pointer, "/type");
+        (void)problem_add(problems, ENOENT, pointer, "UnknownTarget", "This worker has no such target.");
+        return NULL;
+}
+
+/* Several targets become one. */
+static int make_stack(struct worker_config *ret, struct problem_list *problems)
+{
+        ret->stack = calloc(1, sizeof(*ret->stack));
+        if (!ret->stack)
+                return -ENOMEM;
+        for (unsigned i = 0; i < ret->tree->count; i++) {
+                ret->stack->targets[i] = target_of(ret->tree, i, problems);
+                if (!ret->stack->targets[i])
+                        return problems->count > 0 ? -EINVAL : -ENOMEM;
+        }
+        stack_make(ret->tree, ret->stack);
+        ret->target = &ret->stack->target;
+        ret->options = ret->stack;
+        return 0;
+}
+
 static int parse_target(const cJSON *object, struct worker_config *ret, struct problem_list *problems)
 {
-        const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
-        const struct target *target = type ? target_find(type) : NULL;
-        const struct option_table *table;
+        size_t before = problems->count;
+        int r = target_tree_parse(object, &ret->tree, problems);
 
-        if (!target) {
-                int r = problem_add(problems, ENOENT, "/target/type", "UnknownTarget",
-                        "This worker has no target \"%s\".", type ? type : "");
-
+        if (r < 0 || problems->count > before)
                 return r < 0 ? r : -EINVAL;
-        }
-        table = target->desc->options;
-        /* Some targets have no options at all; one byte is then a fine place for them. */
-        ret->options = calloc(1, table->struct_size > 0 ? table->struct_size : 1);
-        if (!ret->options)
-                return -ENOMEM;
-        ret->target = target;
-        return dispatch(object, table, "/target", ret->options, problems);
+        if (ret->tree->count > 1)
+                return make_stack(ret, problems);
+        ret->target = target_of(ret->tree, 0, problems);
+        ret->options = ret->tree->nodes[0].options;
+        return ret->target ? 0 : problems->count > before ? -EINVAL : -ENOMEM;
 }
 
 static int parse_spec(const char *text, struct worker_config *ret, struct problem_list *problems)
@@ -190,9 +216,8 @@ int worker_config_map_region(struct worker_config *config, int fd, void **ret)
 
 void worker_config_clear(struct worker_config *config)
 {
-        if (config->options)
-                dispatch_release(config->options, config->target->desc->options);
-        free(config->options);
+        free(config->stack);
+        target_tree_free(config->tree);
         free(config->name);
         free(config->uid);
         *config = (struct worker_config){};

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "targets/target.h"
+#include "targets/target_tree.h"
 #include "targets/worker/disk/disk_geometry.h"
+#include "targets/worker/disk/stack.h"
 #include "ublkd/proto/region_kept.h"
 #include "ublkd/proto/worker_msg.h"
 
@@ -16,8 +18,10 @@ struct worker_config {
         uint64_t started_at;
         enum worker_lock lock;
         struct disk_wish wish;
-        const struct target *target;
-        void *options; /* of the target, parsed */
+        struct target_tree *tree;
+        struct stack_config *stack;  /* of a tree of several targets; NULL: there is one */
+        const struct target *target; /* that one, or that of the stack */
+        void *options;               /* of the target, parsed; the tree's, or the stack */
         cpu_set_t cpus;
         bool cpus_given;
         bool exists; /* the kernel has the disk already */

@@ -140,6 +140,8 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
         disk.device.logical_block_size = disk.params.logical_block_size;
         disk.device.queues = disk.params.queues;
         disk.device.queue_depth = disk.params.queue_depth;
+        if (config->stack)
+                stack_settle(&disk.device);
         if (disk.device.linear && config->lock != WORKER_LOCK_NEVER)
                 disk.lock = DISK_LOCK_WANTED;
         *ret = disk;

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The worker's side of the targets of this build: name → callbacks. */
 #include "targets/worker/disk/registry.h"
+#include "targets/linear/linear.h"
 #include "targets/loop/loop.h"
 #include "targets/null/null.h"
+#include "targets/stripe/stripe.h"
 
 #include <string.h>
 
 static const struct target *const targets[] = {
+        &linear_target,
         &loop_target,
         &null_target,
+        &stripe_target,
 };
 
 const struct target *target_find(const char *name)

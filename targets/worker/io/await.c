@@ -147,7 +147,7 @@ int await_transfer(struct io_loop *loop, const struct transfer *transfer)
 static unsigned number_of(const struct target_io *io, unsigned file)
 {
         assert(file < io->queue->device->file_count);
-        return IO_LOOP_FIRST_FILE + file;
+        return IO_LOOP_FIRST_FILE + io->queue->first_file + file;
 }
 
 /* The data of a request: in our memory, or a registered buffer, whose addresses begin at 0. */
@@ -159,7 +159,7 @@ static struct transfer transfer_of_data(
                 .file = number_of(io, file),
                 .fixed = !io->data,
                 .buffer = io->data ? 0 : io->tag,
-                .address = (uintptr_t)io->data + position,
+                .address = (uintptr_t)io->data + io->data_position + position,
                 .length = length,
                 .offset = offset,
         };

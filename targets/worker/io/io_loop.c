@@ -73,6 +73,7 @@ int io_loop_init(struct io_loop *loop, struct target_device *device, unsigned in
         *loop = (struct io_loop){
                 .queue = {.device = device, .index = index}
         };
+        loop->queue.of_disk = &loop->queue;
         r = loop_init(loop, depth, coroutines, command_fd, holder);
         if (r < 0)
                 io_loop_destroy(loop);

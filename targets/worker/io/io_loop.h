@@ -95,7 +95,7 @@ void io_loop_run_ready(struct io_loop *loop);
 
 static inline struct io_loop *io_loop_of(const struct target_queue *queue)
 {
-        return (struct io_loop *)((char *)(uintptr_t)queue - offsetof(struct io_loop, queue));
+        return (struct io_loop *)((char *)(uintptr_t)queue->of_disk - offsetof(struct io_loop, queue));
 }
 
 /* One operation that a coroutine waits for; on that coroutine's stack. */

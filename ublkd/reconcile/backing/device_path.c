@@ -100,14 +100,7 @@ static void on_changed(void *userdata, const struct path_view *view)
 /* Return the path in the spec; NULL: the target has none. */
 static const char *path_of(const struct device_record *record)
 {
-        const struct device_spec *spec = record->spec;
-        const struct option_field *option = spec ? option_find(spec->target->options, "path") : NULL;
-        const char *path;
-
-        if (!option || option->kind != OPTION_STRING)
-                return NULL;
-        memcpy(&path, (const char *)spec->target_options + option->offset, sizeof(path));
-        return path;
+        return device_spec_path(record->spec);
 }
 
 /* Return false if the store is unknown. */

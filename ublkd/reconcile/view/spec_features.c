@@ -38,7 +38,7 @@ static const char *path_unsupported(const struct device_spec *spec, uint64_t fea
 {
         enum data_path path = (enum data_path)spec->options.data_path;
 
-        if (path == DATA_PATH_ZERO_COPY && !(spec->target->flags & TARGET_REGISTERED_BUFFERS))
+        if (path == DATA_PATH_ZERO_COPY && !(device_spec_flags(spec) & TARGET_REGISTERED_BUFFERS))
                 return "This target does not support dataPath \"zero-copy\", because it must see the bytes "
                        "('ublkctl targets', or GET /targets, lists the paths of each target); set dataPath "
                        "to \"auto\".";

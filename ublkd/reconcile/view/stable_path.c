@@ -3,6 +3,8 @@
  * opens the store. */
 #include "ublkd/reconcile/view/stable_path.h"
 
+#include "ublkd/model/device_spec.h"
+
 /* Keep the report of an earlier worker of the same disk: the next worker may open the store without the
  * path. */
 static int keep(const struct device_record *record, enum plan_kernel kernel, struct device_condition *ret)
@@ -17,8 +19,7 @@ static int keep(const struct device_record *record, enum plan_kernel kernel, str
 static int warn(
         const struct device_record *record, const struct disk_params *params, struct device_condition *ret)
 {
-        const cJSON *target = cJSON_GetObjectItemCaseSensitive(record->spec->document, "target");
-        const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target, "path"));
+        const char *path = device_spec_path(record->spec);
 
         path = path ? path : "The path";
         if (params->stable_path)

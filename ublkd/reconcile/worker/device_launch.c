@@ -15,7 +15,7 @@ static uint16_t queues_for(const struct managed_device *device, const struct dev
         int64_t queues = spec->options.queues;
         unsigned cpus = device->env->config.host->cpus;
 
-        if (spec->target->flags & TARGET_ONE_QUEUE)
+        if (device_spec_flags(spec) & TARGET_ONE_QUEUE)
                 return 1;
         if (queues == OPTION_AUTO)
                 return (uint16_t)(cpus < QUEUES_AUTO_MAX ? cpus : QUEUES_AUTO_MAX);

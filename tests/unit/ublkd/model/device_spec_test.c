@@ -57,7 +57,7 @@ static void test_defaults(void)
 {
         _cleanup_device_spec_ struct device_spec *spec = parse_good(NAMED(LOOP));
         const struct device_options *options = &spec->options;
-        const struct loop_options *loop = spec->target_options;
+        const struct loop_options *loop = spec->tree->nodes[0].options;
 
         CHECK_STR(options->name, "data");
         CHECK_STR(spec->target->name, "loop");
@@ -93,7 +93,7 @@ static void test_everything(void)
                 "\"owner\":{\"uid\":1000,\"gid\":1001,\"mode\":\"0600\"},\"cpus\":\"0-3\","
                 "\"labels\":{\"app\":\"db\"},\"enabled\":false"));
         const struct device_options *options = &spec->options;
-        const struct loop_options *loop = spec->target_options;
+        const struct loop_options *loop = spec->tree->nodes[0].options;
 
         CHECK_INT(loop->offset, 1048576);
         CHECK_INT(loop->direct_io, DIRECT_IO_OFF);

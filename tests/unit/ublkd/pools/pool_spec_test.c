@@ -46,7 +46,7 @@ static char *resolve(const struct device_spec *stored, const char *text, int res
         if (!pointer)
                 CHECK_INT(problems.count, 0);
         path = device_spec_path(spec);
-        if (r >= 0 && spec->target_options && path) { /* the options say the same as the document */
+        if (r >= 0 && spec->tree && path) { /* the options say the same as the document */
                 _cleanup_device_spec_ struct device_spec *again = NULL;
 
                 CHECK_INT(device_spec_parse(spec->document, NULL, &again, &problems), 0);

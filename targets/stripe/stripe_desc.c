@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What both programs know of the stripe target. */
+#include "targets/stripe/stripe_options.h"
+#include "targets/target_desc.h"
+
+extern const struct target_desc stripe_desc;
+
+/* The smallest child decides; one without a size is as large as the others. */
+static bool has_size(const void *options, const bool *children, unsigned count)
+{
+        (void)options;
+        for (unsigned i = 0; i < count; i++)
+                if (children[i])
+                        return true;
+        return false;
+}
+
+const struct target_desc stripe_desc = {
+        .name = "stripe",
+        .summary = "Distributes a disk over several targets, chunk by chunk",
+        .flags = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_REGISTERED_BUFFERS,
+        .options = &stripe_options_table,
+        .has_size = has_size,
+};

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of the stripe target, as its generated table fills them. */
+#pragma once
+
+#include "ublkd/values/dispatch.h"
+
+struct stripe_options {
+        uint64_t chunk; /* bytes */
+};
+
+extern const struct option_table stripe_options_table;

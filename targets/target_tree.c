@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* The tree of targets that a spec describes. The nodes are in the order of their levels, so that the children of one follow
+ * one another, and no function calls itself. */
+#include "targets/target_tree.h"
+
+#include "ublkd/base/cleanup.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+struct parsing {
+        struct target_tree *tree;
+        const cJSON *objects[TARGET_NODES_MAX];
+        struct problem_list *problems;
+        bool is_full; /* and there is a problem that says so */
+};
+
+static int report(
+        struct parsing *parsing, unsigned number, const char *field, const char *reason, const char *sentence)
+{
+        char pointer[TARGET_POINTER_SIZE], whole[TARGET_POINTER_SIZE + 16];
+
+        target_tree_pointer(parsing->tree, number, pointer);
+        snprintf(whole, sizeof(whole), "%s%s", pointer, field);
+        return problem_add(parsing->problems, EINVAL, whole, reason, "%s", sentence);
+}
+
+void target_tree_pointer(
+        const struct target_tree *tree, unsigned number, char ret[static TARGET_POINTER_SIZE])
+{
+        unsigned way[TARGET_LEVELS_MAX], steps = 0;
+        size_t used = strlen("/target");
+
+        for (; number > 0 && steps < TARGET_LEVELS_MAX; number = tree->nodes[number].parent)
+                way[steps++] = number;
+        memcpy(ret, "/target", used + 1);
+        while (steps > 0) {
+                int index = tree->nodes[way[--steps]].index;
+                int r = index < 0 ? snprintf(ret + used, TARGET_POINTER_SIZE - used, "/child")
+                                  : snprintf(ret + used, TARGET_POINTER_SIZE - used, "/children/%d", index);
+
+                assert(r > 0 && used + (size_t)r < TARGET_POINTER_SIZE);
+                used += (size_t)r;
+        }
+}
+
+/* Write the list of targets into `text`: "loop", "null" or "qcow2". */
+static void list_targets(char *text, size_t size)
+{
+        size_t count, used = 0;
+        const struct target_desc *const *all = target_desc_all(&count);
+
+        text[0] = '\0';
+        for (size_t i = 0; i < count && used < size; i++) {
+                const char *separator = i == 0 ? "" : i + 1 == count ? " or " : ", ";
+                int r = snprintf(text + used, size - used, "%s\"%s\"", separator, all[i]->name);
+
+                assert(r >= 0);
+                used += (size_t)r;
+        }
+}
+
+/* Find the target that an object names. Return 0 (also if a problem was added) or -ENOMEM. */
+static int find_target(struct parsing *parsing, unsigned number)
+{
+        const cJSON *type = cJSON_GetObjectItemCaseSensitive(parsing->objects[number], "type");
+        struct target_node *node = &parsing->tree->nodes[number];
+        const char *reason = "UnknownTarget", *what = "there is no such target";
+        char names[256], sentence[320];
+
+        if (cJSON_IsString(type))
+                node->desc = target_desc_find(type->valuestring);
+        if (node->desc)
+                return 0;
+        if (!type) {
+                reason = "MissingField";
+                what = "type is missing";
+        } else if (!cJSON_IsString(type)) {
+                reason = "WrongType";
+                what = "type is not a string";
+        }
+        list_targets(names, sizeof(names));
+        snprintf(sentence, sizeof(sentence), "%s; give %s", what, names);
+        return report(parsing, number, "/type", reason, sentence);
+}
+
+/* Add a node below `parent`. Return 0 (also if a problem was added) or -ENOMEM. */
+static int add_node(struct parsing *parsing, unsigned parent, const cJSON *object, int index)
+{
+        struct target_tree *tree = parsing->tree;
+        unsigned number = tree->count, level = tree->nodes[parent].level + 1;
+        struct target_node *above = &tree->nodes[parent];
+
+        if (parsing->is_full)
+                return 0;
+        parsing->is_full = number == TARGET_NODES_MAX;
+        if (parsing->is_full)
+                return report(parsing, parent, "", "TooManyTargets",
+                        "the tree has more than 64 targets; leave it out, or give fewer below it");
+        if (level > TARGET_LEVELS_MAX)
+                return report(parsing, parent, index < 0 ? "/child" : "/children", "TooManyLevels",
+                        "the tree has more than 8 levels; leave it out");
+        if (above->child_count++ == 0)
+                above->first_child = number;
+        tree->nodes[number] = (struct target_node){.parent = parent, .level = level, .index = index};
+        parsing->objects[number] = object;
+        tree->count++;
+        return 0;
+}
+
+/* As lists of other objects: dispatch.c. */
+static int add_children(struct parsing *parsing, unsigned number, const cJSON *list)
+{
+        const struct option_table *table = parsing->tree->nodes[number].desc->options;
+        int count = cJSON_GetArraySize(list), index = 0, r = 0;
+        const cJSON *item;
+        char sentence[160];
+
+        if (!cJSON_IsArray(list))
+                return report(parsing, number, "/children", "WrongType",
+                        "children is not a list; give a list of targets");
+        if (count < (int)table->children_min || count > (int)table->children_max) {
+                snprintf(sentence, sizeof(sentence), "children has %d entries; give %zu to %zu", count,
+                        table->children_min, table->children_max);
+                return report(parsing, number, "/children",
+                        count < (int)table->children_min ? "TooFew" : "TooMany", sentence);
+        }
+        cJSON_ArrayForEach (item, list) {
+                unsigned before = parsing->tree->count;
+
+                if (r >= 0)
+                        r = add_node(parsing, number, item, index++);
+                if (r < 0 || parsing->tree->count == before) /* each further one would be the same problem */
+                        break;
+        }
+        return r;
+}
+
+static int add_all_below(struct parsing *parsing, unsigned number)
+{
+        const struct option_table *table = parsing->tree->nodes[number].desc->options;
+        const cJSON *object = parsing->objects[number],
+                    *child = cJSON_GetObjectItemCaseSensitive(object, "child"),
+                    *children = cJSON_GetObjectItemCaseSensitive(object, "children");
+        int r = 0;
+
+        if (table->has_child && child)
+                r = add_node(parsing, number, child, -1);
+        if (r < 0 || table->children_max == 0)
+                return r;
+        if (children)
+                return add_children(parsing, number, children);
+        if (table->has_child) /* one of the two will do: see the target's check_below() */
+                return 0;
+        return report(
+                parsing, number, "/children", "MissingField", "children is missing; give a list of targets");
+}
+
+static int parse_node(struct parsing *parsing, unsigned number)
+{
+        struct target_node *node = &parsing->tree->nodes[number];
+        const struct option_table *table;
+        char pointer[TARGET_POINTER_SIZE];
+        int r;
+
+        if (!cJSON_IsObject(parsing->objects[number]))
+                return report(parsing, number, "", "WrongType",
+                        "this is not an object; give an object with a \"type\"");
+        r = find_target(parsing, number);
+        if (r < 0 || !node->desc)
+                return r;
+        table = node->desc->options;
+        /* A target without options has a struct of no size. */
+        node->options = calloc(1, table->struct_size > 0 ? table->struct_size : 1);
+        if (!node->options)
+                return -ENOMEM;
+        target_tree_pointer(parsing->tree, number, pointer);
+        r = dispatch(parsing->objects[number], table, pointer, node->options, parsing->problems);
+        return r == -ENOMEM ? r : add_all_below(parsing, number);
+}
+
+int target_tree_parse(const cJSON *object, struct target_tree **ret, struct problem_list *problems)
+{
+        _cleanup_target_tree_ struct target_tree *tree = calloc(1, sizeof(*tree));
+        struct parsing parsing = {.tree = tree, .objects = {object}, .problems = problems};
+        struct target_node *fitting;
+        int r = 0;
+
+        if (!tree)
+                return -ENOMEM;
+        tree->nodes = calloc(TARGET_NODES_MAX, sizeof(*tree->nodes));
+        if (!tree->nodes)
+                return -ENOMEM;
+        tree->count = 1;
+        tree->nodes[0] = (struct target_node){.level = 1, .index = -1};
+        for (unsigned i = 0; r >= 0 && i < tree->count; i++)
+                r = parse_node(&parsing, i);
+        if (r < 0)
+                return r;
+        fitting = realloc(tree->nodes, tree->count * sizeof(*tree->nodes)); /* most trees are one target */
+        if (!fitting)
+                return -ENOMEM;
+        tree->nodes = fitting;
+        *ret = TAKE_PTR(tree);
+        return 0;
+}
+
+struct target_tree *target_tree_free(struct target_tree *tree)
+{
+        if (!tree)
+                return NULL;
+        for (unsigned i = 0; tree->nodes && i < tree->count; i++) {
+                struct target_node *node = &tree->nodes[i];
+
+                if (node->options)
+                        dispatch_release(node->options, node->desc->options);
+                free(node->options);
+        }
+        free(tree->nodes);
+        free(tree);
+        return NULL;
+}
+
+int target_tree_report(const struct target_tree *tree, unsigned number, const struct problem_list *of_target,
+        struct problem_list *problems)
+{
+        static const char root[] = "/target";
+        char pointer[TARGET_POINTER_SIZE];
+
+        target_tree_pointer(tree, number, pointer);
+        for (size_t i = 0; i < of_target->count; i++) {
+                const struct problem *problem = &of_target->items[i];
+                const char *rest = problem->pointer + strlen(root);
+                bool inside =
+                        strncmp(problem->pointer, root, strlen(root)) == 0 && (*rest == '\0' || *rest == '/');
+                _cleanup_free_ char *moved = NULL;
+
+                if (asprintf(&moved, "%s%s", inside ? pointer : "", inside ? rest : problem->pointer) < 0) {
+                        moved = NULL; /* asprintf(3) leaves it undefined */
+                        return -ENOMEM;
+                }
+                if (problem_add(problems, problem->error, moved, problem->reason, "%s", problem->detail) < 0)
+                        return -ENOMEM;
+        }
+        problems->dropped += of_target->dropped;
+        return 0;
+}
+
+/* The string that the options of a node hold for `name`; NULL: there is none. */
+static const char *text_option(const struct target_node *node, const char *name)
+{
+        const struct option_field *option = node->desc ? option_find(node->desc->options, name) : NULL;
+        const char *text;
+
+        if (!option || option->kind != OPTION_STRING)
+                return NULL;
+        memcpy(&text, (const char *)node->options + option->offset, sizeof(text));
+        return text;
+}
+
+const char *target_node_path(const struct target_node *node)
+{
+        return text_option(node, "path");
+}
+
+static bool has_store(const struct target_node *node)
+{
+        return node->desc && option_find(node->desc->options, "path");
+}
+
+/* Return whether every target above is one over its only "child". */
+static bool is_in_line(const struct target_tree *tree, unsigned number)
+{
+        for (; number > 0; number = tree->nodes[number].parent)
+                if (tree->nodes[number].index >= 0)
+                        return false;
+        return true;
+}
+
+/* The supervisor claims, locks and recognises one store for each disk, which the disk lies in as it is. */
+static int check_store(const struct target_tree *tree, unsigned number, struct problem_list *problems)
+{
+        char pointer[TARGET_POINTER_SIZE], pool[TARGET_POINTER_SIZE + 8];
+
+        target_tree_pointer(tree, number, pointer);
+        if (!is_in_line(tree, number))
+                return problem_add(problems, EINVAL, pointer, "StoreAmongChildren",
+                        "a target with a backing store is among the children of another target, and ublkd "
+                        "keeps "
+                        "one store for each disk; give it as the \"child\" of linear targets, or alone");
+        if (number == 0 || !text_option(&tree->nodes[number], "pool"))
+                return 0;
+        snprintf(pool, sizeof(pool), "%s/pool", pointer);
+        return problem_add(problems, EINVAL, pool, "PoolBelowTarget",
+                "pool is given below another target, but the image of a pool is a disk of its own; give path "
+                "instead");
+}
+
+static int check_node(
+        const struct target_tree *tree, unsigned number, uint64_t size, struct problem_list *problems)
+{
+        _cleanup_problems_ struct problem_list found = {};
+        const struct target_node *node = &tree->nodes[number];
+        size_t before = problems->count + problems->dropped;
+        int r = has_store(node) ? check_store(tree, number, problems) : 0;
+
+        if (r < 0 || problems->count + problems->dropped != before)
+                return r;
+        r = node->desc->check ? node->desc->check(node->options, number == 0 ? size : 0, &found) : 0;
+        if (r >= 0 && node->desc->check_below)
+                r = node->desc->check_below(tree, node, &found);
+        return r < 0 ? r : target_tree_report(tree, number, &found, problems);
+}
+
+int target_tree_check(const struct target_tree *tree, uint64_t size, struct problem_list *problems)
+{
+        int r = 0;
+
+        for (unsigned i = 0; r >= 0 && i < tree->count; i++)
+                r = check_node(tree, i, size, problems);
+        return r;
+}
+
+unsigned target_tree_flags(const struct target_tree *tree)
+{
+        static const unsigned of_one = TARGET_ONE_QUEUE | TARGET_STORE_OF_USER;
+        unsigned all = ~of_one, any = 0;
+
+        for (unsigned i = 0; i < tree->count; i++) {
+                all &= tree->nodes[i].desc->flags;
+                any |= tree->nodes[i].desc->flags & of_one;
+        }
+        return all | any;
+}
+
+unsigned target_tree_needs(const struct target_tree *tree)
+{
+        unsigned needs = 0;
+
+        for (unsigned i = 0; i < tree->count; i++)
+                needs |= tree->nodes[i].desc->needs;
+        return needs;
+}
+
+bool target_tree_has_size(const struct target_tree *tree)
+{
+        bool has[TARGET_NODES_MAX];
+
+        for (unsigned i = tree->count; i-- > 0;) { /* children first */
+                const struct target_node *node = &tree->nodes[i];
+
+                has[i] = node->desc->has_size ? node->desc->has_size(node->options, &has[node->first_child],
+                                                        node->child_count)
+                                              : !node->desc->size_required;
+        }
+        return has[0];
+}
+
+int target_tree_store(const struct target_tree *tree)
+{
+        for (unsigned i = 0; i < tree->count; i++)
+                if (has_store(&tree->nodes[i]))
+                        return (int)i;
+        return -1;
+}
+
+const cJSON *target_store_object(const cJSON *object)
+{
+        for (int level = 1; level < TARGET_LEVELS_MAX; level++) {
+                const cJSON *child = cJSON_GetObjectItemCaseSensitive(object, "child");
+
+                if (!cJSON_IsObject(child))
+                        break;
+                object = child;
+        }
+        return object;
+}
+
+static bool is_live_option(const struct target_desc *desc, const char *name)
+{
+        for (const char *const *live = desc->live_options; live && *live; live++)
+                if (strcmp(*live, name) == 0)
+                        return true;
+        return false;
+}
+
+static bool options_equal(const struct target_node *one, const struct target_node *other, bool live)
+{
+        const struct option_table *table = one->desc->options;
+
+        for (size_t i = 0; i < table->count; i++) {
+                const struct option_table single = {.options = &table->options[i], .count = 1};
+
+                if ((live || !is_live_option(one->desc, table->options[i].name))
+                        && !dispatch_equal(one->options, other->options, &single, NULL))
+                        return false;
+        }
+        return true;
+}
+
+bool target_tree_equal(const struct target_tree *one, const struct target_tree *other, bool live)
+{
+        if (one->count != other->count)
+                return false;
+        for (unsigned i = 0; i < one->count; i++) {
+                const struct target_node *node = &one->nodes[i], *twin = &other->nodes[i];
+
+                if (node->desc != twin->desc || node->parent != twin->parent || node->index != twin->index
+                        || !options_equal(node, twin, live))
+                        return false;
+        }
+        return true;
+}

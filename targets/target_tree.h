@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* The tree of targets that a spec describes: a target may stand on others, its "child" or its "children". Both programs
+ * parse it, and both take what the whole of it can do from here. Pure; bounded by TARGET_NODES_MAX and TARGET_LEVELS_MAX. */
+#pragma once
+
+#include "targets/target_desc.h"
+
+enum { TARGET_NODES_MAX = 64, TARGET_LEVELS_MAX = 8 };
+
+/* Bytes of a pointer, with the NUL: "/target", and on each further level "/children/NN" at most. */
+enum { TARGET_POINTER_SIZE = 8 + (TARGET_LEVELS_MAX - 1) * 12 };
+
+struct target_node {
+        const struct target_desc *desc; /* NULL only where there are problems */
+        void *options;                  /* a struct of desc->options->struct_size bytes; NULL like desc */
+        unsigned parent;                /* number of a node; of the root: 0 */
+        unsigned level;                 /* of the root: 1 */
+        int index;                      /* in "children" of the parent; -1: it is the "child", or the root */
+        unsigned first_child, child_count; /* their numbers follow one another */
+};
+
+/* A parent has a lower number than its children; the root is number 0. */
+struct target_tree {
+        struct target_node *nodes;
+        unsigned count;
+};
+
+/* Parse the object of a spec's "target". Report all faults, each with its pointer below "/target". Return 0, also if
+ * problems were added: then the tree has only what was good; -ENOMEM. */
+int target_tree_parse(const cJSON *object, struct target_tree **ret, struct problem_list *problems);
+/* Free a tree. NULL is fine. Return NULL. */
+struct target_tree *target_tree_free(struct target_tree *tree);
+DEFINE_CLEANUP(struct target_tree, target_tree_free);
+#define _cleanup_target_tree_ _cleanup_(target_tree_free_pointer)
+
+/* Check what a schema cannot say, of a tree that was parsed without problems. size: bytes, of the spec; 0: not given. Refuse
+ * each backing store that the supervisor could not claim, lock and recognise. Return 0, also if problems were added;
+ * -ENOMEM. */
+int target_tree_check(const struct target_tree *tree, uint64_t size, struct problem_list *problems);
+
+/* Write the RFC 6901 pointer of a node ("/target/children/1"). */
+void target_tree_pointer(
+        const struct target_tree *tree, unsigned number, char ret[static TARGET_POINTER_SIZE]);
+
+/* Add the problems of a target, whose pointers begin with "/target" as those of each target do, to those of the spec, with the
+ * pointer of the node. Return 0 or -ENOMEM. */
+int target_tree_report(const struct target_tree *tree, unsigned number, const struct problem_list *of_target,
+        struct problem_list *problems);
+
+/* Return what the whole tree promises (enum target_flag): what all of its targets promise, and each restriction of one of
+ * them. */
+unsigned target_tree_flags(const struct target_tree *tree);
+/* Return what its targets keep in all (enum target_need). */
+unsigned target_tree_needs(const struct target_tree *tree);
+/* Return whether the tree has a size of its own, from an option or a backing store. */
+bool target_tree_has_size(const struct target_tree *tree);
+
+/* Return the number of the only target with a path of a backing store; -1: there is none. */
+int target_tree_store(const struct target_tree *tree);
+/* Return the path that the options of a node give; NULL: none. */
+const char *target_node_path(const struct target_node *node);
+
+/* Return the object of that target in the object of a spec's "target": what is at the end of all "child". */
+const cJSON *target_store_object(const cJSON *object);
+
+/* Return whether both have the same targets with the same options. live: also those that a disk can follow
+ * (target_desc.live_options). */
+bool target_tree_equal(const struct target_tree *one, const struct target_tree *other, bool live);

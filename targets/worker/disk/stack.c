@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/* A tree of targets as one target. Nodes have the numbers of the tree: a parent has a lower one than its children, which follow one
+ * another. So what goes from the leaves up counts down. */
+#include "targets/worker/disk/stack.h"
+
+#include "targets/worker/disk/stack_rules.h"
+
+#include <string.h>
+
+struct stack_node {
+        struct target_geometry
+                geometry;    /* its claims, sharing and stable path are moved to that of the stack */
+        unsigned first_file; /* of its files among those of the disk */
+        bool is_open;
+};
+
+struct stack {
+        const struct stack_config *config;
+        struct target_device *devices; /* one for each node */
+        struct stack_node *nodes;
+};
+
+struct stack_queue {
+        struct target_queue *queues; /* one for each node */
+        unsigned started;            /* of these, from the last one down */
+};
+
+static unsigned count_of(const struct stack *stack)
+{
+        return stack->config->tree->count;
+}
+
+/* ---- opening ---- */
+
+static void set_up_node(struct stack *stack, const struct target_device *disk, unsigned number)
+{
+        const struct target_node *node = &stack->config->tree->nodes[number];
+
+        stack->devices[number] = (struct target_device){
+                .target = stack->config->targets[number],
+                .name = disk->name,
+                .config = node->options,
+                .read_only = disk->read_only,
+                .wanted_block_size = disk->wanted_block_size,
+                .is_below = number > 0,
+                .children = &stack->devices[node->first_child],
+                .child_count = node->child_count,
+                .has_list = node->child_count > 0 && stack->config->tree->nodes[node->first_child].index >= 0,
+                .store = {.given = -1,
+                          .kept = -1,
+                          .served = disk->store.served,
+                          .has_data = disk->store.has_data},
+        };
+}
+
+/* Return whether the node just leaves out what is before its part of its child. */
+static bool is_part(const struct target_device *device, uint64_t *ret)
+{
+        return device->child_count == 1 && device->target->is_part && device->target->is_part(device, ret);
+}
+
+/* Hand the range that is wanted of a disk down, as far as it is one range of one child. */
+static void want_parts(struct stack *stack, const struct target_device *disk)
+{
+        stack->devices[0].wanted_size = disk->wanted_size;
+        for (unsigned i = 0; i < count_of(stack); i++) {
+                const struct target_device *device = &stack->devices[i];
+                struct target_device *child = &stack->devices[stack->config->tree->nodes[i].first_child];
+                uint64_t offset, unlimited = 0;
+
+                if (!is_part(device, &offset))
+                        continue;
+                child->wanted_offset = device->wanted_offset + offset;
+                child->wanted_size = device->wanted_size != 0 ? device->wanted_size
+                                                              : device->target->size(device, &unlimited);
+        }
+}
+
+/* Return the number of the node whose store is that of the disk; -1: none. */
+static int store_of(const struct stack *stack)
+{
+        return target_tree_store(stack->config->tree);
+}
+
+static struct stack *stack_new(const struct target_device *disk)
+{
+        const struct stack_config *config = disk->config;
+        struct stack *stack = disk->state;
+
+        stack->config = config;
+        stack->devices = calloc(config->tree->count, sizeof(*stack->devices));
+        stack->nodes = calloc(config->tree->count, sizeof(*stack->nodes));
+        if (!stack->devices || !stack->nodes)
+                return NULL;
+        for (unsigned i = 0; i < config->tree->count; i++)
+                set_up_node(stack, disk, i);
+        want_parts(stack, disk);
+        return stack;
+}
+
+/* The geometry of the children, for the node to change. */
+static void combine_children(struct stack *stack, unsigned number)
+{
+        const struct target_node *node = &stack->config->tree->nodes[number];
+        const struct target_geometry *children[TARGET_NODES_MAX];
+        uint64_t sizes[TARGET_NODES_MAX];
+
+        if (node->child_count == 0)
+                return;
+        for (unsigned i = 0; i < node->child_count; i++) {
+                children[i] = &stack->nodes[node->first_child + i].geometry;
+                sizes[i] = children[i]->size;
+        }
+        stack_rules_combine(children, node->child_count, &stack->nodes[number].geometry);
+        stack->nodes[number].geometry.size =
+                stack->devices[number].target->size(&stack->devices[number], sizes);
+}
+
+/* Open a node whose children are open. */
+static int open_node(struct stack *stack, unsigned number, struct problem_list *problems)
+{
+        struct target_device *device = &stack->devices[number];
+        const struct target *target = device->target;
+        int r;
+
+        combine_children(stack, number);
+        if (target->device_size > 0) {
+                device->state = calloc(1, target->device_size);
+                if (!device->state)
+                        return -ENOMEM;
+        }
+        r = target->open(device, &stack->nodes[number].geometry, problems);
+        stack->nodes[number].is_open = r >= 0;
+        device->size = stack->nodes[number].geometry.size;
+        return r;
+}
+
+/* Take what the node has found out of its geometry. Return 0 or -errno. */
+static int take_findings(struct stack *stack, unsigned number, struct target_geometry *ret)
+{
+        struct target_geometry *geometry = &stack->nodes[number].geometry;
+        int r = backing_claims_append(&ret->claims, &geometry->claims);
+
+        if (r >= 0)
+                r = target_tree_report(stack->config->tree, number, &geometry->sharing, &ret->sharing);
+        if (!ret->stable_path)
+                ret->stable_path = TAKE_PTR(geometry->stable_path);
+        backing_claims_clear(&geometry->claims);
+        problem_list_clear(&geometry->sharing);
+        free(geometry->stable_path);
+        geometry->stable_path = NULL;
+        return r;
+}
+
+static int open_nodes(struct stack *stack, struct target_geometry *ret, struct problem_list *problems)
+{
+        for (unsigned i = count_of(stack); i-- > 0;) {
+                _cleanup_problems_ struct problem_list found = {};
+                int r = open_node(stack, i, &found), taken = take_findings(stack, i, ret);
+
+                if (target_tree_report(stack->config->tree, i, &found, problems) < 0)
+                        return -ENOMEM;
+                if (r < 0 || taken < 0)
+                        return r < 0 ? r : taken;
+        }
+        return 0;
+}
+
+/* All files of the disk are in one list, which the rings hold. */
+static int collect_files(struct stack *stack, struct target_device *disk)
+{
+        for (unsigned i = 0; i < count_of(stack); i++) {
+                const struct target_device *device = &stack->devices[i];
+
+                stack->nodes[i].first_file = disk->file_count;
+                if (device->file_count > TARGET_FILES_MAX - disk->file_count)
+                        return -EMFILE;
+                memcpy(&disk->files[disk->file_count], device->files,
+                        device->file_count * sizeof(device->files[0]));
+                disk->file_count += device->file_count;
+        }
+        return 0;
+}
+
+/* What the core knows of the store, if the disk lies in it as it is: as of a disk without the targets above. */
+static void take_line(const struct stack *stack, struct target_device *disk, int store)
+{
+        const struct target_device *leaf = &stack->devices[store];
+
+        disk->store = leaf->store;
+        disk->linear_offset = leaf->linear_offset + leaf->wanted_offset;
+        disk->linear = leaf->linear;
+        disk->linear_file = stack->nodes[store].first_file + leaf->linear_file;
+        disk->linear_end_known = leaf->linear_end_known;
+        disk->linear_in_memory = leaf->linear_in_memory;
+}
+
+static bool is_line(const struct stack *stack)
+{
+        uint64_t offset;
+
+        for (unsigned i = 0; i + 1 < count_of(stack); i++)
+                if (!is_part(&stack->devices[i], &offset))
+                        return false;
+        return true;
+}
+
+static void stack_close(struct target_device *disk)
+{
+        struct stack *stack = disk->state;
+
+        for (unsigned i = 0; stack->devices && stack->nodes && i < count_of(stack); i++) {
+                struct target_device *device = &stack->devices[i];
+
+                if (stack->nodes[i].is_open && device->target->close)
+                        device->target->close(device);
+                free(device->state);
+        }
+        free(stack->nodes);
+        free(stack->devices);
+        *stack = (struct stack){};
+}
+
+static void close_files(const struct stack *stack)
+{
+        for (unsigned i = 0; stack->nodes && i < count_of(stack); i++)
+                for (unsigned file = 0; file < stack->devices[i].file_count; file++)
+                        close_fd(stack->devices[i].files[file]);
+}
+
+static int open_stack(struct stack *stack, struct target_device *disk, struct target_geometry *ret,
+        struct problem_list *problems)
+{
+        int store = store_of(stack), r;
+        bool line = is_line(stack), ends = true;
+
+        if (store >= 0 && line) {
+                stack->devices[store].store = disk->store;
+                disk->store.given = -1;
+        }
+        r = open_nodes(stack, ret, problems);
+        for (unsigned i = 0; i < count_of(stack); i++) /* of an inner node: it has no I/O of its own */
+                ends = ends && (stack->devices[i].child_count > 0 || stack->devices[i].io_ends_with_process);
+        disk->io_ends_with_process = ends;
+        if (store >= 0 && line)
+                take_line(stack, disk, store);
+        return r >= 0 ? collect_files(stack, disk) : r;
+}
+
+/* What the outermost target has composed, and what was collected of all. */
+static void take_geometry(const struct stack *stack, struct target_geometry *ret)
+{
+        struct target_geometry geometry = stack->nodes[0].geometry;
+
+        geometry.claims = ret->claims;
+        geometry.sharing = ret->sharing;
+        geometry.stable_path = ret->stable_path;
+        *ret = geometry;
+}
+
+static int stack_open(struct target_device *disk, struct target_geometry *ret, struct problem_list *problems)
+{
+        struct stack *stack = stack_new(disk);
+        int r = stack ? open_stack(stack, disk, ret, problems) : -ENOMEM;
+
+        if (r >= 0) {
+                take_geometry(stack, ret);
+                return 0;
+        }
+        if (stack)
+                close_files(stack);
+        disk->file_count = 0;
+        disk->linear = false;
+        disk->store.kept = -1;
+        stack_close(disk);
+        return r;
+}
+
+/* ---- serving ---- */
+
+static int measure_leaf(struct target_device *device, uint64_t *ret)
+{
+        *ret = 0;
+        return device->target->measure ? device->target->measure(device, ret) : 0;
+}
+
+static int stack_measure(struct target_device *disk, uint64_t *ret)
+{
+        const struct stack *stack = disk->state;
+        uint64_t sizes[TARGET_NODES_MAX];
+        int store = store_of(stack), r = 0;
+
+        for (unsigned i = count_of(stack); r >= 0 && i-- > 0;) {
+                struct target_device *device = &stack->devices[i];
+
+                if (device->child_count > 0)
+                        sizes[i] = device->target->size(
+                                device, &sizes[stack->config->tree->nodes[i].first_child]);
+                else
+                        r = measure_leaf(device, &sizes[i]);
+        }
+        if (store >= 0 && disk->linear) {
+                disk->store.end = stack->devices[store].store.end;
+                disk->store.end_known = stack->devices[store].store.end_known;
+        }
+        if (r >= 0)
+                *ret = sizes[0];
+        return r;
+}
+
+void stack_settle(const struct target_device *disk)
+{
+        const struct stack *stack = disk->state;
+
+        for (unsigned i = 0; i < count_of(stack); i++) {
+                struct target_device *device = &stack->devices[i];
+
+                device->read_only = disk->read_only;
+                device->logical_block_size = disk->logical_block_size;
+                device->queues = disk->queues;
+                device->queue_depth = disk->queue_depth;
+        }
+}
+
+static void set_up_queue(const struct stack *stack, const struct target_queue *queue,
+        struct stack_queue *state, unsigned number)
+{
+        const struct target_node *node = &stack->config->tree->nodes[number];
+
+        state->queues[number] = (struct target_queue){
+                .device = &stack->devices[number],
+                .index = queue->index,
+                .first_file = stack->nodes[number].first_file,
+                .of_disk = queue->of_disk,
+                .children = &state->queues[node->first_child],
+        };
+}
+
+static int start_node(struct target_queue *queue)
+{
+        const struct target *target = queue->device->target;
+
+        if (target->queue_size > 0) {
+                queue->state = calloc(1, target->queue_size);
+                if (!queue->state)
+                        return -ENOMEM;
+        }
+        return target->start_queue ? target->start_queue(queue) : 0;
+}
+
+static void stack_stop_queue(struct target_queue *queue)
+{
+        const struct stack *stack = queue->device->state;
+        struct stack_queue *state = queue->state;
+        unsigned count = count_of(stack);
+
+        for (unsigned i = count - state->started; i < count; i++) {
+                const struct target *target = stack->devices[i].target;
+
+                if (target->stop_queue)
+                        target->stop_queue(&state->queues[i]);
+        }
+        for (unsigned i = 0; state->queues && i < count; i++)
+                free(state->queues[i].state);
+        free(state->queues);
+        *state = (struct stack_queue){};
+}
+
+static int stack_start_queue(struct target_queue *queue)
+{
+        const struct stack *stack = queue->device->state;
+        struct stack_queue *state = queue->state;
+        unsigned count = count_of(stack);
+        int r = 0;
+
+        state->queues = calloc(count, sizeof(*state->queues));
+        if (!state->queues)
+                return -ENOMEM;
+        for (unsigned i = 0; i < count; i++)
+                set_up_queue(stack, queue, state, i);
+        for (unsigned i = count; r >= 0 && i-- > 0;) {
+                r = start_node(&state->queues[i]);
+                state->started += r >= 0;
+        }
+        if (r < 0)
+                stack_stop_queue(queue);
+        return r;
+}
+
+/* The request as the outermost target sees it. */
+static int stack_perform(struct target_io *io)
+{
+        const struct stack_queue *state = io->queue->state;
+        const struct target *target = state->queues[0].device->target;
+        struct target_io inner = *io;
+
+        inner.queue = &state->queues[0];
+        switch (io->op) {
+        case IO_READ:
+                return target->read(&inner);
+        case IO_WRITE:
+                return target->write(&inner);
+        case IO_DISCARD:
+                return target->discard(&inner);
+        case IO_WRITE_ZEROES:
+                return target->write_zeroes(&inner);
+        default:
+                return -EOPNOTSUPP;
+        }
+}
+
+/* The core also calls it after a request with FUA, with that request. */
+static int stack_flush(struct target_io *io)
+{
+        const struct stack_queue *state = io->queue->state;
+        struct target_io inner = {.queue = &state->queues[0], .op = IO_FLUSH, .tag = io->tag};
+
+        return inner.queue->device->target->flush(&inner);
+}
+
+void stack_make(const struct target_tree *tree, struct stack_config *ret)
+{
+        ret->tree = tree;
+        ret->desc = *tree->nodes[0].desc;
+        ret->desc.flags = target_tree_flags(tree);
+        ret->desc.needs = target_tree_needs(tree);
+        ret->target = (struct target){
+                .desc = &ret->desc,
+                .device_size = sizeof(struct stack),
+                .queue_size = sizeof(struct stack_queue),
+                .open = stack_open,
+                .close = stack_close,
+                .measure = stack_measure,
+                .start_queue = stack_start_queue,
+                .stop_queue = stack_stop_queue,
+        };
+        stack_rules_callbacks(ret->targets, tree->count, stack_perform, stack_flush, &ret->target);
+}
