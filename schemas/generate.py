@@ -454,7 +454,7 @@ def field_choices(fields):
     """{name: choices} of all fields; a field of several targets has the choices of all."""
     found = {}
     for name, schema in fields:
-        if name not in ("name", "target"):
+        if name not in ("name", "target") and name.removeprefix("target.") not in CHILD_FIELDS:
             found.setdefault(name, []).extend(value for value in choices(schema) if value not in found.get(name, []))
     return dict(sorted(found.items()))
 

@@ -81,7 +81,8 @@ static const struct verb verbs[] = {
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_describe},
         {.name = "set", .arguments = "NAME FIELD=VALUE...", .summary = "change fields of a device",
          .description = "Changes fields of the spec and waits until the device is Live again. Dots lead to "
-                        "a field of an object: recovery.trigger=manual. A VALUE is JSON if it parses as "
+                        "a field of an object, recovery.trigger=manual, and numbers to a target in a list, "
+                        "target.children.0.path=/srv/a.img. A VALUE is JSON if it parses as "
                         "JSON, else a string; labels, cpus and owner.mode are always strings; null removes "
                         "the field. Bytes are a number, alone or with KiB, MiB, GiB or TiB: size=20GiB (or "
                         "20G). owner.uid and owner.gid also take names of this machine: "

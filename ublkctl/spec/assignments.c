@@ -15,7 +15,7 @@ enum { OWNER_TEXT_SIZE = 16 };
 
 static const char labels_prefix[] = "labels.";
 /* The value "null" names a target here, and does not remove the field. */
-static const char target_type[] = "target.type=";
+static const char target_type[] = "target.type";
 
 static bool is_among(const char *field, const char *const *fields)
 {
@@ -23,6 +23,32 @@ static bool is_among(const char *field, const char *const *fields)
                 if (strcmp(*fields, field) == 0)
                         return true;
         return false;
+}
+
+/* Return the field of a target that stands below others as that of one that stands alone, for the caller to free:
+ * "target.children.1.path" is a path as "target.path" is. NULL on ENOMEM. */
+static char *field_alone(const char *field)
+{
+        static const char start[] = "target.", child[] = "child.", children[] = "children.";
+        char *alone = strdup(field), *rest;
+
+        if (!alone || strncmp(alone, start, strlen(start)) != 0)
+                return alone;
+        rest = alone + strlen(start);
+        for (;;) {
+                size_t length = 0, digits;
+
+                if (strncmp(rest, child, strlen(child)) == 0)
+                        length = strlen(child);
+                else if (strncmp(rest, children, strlen(children)) == 0) {
+                        digits = strspn(rest + strlen(children), "0123456789");
+                        if (digits > 0 && rest[strlen(children) + digits] == '.')
+                                length = strlen(children) + digits + 1;
+                }
+                if (length == 0)
+                        return alone;
+                memmove(rest, rest + length, strlen(rest + length) + 1);
+        }
 }
 
 /* Return whether cJSON takes a text for a number that JSON does not allow: "010", "nan". */
@@ -98,9 +124,10 @@ static enum exit_status add_one(cJSON *object, const char *argument)
 {
         const char *equals = strchr(argument, '=');
         _cleanup_free_ char *field = equals ? strndup(argument, (size_t)(equals - argument)) : NULL;
+        _cleanup_free_ char *alone = field ? field_alone(field) : NULL;
         bool label = strncmp(argument, labels_prefix, sizeof(labels_prefix) - 1) == 0,
-             type = strncmp(argument, target_type, sizeof(target_type) - 1) == 0;
-        bool string = label || is_among(field, spec_text_fields);
+             type = alone && strcmp(alone, target_type) == 0;
+        bool string = label || is_among(alone, spec_text_fields);
         const char *value = equals ? equals + 1 : NULL;
         char size[SIZE_ARGUMENT_SIZE], number[OWNER_TEXT_SIZE], *name = field;
 
@@ -109,7 +136,7 @@ static enum exit_status add_one(cJSON *object, const char *argument)
                         argument);
                 return STATUS_USAGE;
         }
-        if (is_among(field, spec_bytes_fields) && strlen(value) + strlen("iB") < sizeof(size)) {
+        if (is_among(alone, spec_bytes_fields) && strlen(value) + strlen("iB") < sizeof(size)) {
                 size_argument(value, size);
                 value = size;
         }

@@ -91,7 +91,7 @@ static bool is_path_of_another(const cJSON *device)
 
 bool place_backs(const struct place *place, const cJSON *device)
 {
-        const char *backing = json_text(device, "spec.target.path");
+        const char *backing = json_store_path(device);
 
         return backing && !is_path_of_another(device) && place_is(place, backing);
 }

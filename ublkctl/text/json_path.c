@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { TARGET_LEVELS = 8 };
+
 const cJSON *json_find(const cJSON *object, const char *path)
 {
         char name[128];
@@ -27,6 +29,15 @@ const char *json_text(const cJSON *object, const char *path)
         const cJSON *item = json_find(object, path);
 
         return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+const char *json_store_path(const cJSON *device)
+{
+        const cJSON *target = json_find(device, "spec.target");
+
+        for (int level = 0; level < TARGET_LEVELS && json_find(target, "child"); level++)
+                target = json_find(target, "child");
+        return json_text(target, "path");
 }
 
 const cJSON *json_condition(const cJSON *device, const char *type)

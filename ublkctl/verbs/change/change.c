@@ -2,6 +2,7 @@
 /* create, set, patch, resize, enable, disable: one request that changes one device. */
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/spec/assignments.h"
+#include "ublkctl/spec/target_lists.h"
 #include "ublkctl/verbs/show/await.h"
 #include "ublkctl/spec/documents.h"
 #include "ublkctl/verbs/change/growth.h"
@@ -73,6 +74,8 @@ static enum exit_status spec_from_arguments(int argc, char *argv[], cJSON **ret)
 
         if (spec && cJSON_AddStringToObject(spec, "name", argv[0]))
                 status = assignments_add(spec, argc - 1, argv + 1);
+        if (status == STATUS_OK)
+                status = target_lists_settle(cJSON_GetObjectItemCaseSensitive(spec, "target"), NULL);
         if (status == STATUS_OK && !is_named(spec, argv[0])) {
                 complain(NULL, "The name is given twice, as '%s' and with 'name='; leave the second out.",
                         argv[0]);
@@ -172,7 +175,7 @@ static void print_change(const struct context *context, const char *name, const 
 
 /* PATCH /devices/NAME, unless it cuts off data without --allow-shrink. */
 static enum exit_status patch_device(
-        struct context *context, const char *name, const cJSON *patch, const struct words *words)
+        struct context *context, const char *name, cJSON *patch, const struct words *words)
 {
         _cleanup_answer_ struct answer before = {}, after = {};
         _cleanup_free_ char *path = device_path(name, "");
@@ -180,6 +183,9 @@ static enum exit_status patch_device(
                 .method = "PATCH", .body = patch, .body_type = "application/merge-patch+json"};
         enum exit_status status = path ? call_get(context, name, &before) : STATUS_FAILED;
 
+        if (status == STATUS_OK)
+                status = target_lists_settle(cJSON_GetObjectItemCaseSensitive(patch, "target"),
+                        json_find(before.json, "spec.target"));
         if (status == STATUS_OK)
                 status = check_shrink(context, name, before.json, json_find(patch, "size"));
         if (status == STATUS_OK)

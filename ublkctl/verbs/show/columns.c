@@ -98,7 +98,7 @@ static const char *backing_mark(const cJSON *device)
 
 static void add_backing(struct table *table, const cJSON *device)
 {
-        const char *path = json_text(device, "spec.target.path"), *mark = backing_mark(device);
+        const char *path = json_store_path(device), *mark = backing_mark(device);
 
         if (path && *mark)
                 table_add_format(table, "%s %s", path, mark);

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMN = 16, SPEC_DEPTH_MAX = 8 };
+enum { COLUMN = 16, SPEC_DEPTH_MAX = 24 };
 
 static void print_name(const char *name)
 {
@@ -281,19 +281,28 @@ static void print_value(const cJSON *value)
         cJSON_free(text);
 }
 
-/* Print the fields of the spec, with dots for those of objects. */
+/* Return whether the value has fields, or items with fields, as the children of a target. */
+static bool has_fields(const cJSON *value)
+{
+        return cJSON_IsObject(value) || (cJSON_IsArray(value) && cJSON_IsObject(value->child));
+}
+
+/* Print the fields of the spec, with dots for those of objects and the numbers of items. */
 static void print_spec(const cJSON *object, const char *path, unsigned depth)
 {
         const cJSON *member;
+        int number = 0;
 
         cJSON_ArrayForEach (member, object) {
                 _cleanup_free_ char *name = NULL;
+                int r = member->string ? asprintf(&name, "%s%s%s", path, *path ? "." : "", member->string)
+                                       : asprintf(&name, "%s.%d", path, number++);
 
-                if (asprintf(&name, "%s%s%s", path, *path ? "." : "", member->string) < 0) {
+                if (r < 0) {
                         name = NULL;
                         return;
                 }
-                if (cJSON_IsObject(member) && depth < SPEC_DEPTH_MAX) {
+                if (has_fields(member) && depth < SPEC_DEPTH_MAX) {
                         print_spec(member, name, depth + 1);
                         continue;
                 }
