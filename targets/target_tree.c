@@ -109,29 +109,36 @@ static int add_node(struct parsing *parsing, unsigned parent, const cJSON *objec
         return 0;
 }
 
-/* As lists of other objects: dispatch.c. */
-static int add_children(struct parsing *parsing, unsigned number, const cJSON *list)
+static int check_count(struct parsing *parsing, unsigned number, int count)
 {
         const struct option_table *table = parsing->tree->nodes[number].desc->options;
-        int count = cJSON_GetArraySize(list), index = 0, r = 0;
+        bool few = count < (int)table->children_min;
+        char sentence[96];
+
+        if (!few && count <= (int)table->children_max)
+                return 0;
+        snprintf(sentence, sizeof(sentence), "children has %d entries; give %zu to %zu", count,
+                table->children_min, table->children_max);
+        return report(parsing, number, "/children", few ? "TooFew" : "TooMany", sentence);
+}
+
+/* As lists of other objects (dispatch.c): the entries are looked at also where there are too few or too many. */
+static int add_children(struct parsing *parsing, unsigned number, const cJSON *list)
+{
+        int most = (int)parsing->tree->nodes[number].desc->options->children_max, index = 0, r;
         const cJSON *item;
-        char sentence[160];
 
         if (!cJSON_IsArray(list))
                 return report(parsing, number, "/children", "WrongType",
                         "children is not a list; give a list of targets");
-        if (count < (int)table->children_min || count > (int)table->children_max) {
-                snprintf(sentence, sizeof(sentence), "children has %d entries; give %zu to %zu", count,
-                        table->children_min, table->children_max);
-                return report(parsing, number, "/children",
-                        count < (int)table->children_min ? "TooFew" : "TooMany", sentence);
-        }
+        r = check_count(parsing, number, cJSON_GetArraySize(list));
         cJSON_ArrayForEach (item, list) {
                 unsigned before = parsing->tree->count;
 
-                if (r >= 0)
-                        r = add_node(parsing, number, item, index++);
-                if (r < 0 || parsing->tree->count == before) /* each further one would be the same problem */
+                if (r < 0 || index == most)
+                        break;
+                r = add_node(parsing, number, item, index++);
+                if (parsing->tree->count == before) /* each further one would be the same problem */
                         break;
         }
         return r;

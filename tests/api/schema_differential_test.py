@@ -27,7 +27,8 @@ SPECS = int(os.environ.get("UBLKD_SPECS", 3000))
 # The rules of device_spec.c; a schema cannot say them.
 SEMANTIC = {"SizeRequired", "SizeNotMultiple", "OneQueueOnly", "ReplayUnsafe", "BadCpuList", "OffsetNotMultiple", "BurstWithoutLimit", "PathOrPool", "PoolNeedsSize", "OffsetInPool", "KeepWithoutPool",
             "NoRecoveryInKernelIsolation", "CopyInKernelIsolation", "GroupInKernelIsolation", "WaitInKernelIsolation",
-            "LimitsInKernelIsolation"}
+            "LimitsInKernelIsolation", "ChildOrChildren", "LengthOfChild", "PartOfChildren", "StoreAmongChildren",
+            "PoolBelowTarget", "TooManyTargets", "TooManyLevels"}
 # Limits of a number that was written as a string with a unit: the schema checks its form only.
 OF_TEXT = {"OutOfRange", "NotMultiple"}
 
@@ -117,9 +118,12 @@ def target_faults(schema, document, path):
 def value_at(document, path):
     for part in path.split("/")[1:]:
         part = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(document, dict) or part not in document:
+        if isinstance(document, list) and part.isdigit() and int(part) < len(document):
+            document = document[int(part)]
+        elif isinstance(document, dict) and part in document:
+            document = document[part]
+        else:
             return None
-        document = document[part]
     return document
 
 
@@ -254,7 +258,9 @@ class Specs:
             result[self.pick(name + "s", name.upper(), name[:-1], name + "\n", "", "a/b~", "\u00e4")] = self.oddity()
         return result
 
-    def target(self):
+    def target(self, level=1):
+        if level < 4 and self.chance(0.25):
+            return self.target_on_others(level)
         path = lambda: self.pick("/disk", "/a b/\u00e4.img", "/" + "x" * 4094) if not self.chance(self.evil) else self.pick(
             "", "disk", " /disk", "/" + "x" * 4095, "/\n", "\n/", "/" + "\u00e4" * 4094, "/" + "\u00e4" * 4095
         )
@@ -271,6 +277,19 @@ class Specs:
         if self.evil and self.chance(0.1):
             null["path"] = path
         return self.members(*self.pick((loop, ("type", "pool" if self.chance(0.2) and "pool" in loop else "path")), (null, ("type",))))
+
+    def target_on_others(self, level):
+        child = lambda: self.target(level + 1)
+        part = lambda: {"type": "linear", "length": 4096, "child": self.target(level + 2)}
+        counts = (0, 1, 2, 3) if self.chance(self.evil) else (2, 3)
+        children = lambda: [self.value(self.pick(child, part)) for _ in range(self.pick(*counts))]
+        linear = {"type": lambda: "linear", "offset": self.amount(0, 1 << 52, 512), "length": self.amount(512, 1 << 52, 512)}
+        stripe = {"type": lambda: "stripe", "children": children, "chunk": self.amount(4096, 16 << 20, 4096)}
+        if self.chance(0.5):
+            return self.members({**linear, "child": child}, ("type", "child"))
+        if self.chance(0.5):
+            return self.members({"type": linear["type"], "children": children}, ("type", "children"))
+        return self.members(stripe, ("type", "children"))
 
     def spec(self):
         self.evil = self.pick(0, 0, 0.02, 0.1, 0.3)

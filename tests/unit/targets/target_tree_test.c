@@ -122,18 +122,23 @@ static char *stripe_of(unsigned count, const char *item)
         return strcat(text, "]}");
 }
 
-/* `levels` of linear targets above a null target. */
-static char *tower_of(unsigned levels)
+/* `levels` of linear targets above another target. */
+static char *tower_over(unsigned levels, const char *top)
 {
-        char *text = malloc(64 + levels * 64);
+        char *text = malloc(64 + levels * 64 + strlen(top));
 
         text[0] = '\0';
         for (unsigned i = 0; i < levels; i++)
                 strcat(text, "{\"type\":\"linear\",\"child\":");
-        strcat(text, NULL_TARGET);
+        strcat(text, top);
         for (unsigned i = 0; i < levels; i++)
                 strcat(text, "}");
         return text;
+}
+
+static char *tower_of(unsigned levels)
+{
+        return tower_over(levels, NULL_TARGET);
 }
 
 static void test_bounds(void)
@@ -141,7 +146,8 @@ static void test_bounds(void)
         static const char two[] = "{\"type\":\"stripe\",\"children\":[" NULL_TARGET "," NULL_TARGET "]}";
         _cleanup_free_ char *most = stripe_of(63, NULL_TARGET), *more = stripe_of(64, NULL_TARGET),
                             *many = stripe_of(21, two), *too_many = stripe_of(22, two),
-                            *deepest = tower_of(7), *too_deep = tower_of(8), *hostile = tower_of(900);
+                            *deepest = tower_of(7), *too_deep = tower_of(8), *hostile = tower_of(900),
+                            *deep_list = tower_over(7, two);
         _cleanup_target_tree_ struct target_tree *wide = parse_good(most), *full = parse_good(many),
                                                  *deep = parse_good(deepest);
 
@@ -151,6 +157,8 @@ static void test_bounds(void)
         check_malformed(more, "/target/children", "TooMany");
         check_malformed(too_many, "/target/children/20", "TooManyTargets");
         check_malformed(too_deep, "/target/child/child/child/child/child/child/child/child", "TooManyLevels");
+        check_malformed(
+                deep_list, "/target/child/child/child/child/child/child/child/children", "TooManyLevels");
         check_malformed(hostile, "/target/child/child/child/child/child/child/child/child", "TooManyLevels");
 }
 
