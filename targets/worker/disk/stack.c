@@ -228,12 +228,29 @@ static void close_files(const struct stack *stack)
                         close_fd(stack->devices[i].files[file]);
 }
 
+/* Only a store that the disk lies in as it is can be opened with the rights of a user, or be the one that the disk was on. */
+static int check_store(const struct target_device *disk, struct problem_list *problems)
+{
+        int r;
+
+        if (disk->store.user == 0 && disk->store.given < 0
+                && backing_identity_is_empty(&disk->store.expected))
+                return 0;
+        r = problem_add(problems, EACCES, "/target", "BackingFileNotPermitted",
+                "A backing store among the children of a target can be neither recognised nor opened for a "
+                "user; give "
+                "it as the child of linear targets.");
+        return r < 0 ? r : -EACCES;
+}
+
 static int open_stack(struct stack *stack, struct target_device *disk, struct target_geometry *ret,
         struct problem_list *problems)
 {
-        int store = store_of(stack), r;
         bool line = is_line(stack), ends = true;
+        int store = store_of(stack), r = store >= 0 && !line ? check_store(disk, problems) : 0;
 
+        if (r < 0)
+                return r;
         if (store >= 0 && line) {
                 stack->devices[store].store = disk->store;
                 disk->store.given = -1;
