@@ -140,6 +140,36 @@ static void test_directories(struct world *world)
         check_bad(world, LOOP_DISK(",\"path\":\"/a/../b\""), "PolicyForbids", "/target/path");
 }
 
+/* Another target above makes nothing reachable that is not so alone. */
+static void test_targets_below_others(struct world *world)
+{
+#define DISK(target) "{\"name\":\"u1000-a\",\"size\":\"1GiB\",\"target\":" target "}"
+#define PART(child) "{\"type\":\"linear\",\"child\":" child "}"
+#define LOOP(path) "{\"type\":\"loop\",\"path\":\"" path "\"}"
+        static const char all[] =
+                "\"devices\":3,\"size\":\"10GiB\",\"targets\":[\"linear\",\"loop\",\"null\",\"stripe\"],"
+                "\"directories\":[\"/home/alice\"]";
+
+        use(world, all);
+        check_good(world, DISK(PART(LOOP("/home/alice/a.img"))));
+        check_good(
+                world, DISK("{\"type\":\"stripe\",\"children\":[{\"type\":\"null\"},{\"type\":\"null\"}]}"));
+        check_bad(world, DISK(PART(LOOP("/etc/shadow"))), "PolicyForbids", "/target/child/path");
+        check_bad(world, DISK(PART(PART(LOOP("/home/alice/../bob/a.img")))), "PolicyForbids",
+                "/target/child/child/path");
+        check_bad(world, DISK(PART(PART(LOOP("/dev/sda")))), "PolicyForbids", "/target/child/child/path");
+        use(world, "\"devices\":3,\"size\":\"10GiB\",\"targets\":[\"linear\"],\"directories\":[\"/home/"
+                   "alice\"]");
+        check_bad(world, DISK(PART(LOOP("/home/alice/a.img"))), "PolicyForbids", "/target/child/type");
+        use(world, "\"devices\":3,\"size\":\"10GiB\",\"targets\":[\"linear\",\"null\"]");
+        check_bad(world,
+                DISK(PART("{\"type\":\"stripe\",\"children\":[{\"type\":\"null\"},{\"type\":\"null\"}]}")),
+                "PolicyForbids", "/target/child/type");
+#undef LOOP
+#undef PART
+#undef DISK
+}
+
 static void check_usage(struct world *world, uint64_t devices, uint64_t bytes, const char *pointer)
 {
         struct problem_list problems = {};
@@ -254,6 +284,7 @@ int main(void)
         test_stores(&world);
         test_mounts(&world);
         test_directories(&world);
+        test_targets_below_others(&world);
         test_how_much(&world);
         test_what_is_free_has_bounds(&world);
         test_names(&world);
