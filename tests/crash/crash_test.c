@@ -12,18 +12,34 @@ enum { RUNS_MAX = 40 };
 
 static uint64_t seed;
 
-/* The linker puts ours in the place of the one of the worker. */
+/* The linker puts ours beside those of the worker. */
 const struct target *__real_target_find(const char *name);
 const struct target *__wrap_target_find(const char *name);
+const struct target_desc *__real_target_desc_find(const char *name);
+const struct target_desc *__wrap_target_desc_find(const char *name);
+
+static const struct target *ours(const char *name)
+{
+        static const struct target *const all[] = {&pair_target, &slots_target};
+
+        for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+                if (strcmp(name, all[i]->desc->name) == 0)
+                        return all[i];
+        return NULL;
+}
 
 const struct target *__wrap_target_find(const char *name)
 {
-        static const struct target *const ours[] = {&pair_target, &slots_target};
+        const struct target *target = ours(name);
 
-        for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-                if (strcmp(name, ours[i]->desc->name) == 0)
-                        return ours[i];
-        return __real_target_find(name);
+        return target ? target : __real_target_find(name);
+}
+
+const struct target_desc *__wrap_target_desc_find(const char *name)
+{
+        const struct target *target = ours(name);
+
+        return target ? target->desc : __real_target_desc_find(name);
 }
 
 static struct crash_case pair_case(char *spec, size_t size, enum pair_fault fault)
