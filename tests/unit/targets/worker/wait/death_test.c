@@ -181,9 +181,21 @@ static void child(size_t way, int socket, int held, int ready)
         _exit(EXIT_FAILURE);
 }
 
+/* Return whether it waited. In any case it has ended. */
+static bool kill_once_it_waits(pid_t pid, int ready)
+{
+        char byte;
+        bool waited = CHECK_INT(read(ready, &byte, 1), 1);
+        int status = 0;
+
+        CHECK_INT(kill(pid, SIGKILL), 0); /* also one that has exited: it is not reaped yet */
+        return CHECK_INT(waitpid(pid, &status, 0), pid) && waited
+               && CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
 static void test_death(size_t way)
 {
-        int sockets[2], held[2], ready[2], status = 0;
+        int sockets[2], held[2], ready[2];
         struct pollfd end;
         char byte;
         pid_t pid;
@@ -196,10 +208,8 @@ static void test_death(size_t way)
                 child(way, sockets[0], held[1], ready[1]);
         ready[1] = close_fd(ready[1]);
         held[1] = close_fd(held[1]);
-        CHECK_INT(read(ready[0], &byte, 1), 1);
-        CHECK_INT(kill(pid, SIGKILL), 0);
-        CHECK_INT(waitpid(pid, &status, 0), pid);
-        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        if (!CHECK(pid > 0) || !kill_once_it_waits(pid, ready[0]))
+                return;
         /* What a ring and threads held, as /dev/ublkcN is held: the pipe ends when all of them have released it. */
         end = (struct pollfd){.fd = held[0], .events = POLLIN};
         CHECK_INT(poll(&end, 1, PATIENCE), 1);
