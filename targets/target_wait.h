@@ -40,9 +40,12 @@ int await_all(struct target_queue *queue, struct target_child *children, unsigne
  * descriptors of this queue (desc->waits.files). */
 enum { TARGET_QUEUE_FILE = TARGET_FILES_MAX };
 
-/* Put a descriptor into a place of the queue, or empty it (fd -1). The target owns fd, and keeps it open until it has put
- * something else there; operations that are under way keep the old file. On the thread of the queue; does not suspend.
- * From start_queue() on; once it has returned only with TARGET_NEEDS_NETWORK (-EACCES or -EPERM). Return 0 or -errno. */
+/* Put a descriptor into a place of the queue, or empty it (fd -1). The target owns fd, and keeps it open until it has
+ * put something else there. An operation that is under way keeps the old file. A call that has begun there begins no
+ * further operation, and returns -ECANCELED instead: no message is of two connections. On the thread of the queue; does
+ * not suspend. Once start_queue() has returned it needs TARGET_NEEDS_NETWORK (else -EACCES). Return 0 or -errno. After
+ * -EACCES, and after -EAGAIN and -EBUSY (the kernel takes no entries now), the place has the file that it had; after
+ * another error it may be empty. */
 int target_queue_set_file(struct target_queue *queue, unsigned file, int fd);
 
 /* Wait until `events` (POLLIN, …) or an error can be had of a file: once, for a library that works with descriptors.
@@ -50,9 +53,10 @@ int target_queue_set_file(struct target_queue *queue, unsigned file, int fd);
  * is empty. */
 int await_fd(struct target_queue *queue, unsigned file, short events);
 
-/* Make everything end that coroutines of this queue wait for with that file: with -ECANCELED, unless it has ended already.
- * For a connection that is given up; not for a file of which await_read() and the like are under way, whose requests would
- * fail. Needs the same. Return how many, or -errno. */
+/* Make everything end that coroutines of this queue wait for with that file: with -ECANCELED, unless it has ended
+ * already; also a message of which a part has been sent or received. For a connection that is given up; not for a file
+ * of which await_read() and the like are under way, whose requests would fail. Needs the same. Return how many
+ * operations the kernel has ended, or -errno. */
 int await_cancel(struct target_queue *queue, unsigned file);
 
 /* ---- time ---- */

@@ -64,3 +64,9 @@ static inline struct io_uring_sqe *io_ring_sqe(struct io_uring *ring)
         sq->sqe_tail = tail + 1;
         return &sq->sqes[tail & sq->ring_mask];
 }
+
+/* Give back the entry that io_ring_sqe() returned last. Nothing was submitted meanwhile. */
+static inline void io_ring_return_sqe(struct io_uring *ring)
+{
+        ring->sq.sqe_tail--;
+}

@@ -59,21 +59,38 @@ static bool set_file(const struct io_loop *loop, struct io_uring_sqe *sqe, unsig
         return sqe->fd >= 0;
 }
 
-/* Perform an operation on a file. `prepared` is copied, so that nothing is taken from the queue if there is no file. */
-static int await_on_file(struct io_loop *loop, unsigned file, const struct io_uring_sqe *prepared)
+/* Of a queue that reserves nothing, all operations that would ask for it fail with -EACCES. */
+static unsigned generation(const struct io_loop *loop, unsigned file)
 {
-        struct io_uring_sqe entry = *prepared, *sqe;
+        assert(file < TARGET_QUEUE_FILE + TARGET_QUEUE_FILES_MAX);
+        return loop->waits ? loop->waits->generations[file] : 0;
+}
 
-        if (scope_is_stopping(loop))
-                return -ECANCELED;
-        if (!set_file(loop, &entry, file))
-                return -EBADF;
-        sqe = await_sqe(loop);
-        *sqe = entry;
+/* Whether an operation that began with `begun` may be handed to the kernel now. Return 0 or -errno. */
+static int may_go_on(const struct io_loop *loop, unsigned file, unsigned begun)
+{
+        return scope_is_stopping(loop) || generation(loop, file) != begun ? -ECANCELED : 0;
+}
+
+/* Perform an operation on a file, for a call that began with generation `begun`. The file is looked up last: for an
+ * entry another coroutine may have run, and put another file there. */
+static int await_on_file(
+        struct io_loop *loop, unsigned file, unsigned begun, const struct io_uring_sqe *prepared)
+{
+        struct io_uring_sqe *sqe = await_sqe(loop);
+        int r = may_go_on(loop, file, begun);
+
+        *sqe = *prepared;
+        if (r >= 0 && !set_file(loop, sqe, file))
+                r = -EBADF;
+        if (r < 0) {
+                io_ring_return_sqe(&loop->ring);
+                return r;
+        }
         return await_cancellable(loop, sqe);
 }
 
-int await_fd(struct target_queue *queue, unsigned file, short events)
+static int await_events(struct io_loop *loop, unsigned file, unsigned begun, short events)
 {
         struct io_uring_sqe sqe = {.opcode = IORING_OP_POLL_ADD};
 
@@ -82,19 +99,31 @@ int await_fd(struct target_queue *queue, unsigned file, short events)
         sqe.poll32_events = sqe.poll32_events
                             << 16; /* its halves are swapped there (io_poll_parse_events()) */
 #endif
-        return await_on_file(io_loop_of(queue), file, &sqe);
+        return await_on_file(loop, file, begun, &sqe);
+}
+
+int await_fd(struct target_queue *queue, unsigned file, short events)
+{
+        struct io_loop *loop = io_loop_of(queue);
+
+        return await_events(loop, file, generation(loop, file), events);
 }
 
 int await_cancel(struct target_queue *queue, unsigned file)
 {
         struct io_loop *loop = io_loop_of(queue);
-        struct io_uring_sqe entry = {.opcode = IORING_OP_ASYNC_CANCEL}, *sqe;
+        struct io_uring_sqe *sqe = await_sqe(loop);
 
-        entry.cancel_flags = IORING_ASYNC_CANCEL_FD | IORING_ASYNC_CANCEL_ALL;
-        if (!set_file(loop, &entry, file))
+        /* What is with the kernel, or in an entry before this one, ends by the entry. The rest sees the counter. */
+        assert(file < TARGET_QUEUE_FILE + TARGET_QUEUE_FILES_MAX);
+        if (loop->waits)
+                loop->waits->generations[file]++;
+        *sqe = (struct io_uring_sqe){.opcode = IORING_OP_ASYNC_CANCEL,
+                .cancel_flags = IORING_ASYNC_CANCEL_FD | IORING_ASYNC_CANCEL_ALL};
+        if (!set_file(loop, sqe, file)) {
+                io_ring_return_sqe(&loop->ring);
                 return 0;
-        sqe = await_sqe(loop);
-        *sqe = entry;
+        }
         return await_operation(loop, sqe);
 }
 
@@ -121,13 +150,13 @@ struct stream_part {
         uint8_t operation;
         short events; /* that come before it can go on, where the socket does not block */
         int flags;
-        unsigned file;
+        unsigned file, begun; /* the generation of the file */
         uintptr_t memory;
         uint32_t length;
 };
 
 /* One operation, which may be short. */
-static int await_part(struct target_queue *queue, const struct stream_part *part)
+static int await_part(struct io_loop *loop, const struct stream_part *part)
 {
         const struct io_uring_sqe sqe = {.opcode = part->operation,
                 .addr = part->memory,
@@ -136,9 +165,9 @@ static int await_part(struct target_queue *queue, const struct stream_part *part
         int r;
 
         for (;;) {
-                r = await_on_file(io_loop_of(queue), part->file, &sqe);
+                r = await_on_file(loop, part->file, part->begun, &sqe);
                 if (r == -EAGAIN)
-                        r = await_fd(queue, part->file, part->events);
+                        r = await_events(loop, part->file, part->begun, part->events);
                 else if (r != -EINTR)
                         return r;
                 if (r < 0 && r != -EINTR)
@@ -146,13 +175,15 @@ static int await_part(struct target_queue *queue, const struct stream_part *part
         }
 }
 
-/* The whole, or where the stream ends. Return bytes or -errno. */
+/* The whole, or where the stream ends: of one file, so that no message is of two connections. Return bytes or -errno. */
 static int await_stream(struct target_queue *queue, struct stream_part part)
 {
+        struct io_loop *loop = io_loop_of(queue);
         uint32_t length = part.length;
 
+        part.begun = generation(loop, part.file);
         while (part.length > 0) {
-                int r = await_part(queue, &part);
+                int r = await_part(loop, &part);
 
                 if (r < 0)
                         return r;
@@ -191,10 +222,13 @@ int await_recv(struct target_queue *queue, unsigned file, void *memory, uint32_t
 
 int await_recv_some(struct target_queue *queue, unsigned file, void *memory, uint32_t length)
 {
+        struct io_loop *loop = io_loop_of(queue);
+
         assert(length > 0 && length <= INT32_MAX);
-        return await_part(queue, &(struct stream_part){.operation = IORING_OP_RECV,
-                                         .events = POLLIN,
-                                         .file = file,
-                                         .memory = (uintptr_t)memory,
-                                         .length = length});
+        return await_part(loop, &(struct stream_part){.operation = IORING_OP_RECV,
+                                        .events = POLLIN,
+                                        .file = file,
+                                        .begun = generation(loop, file),
+                                        .memory = (uintptr_t)memory,
+                                        .length = length});
 }

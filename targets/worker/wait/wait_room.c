@@ -18,11 +18,14 @@ static const struct target_waits *waits_of(const struct target_device *device)
         return &device->target->desc->waits;
 }
 
-static bool declares_any(const struct target_waits *waits)
+static bool declares_any(const struct target_desc *desc)
 {
-        return waits->children + waits->background + waits->device_background + waits->files
-                       + waits->work_threads
-               > 0;
+        const struct target_waits *waits = &desc->waits;
+
+        return (desc->needs & (TARGET_NEEDS_NETWORK | TARGET_NEEDS_POLL)) != 0
+               || waits->children + waits->background + waits->device_background + waits->files
+                                  + waits->work_threads
+                          > 0;
 }
 
 static unsigned residents(const struct target_waits *waits, unsigned index)
@@ -42,16 +45,28 @@ unsigned wait_room_stacks(const struct target_device *device, unsigned index, un
         return children(waits, index, depth) + residents(waits, index) + (waits->work_threads > 0);
 }
 
+/* The kernel looks the file of an entry up when it takes the entry: those that mean the old file must be with it before
+ * there is another. */
+static int submit_all(struct io_loop *loop)
+{
+        int r = 1;
+
+        while (io_uring_sq_ready(&loop->ring) > 0 && (r > 0 || r == -EINTR))
+                r = io_ring_submit(&loop->ring);
+        loop->inline_cqes = 0;
+        return io_uring_sq_ready(&loop->ring) == 0 ? 0 : r < 0 ? r : -EAGAIN;
+}
+
 static int set_place(struct wait_room *room, unsigned place, int fd, int *ret)
 {
         struct io_loop *loop = room->loop;
-        int r = 0;
+        bool fixed = loop->file_flags & IOSQE_FIXED_FILE;
+        int r = submit_all(loop);
 
-        *ret = fd;
-        if (!(loop->file_flags & IOSQE_FIXED_FILE))
-                return 0;
-        r = io_ring_set_file(&loop->ring, io_loop_place(loop, place), fd);
-        *ret = fd < 0 || r < 0 ? -1 : (int)io_loop_place(loop, place);
+        if (r >= 0 && fixed)
+                r = io_ring_set_file(&loop->ring, io_loop_place(loop, place), fd);
+        if (r >= 0)
+                *ret = fixed && fd >= 0 ? (int)io_loop_place(loop, place) : fd;
         return r;
 }
 
@@ -60,7 +75,7 @@ int wait_room_open(struct io_loop *loop, unsigned depth, struct work_pool *work)
         const struct target_waits *waits = waits_of(loop->queue.device);
         struct wait_room *room;
 
-        if (!declares_any(waits))
+        if (!declares_any(loop->queue.device->target->desc))
                 return 0;
         assert(waits->children <= TARGET_CHILDREN_MAX && waits->background <= TARGET_BACKGROUND_MAX
                 && waits->device_background <= TARGET_BACKGROUND_MAX && waits->files <= TARGET_QUEUE_FILES_MAX
@@ -87,10 +102,15 @@ void wait_room_close(struct io_loop *loop)
 
 int target_queue_set_file(struct target_queue *queue, unsigned file, int fd)
 {
+        struct wait_room *room = io_loop_of(queue)->waits;
         unsigned place = file - TARGET_QUEUE_FILE;
+        int r;
 
         assert(file >= TARGET_QUEUE_FILE && place < waits_of(queue->device)->files);
-        return set_place(io_loop_of(queue)->waits, place, fd, &io_loop_of(queue)->waits->files[place]);
+        r = set_place(room, place, fd, &room->files[place]);
+        if (r >= 0)
+                room->generations[file]++;
+        return r;
 }
 
 /* ---- the background ---- */

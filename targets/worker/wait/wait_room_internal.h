@@ -19,6 +19,9 @@ struct wait_room {
         struct io_loop *loop;
         unsigned children_free;            /* stacks */
         int files[TARGET_QUEUE_FILES_MAX]; /* what an entry calls them; -1: empty */
+        /* By the `file` of target_wait.h: raised when another file is put there, and by await_cancel(). What has begun
+         * before performs nothing more there. */
+        unsigned generations[TARGET_QUEUE_FILE + TARGET_QUEUE_FILES_MAX];
         /* In the order in which they begin; the other way round they stop. */
         struct background background[2 * TARGET_BACKGROUND_MAX];
         unsigned background_count;
