@@ -107,6 +107,8 @@ int target_queue_set_file(struct target_queue *queue, unsigned file, int fd)
         int r;
 
         assert(file >= TARGET_QUEUE_FILE && place < waits_of(queue->device)->files);
+        if (room->serves && !(queue->device->target->desc->needs & TARGET_NEEDS_NETWORK))
+                return -EACCES;
         r = set_place(room, place, fd, &room->files[place]);
         if (r >= 0)
                 room->generations[file]++;
@@ -149,6 +151,7 @@ int wait_room_run(struct io_loop *loop)
 
         if (!room)
                 return 0;
+        room->serves = true;
         if (room->work)
                 r = wait_work_begin(room);
         if (r >= 0 && loop->queue.index == 0)
