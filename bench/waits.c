@@ -197,7 +197,7 @@ static int turn(struct io_loop *self, bool wait)
 int main(int argc, char **argv)
 {
         struct work_pool *pool;
-        int ends[2];
+        int ends[2], failure = 0;
         uint64_t begin;
 
         for (size_t i = 0; argc == 3 && i < sizeof(ways) / sizeof(ways[0]); i++)
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
         check(io_loop_init(&loop, &device, 0, DEPTH, DEPTH + wait_room_stacks(&device, 0, DEPTH), -1,
                       IO_LOOP_HELD_BY_RING),
                 0);
-        check(wait_room_open(&loop, DEPTH, pool), 0);
+        check(wait_room_open(&loop, DEPTH, pool, &failure), 0);
         check(io_loop_start(&loop), 0);
         check(wait_room_run(&loop), 0);
         begin = clock_nsec(CLOCK_MONOTONIC);

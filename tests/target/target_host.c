@@ -27,7 +27,7 @@ static int start(struct target_host *host)
         if (r >= 0 && threads > 0)
                 r = work_pool_new(threads, 1, NULL, NULL, &host->work);
         if (r >= 0)
-                r = wait_room_open(&host->loop, HOST_DEPTH, host->work);
+                r = wait_room_open(&host->loop, HOST_DEPTH, host->work, &host->failure);
         if (r < 0)
                 return r;
         host->data = map_data();

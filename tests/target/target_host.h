@@ -14,6 +14,7 @@ struct target_host {
         struct disk disk;
         struct io_loop loop;
         struct work_pool *work;
+        int failure; /* of the wait room */
         struct shared shared;
         struct durability durability;
         char *data; /* HOST_DEPTH times HOST_DATA_SIZE bytes: each tag's */

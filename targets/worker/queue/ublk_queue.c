@@ -275,7 +275,7 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
         r = io_loop_init(&queue->loop, setup->device, setup->index, setup->depth, stacks, setup->command_fd,
                 holder_of(setup));
         if (r >= 0)
-                r = wait_room_open(&queue->loop, setup->depth, setup->work);
+                r = wait_room_open(&queue->loop, setup->depth, setup->work, &queue->port.failure);
         if (r < 0)
                 return r;
         if (setup->cpus) /* else its kernel threads would run anywhere; kernels that cannot do without */

@@ -70,7 +70,7 @@ static int set_place(struct wait_room *room, unsigned place, int fd, int *ret)
         return r;
 }
 
-int wait_room_open(struct io_loop *loop, unsigned depth, struct work_pool *work)
+int wait_room_open(struct io_loop *loop, unsigned depth, struct work_pool *work, int *failure)
 {
         const struct target_waits *waits = waits_of(loop->queue.device);
         struct wait_room *room;
@@ -84,6 +84,7 @@ int wait_room_open(struct io_loop *loop, unsigned depth, struct work_pool *work)
         if (!room)
                 return -ENOMEM;
         room->loop = loop;
+        room->failure = failure;
         room->children_free = children(waits, loop->queue.index, depth);
         for (unsigned i = 0; i < TARGET_QUEUE_FILES_MAX; i++)
                 room->files[i] = -1;

@@ -13,8 +13,9 @@
 unsigned wait_room_stacks(const struct target_device *device, unsigned index, unsigned depth);
 
 /* Reserve the rest. After io_loop_init() and before start_queue(). work: the threads of the worker; NULL if the target
- * declares none. Return 0 or -errno; close it in any case. */
-int wait_room_open(struct io_loop *loop, unsigned depth, struct work_pool *work);
+ * declares none. failure: outlives the room, and becomes a -errno after which requests may not end: the owner of the
+ * loop looks at it in each round, and gives the queue up. Return 0 or -errno; close it in any case. */
+int wait_room_open(struct io_loop *loop, unsigned depth, struct work_pool *work, int *failure);
 /* Free it, before the loop. No coroutine of the background may run. */
 void wait_room_close(struct io_loop *loop);
 

@@ -30,6 +30,7 @@ struct wait_room {
         int work_file;          /* what an entry calls the descriptor of `work` */
         uint64_t work_news;     /* read from it */
         bool work_ends, work_runs;
+        int *failure; /* the owner's: an error after which the queue cannot go on */
 };
 
 /* Begin a coroutine that takes what the threads have done, or ask it to end. Return 0 or -errno. */

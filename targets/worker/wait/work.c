@@ -53,8 +53,8 @@ static void wake_done(struct wait_room *room)
         }
 }
 
-/* An error of the read would leave requests without an end: the process must not go on then, and has nothing that it
- * could do about it. None is known: the descriptor is ours, and stays open. */
+/* After an error of the read nothing reports what the threads have done: the queue cannot go on. None is known: the
+ * descriptor is ours, and stays open. */
 static void work_co(void *argument)
 {
         struct wait_room *room = argument;
@@ -70,7 +70,7 @@ static void work_co(void *argument)
                 wake_done(room);
         }
         if (!room->work_ends)
-                abort();
+                *room->failure = r;
         room->work_runs = false;
         loop->residents--;
 }

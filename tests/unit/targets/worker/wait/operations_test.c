@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptors, time, sockets and work: what a coroutine waits for comes, and what a target has not declared does not. */
+#include "targets/worker/wait/wait_room_internal.h"
 #include "tests/unit/targets/worker/wait/wait_world.h"
 #include "ublkd/base/clock.h"
 
@@ -378,6 +379,23 @@ static void test_threads_that_cannot_begin(void)
         CHECK(!none);
 }
 
+/* Without the news of its threads a queue cannot go on: its owner learns that, in place of requests that never end. */
+static void test_threads_whose_news_do_not_come(void)
+{
+        desc = (struct target_desc){
+                .name = "test", .waits = {.files = 1, .work_threads = 1}
+        };
+        if (!world_open(NULL, 0))
+                return;
+        loop.waits->work_file = holder == IO_LOOP_HELD_BY_RING ? (int)io_loop_place(&loop, 0) : -1;
+        if (!world_run())
+                return;
+        while (loop.residents > 0 && CHECK_INT(loop_turn(&loop), 0))
+                continue;
+        CHECK_INT(failure, -EBADF);
+        world_close();
+}
+
 int main(void)
 {
         if (!io_uring_is_there())
@@ -395,6 +413,7 @@ int main(void)
                 test_a_place_stays();
                 for (unsigned threads = 1; threads <= 3; threads++)
                         test_work(threads);
+                test_threads_whose_news_do_not_come();
         }
         test_threads_that_cannot_begin();
         return check_report();

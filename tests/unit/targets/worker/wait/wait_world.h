@@ -14,6 +14,7 @@ static struct target_device device;
 static struct io_loop loop;
 static struct work_pool *pool;
 static enum io_loop_holder holder;
+static int failure;
 
 /* Open the queue of a target with `desc` and `target` as they are, and these files. */
 static inline bool world_open(const int *files, unsigned count)
@@ -25,11 +26,12 @@ static inline bool world_open(const int *files, unsigned count)
         for (unsigned i = 0; i < count; i++)
                 device.files[i] = files[i];
         pool = NULL;
+        failure = 0;
         return (threads == 0 || CHECK_INT(work_pool_new(threads, 1, NULL, NULL, &pool), 0))
                && CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH,
                                     DEPTH + wait_room_stacks(&device, 0, DEPTH), -1, holder),
                        0)
-               && CHECK_INT(wait_room_open(&loop, DEPTH, pool), 0);
+               && CHECK_INT(wait_room_open(&loop, DEPTH, pool, &failure), 0);
 }
 
 /* Serve with it. */
