@@ -4,7 +4,8 @@
  * Each await_*() is called on a coroutine of `queue`, on its thread, and suspends it until what it waits for has
  * happened; other requests run meanwhile. What it needs is reserved when the queue opens, by what the target declares
  * (target_desc.needs, .waits): nothing here allocates memory. What is not declared is neither reserved nor allowed by the
- * walls of the worker: the call fails, as each function describes.
+ * walls of the worker: the call fails with -EACCES. A place for a descriptor that is not declared is a bug of the
+ * target: an assertion.
  *
  * Death: a process that dies takes everything with it that waits here, and the next worker finds none of it.
  *
@@ -73,10 +74,10 @@ int await_timeout(struct target_queue *queue, uint64_t nanoseconds);
 
 /* Send all of it; no SIGPIPE. Return `length` or -errno. */
 int await_send(struct target_queue *queue, unsigned file, const void *memory, uint32_t length);
-/* Receive `length` bytes. Return `length`; 0: the other side closed the stream before the first of them; -ECONNRESET:
- * after it; other -errno. */
+/* Receive `length` bytes. Return `length`; 0: the other side closed the stream before the first of them, or `length` is 0,
+ * which says nothing of the stream; -ECONNRESET: it closed it after the first; other -errno. */
 int await_recv(struct target_queue *queue, unsigned file, void *memory, uint32_t length);
-/* Receive what is there, at least a byte. Return how many; 0: the other side closed the stream; -errno. */
+/* Receive what is there, at least a byte. `length` is above 0. Return how many; 0: the other side closed the stream; -errno. */
 int await_recv_some(struct target_queue *queue, unsigned file, void *memory, uint32_t length);
 
 /* ---- work ---- */
@@ -86,7 +87,7 @@ int await_recv_some(struct target_queue *queue, unsigned file, void *memory, uin
  * calls of a worker that serves (targets/worker/os/call_filter.c). While one runs, the disk is not given to another worker,
  * also when this one dies: a blocking write to the store is over by then. Where all threads are busy it waits, first come,
  * first served. What has begun is never cancelled, and the core waits for it before the queue closes: it must end.
- * Return what it returned, or -ECANCELED: it was not begun. */
+ * Return what it returned, or -ECANCELED: it was not begun; -EACCES: the target declares no threads. */
 int await_work(struct target_queue *queue, int (*run)(void *argument), void *argument);
 
 /* ---- the background ---- */

@@ -30,7 +30,8 @@ int await_work(struct target_queue *queue, int (*run)(void *argument), void *arg
                   .co = co_current(&loop->coroutines)
         };
 
-        assert(loop->waits && loop->waits->work);
+        if (!loop->waits || !loop->waits->work)
+                return -EACCES;
         if (scope_is_stopping(loop))
                 return -ECANCELED;
         work_port_submit(loop->waits->work, &self.item);

@@ -202,10 +202,22 @@ static void test_ends_of_streams(void)
 
 /* ---- what is not declared ---- */
 
+static int unused_run(void *argument)
+{
+        (void)argument;
+        CHECK(false);
+        return 0;
+}
+
+static void undeclared_work_co(void *argument)
+{
+        *(int *)argument = await_work(&loop.queue, unused_run, NULL);
+}
+
 static void test_nothing_is_allowed_that_is_not_declared(void)
 {
         struct poll_call call = {.file = 0, .events = POLLIN};
-        int cancelled = 0;
+        int cancelled = 0, worked = 0;
 
         CHECK_INT(one_call((struct stream_call){.kind = RECV, .length = 1}, 0, 0), -EACCES);
         CHECK_INT(one_call((struct stream_call){.kind = SEND, .length = 1}, 0, 0), -EACCES);
@@ -216,9 +228,17 @@ static void test_nothing_is_allowed_that_is_not_declared(void)
         CHECK_INT(wait_room_stacks(&device, 0, DEPTH), 0);
         start(poll_co, &call);
         start(cancel_co, &cancelled);
+        start(undeclared_work_co, &worked);
         end_socket();
         CHECK_INT(call.result, -EACCES);
         CHECK_INT(cancelled, -EACCES);
+        CHECK_INT(worked, -EACCES);
+        worked = 0;
+        if (!begin_socket(TARGET_NEEDS_POLL, 0)) /* it reserves something, and no threads */
+                return;
+        start(undeclared_work_co, &worked);
+        end_socket();
+        CHECK_INT(worked, -EACCES);
 }
 
 /* ---- places of the queue ---- */
