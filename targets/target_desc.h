@@ -13,7 +13,11 @@ enum target_flag {
         TARGET_STORE_OF_USER = 1 << 5,      /* open() heeds target_store.user: a tenant may give a path */
 };
 
-/* What a worker of the target keeps of that which every other worker gives up (targets/worker/walls.h). */
+/* What a worker of the target keeps of that which every other worker gives up (targets/worker/walls.h).
+ *
+ * The network costs a part of the fence (docs/worker.md): a ring with places for descriptors (target_waits.files) takes
+ * other files while it serves. A worker that was taken over can so put another file in the place of /dev/ublkcN or of
+ * the store: no restriction of a ring limits which places it sets. */
 enum target_need {
         TARGET_NEEDS_NETWORK =
                 1 << 0,             /* to connect by TCP, from the network of ublkd, also while it serves */
