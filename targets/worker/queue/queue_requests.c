@@ -181,7 +181,8 @@ void queue_requests_begin_waiting(struct ublk_queue *queue)
                 if (!start(queue, &queue->requests[tag_queue_first(&queue->waiting)]))
                         return;
                 tag_queue_drop_first(&queue->waiting);
-                io_loop_run_ready(&queue->loop); /* what it has woken */
+                /* A round waits for completions next: what this request has woken must not wait for them. */
+                io_loop_run_ready(&queue->loop);
         }
 }
 

@@ -70,6 +70,19 @@ static int set_place(struct wait_room *room, unsigned place, int fd, int *ret)
         return r;
 }
 
+/* What a target declares fits its callbacks. */
+static void check_declared(const struct target *target)
+{
+        const struct target_waits *waits = &target->desc->waits;
+
+        assert(waits->children <= TARGET_CHILDREN_MAX && waits->background <= TARGET_BACKGROUND_MAX
+                && waits->device_background <= TARGET_BACKGROUND_MAX && waits->files <= TARGET_QUEUE_FILES_MAX
+                && waits->work_threads <= TARGET_WORK_THREADS_MAX);
+        assert(waits->background == 0 || target->background);
+        assert(waits->device_background == 0 || target->device_background);
+        assert(!(target->desc->flags & TARGET_NEVER_WAITS)); /* its requests have no coroutine */
+}
+
 int wait_room_open(struct io_loop *loop, unsigned depth, struct work_pool *work, int *failure)
 {
         const struct target_waits *waits = waits_of(loop->queue.device);
@@ -77,9 +90,7 @@ int wait_room_open(struct io_loop *loop, unsigned depth, struct work_pool *work,
 
         if (!declares_any(loop->queue.device->target->desc))
                 return 0;
-        assert(waits->children <= TARGET_CHILDREN_MAX && waits->background <= TARGET_BACKGROUND_MAX
-                && waits->device_background <= TARGET_BACKGROUND_MAX && waits->files <= TARGET_QUEUE_FILES_MAX
-                && waits->work_threads <= TARGET_WORK_THREADS_MAX);
+        check_declared(loop->queue.device->target);
         room = loop->waits = calloc(1, sizeof(*room));
         if (!room)
                 return -ENOMEM;

@@ -6,6 +6,16 @@
 #include "tests/unit/check.h"
 #include "ublkd/proto/region_kept.h"
 
+static bool waits_for_more_than_files(const struct target_desc *desc)
+{
+        const struct target_waits *waits = &desc->waits;
+
+        return waits->children + waits->background + waits->device_background + waits->files
+                               + waits->work_threads
+                       > 0
+               || (desc->needs & (TARGET_NEEDS_NETWORK | TARGET_NEEDS_POLL));
+}
+
 static void test_registry(void)
 {
         size_t count = 0;
@@ -27,6 +37,7 @@ static void test_registry(void)
                 CHECK(all[i]->waits.device_background <= TARGET_BACKGROUND_MAX);
                 CHECK(all[i]->waits.files <= TARGET_QUEUE_FILES_MAX);
                 CHECK(all[i]->waits.work_threads <= TARGET_WORK_THREADS_MAX);
+                CHECK(!(all[i]->flags & TARGET_NEVER_WAITS) || !waits_for_more_than_files(all[i]));
                 /* What chose the table is none of its options, and not unknown either. */
                 CHECK(!option_find(all[i]->options, "type"));
                 CHECK(option_index(all[i]->options, "type") >= 0);

@@ -2,6 +2,7 @@
 /* What the worker takes out of a CONFIG message. */
 #include "targets/loop/loop_options.h"
 #include "targets/worker/disk/config.h"
+#include "targets/worker/disk/registry.h"
 #include "tests/unit/check.h"
 
 static int parse(const char *spec, struct worker_config *config, struct problem_list *problems)
@@ -94,8 +95,26 @@ static void test_faults(void)
         }
 }
 
+/* Each target has the callbacks that its descriptor promises. */
+static void test_targets(void)
+{
+        size_t count = 0;
+        const struct target_desc *const *all = target_desc_all(&count);
+
+        for (size_t i = 0; i < count; i++) {
+                const struct target *target = target_find(all[i]->name);
+
+                if (!CHECK(target && target->desc == all[i]))
+                        continue;
+                CHECK(target->read);
+                CHECK(all[i]->waits.background == 0 || target->background);
+                CHECK(all[i]->waits.device_background == 0 || target->device_background);
+        }
+}
+
 int main(void)
 {
+        test_targets();
         test_all_fields();
         test_defaults();
         test_faults();
