@@ -19,9 +19,27 @@ static unsigned running, most; /* children at one time */
 
 struct part {
         unsigned number;
-        uint64_t nanoseconds; /* 0: it does not wait */
+        uint64_t nanoseconds; /* 0: it does not wait for time */
+        unsigned turn; /* it ends as that one of the parts that wait, counted from 1; 0: in any order */
         int result;
 };
+
+static unsigned turn_now;
+static struct co_condition next_turn;
+
+/* First for a completion, so that all have begun. */
+static void await_turn(const struct part *part)
+{
+        CHECK_INT(await_timeout(&loop.queue, UINT64_C(100000)), 0);
+        while (turn_now != part->turn)
+                CHECK_INT(await_condition(&loop.queue, &next_turn, NULL), 0);
+}
+
+static void end_turn(void)
+{
+        turn_now++;
+        co_condition_broadcast(&next_turn);
+}
 
 static int part_run(void *argument)
 {
@@ -32,8 +50,12 @@ static int part_run(void *argument)
         most = running > most ? running : most;
         if (part->nanoseconds > 0)
                 CHECK_INT(await_timeout(&loop.queue, part->nanoseconds), 0);
+        if (part->turn > 0)
+                await_turn(part);
         running--;
         note('-', part->number);
+        if (part->turn > 0)
+                end_turn();
         return part->result;
 }
 
@@ -60,6 +82,8 @@ static void fan_out(unsigned children, unsigned count)
 {
         desc = (struct target_desc){.name = "test", .waits.children = children};
         running = most = 0;
+        turn_now = 1;
+        next_turn = (struct co_condition){};
         outcome = -ENOTRECOVERABLE;
         part_count = count;
         events[0] = '\0';
@@ -77,7 +101,7 @@ static void test_all_at_the_same_time(void)
 {
         memset(parts, 0, sizeof(parts));
         for (unsigned i = 0; i < FAN; i++)
-                parts[i] = (struct part){.nanoseconds = (FAN - i) * 10 * MS, .result = (int)i};
+                parts[i] = (struct part){.turn = FAN - i, .result = (int)i};
         fan_out(FAN - 1, FAN);
         CHECK_INT(outcome, 0);
         CHECK_INT(most, FAN);
@@ -85,6 +109,7 @@ static void test_all_at_the_same_time(void)
         fan_out(FAN - 1, 0);
         CHECK_INT(outcome, 0);
         CHECK_STR(events, ".0 ");
+        parts[0].turn = 1;
         fan_out(FAN - 1, 1);
         CHECK_STR(events, "+0 -0 .0 ");
 }
@@ -107,14 +132,17 @@ static void test_more_than_there_are_places(void)
 static void test_the_first_error(void)
 {
         memset(parts, 0, sizeof(parts));
-        parts[0] = (struct part){.nanoseconds = 30 * MS, .result = -EIO};
-        parts[1] = (struct part){.nanoseconds = 40 * MS, .result = 4096};
-        parts[2] = (struct part){.nanoseconds = 10 * MS, .result = -ENOSPC};
-        parts[3] = (struct part){.nanoseconds = 20 * MS, .result = -ENOMEM};
+        parts[0] = (struct part){.turn = 3, .result = -EIO};
+        parts[1] = (struct part){.turn = 4, .result = 4096};
+        parts[2] = (struct part){.turn = 1, .result = -ENOSPC};
+        parts[3] = (struct part){.turn = 2, .result = -ENOMEM};
         fan_out(FAN, FAN);
         CHECK_INT(outcome, -ENOSPC);
         CHECK_STR(events, "+0 +1 +2 +3 -2 -3 -0 -1 .0 ");
-        parts[2].nanoseconds = 0; /* fails at once, before others have waited */
+        parts[3].turn = 1;
+        parts[0].turn = 2;
+        parts[1].turn = 3;
+        parts[2].turn = 0; /* fails at once, before others have waited */
         fan_out(FAN, FAN);
         CHECK_INT(outcome, -ENOSPC);
         CHECK_STR(events, "+0 +1 +2 -2 +3 -3 -0 -1 .0 ");
