@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits COUNT times in the way that is asked for: waits WAY COUNT. Prints wall-clock ns for each. bench/waits says what
- * the ways are. */
+/* Waits COUNT times in the way that is asked for: waits WAY COUNT. Prints wall-clock ns for each. bench/waits
+ * says what the ways are. */
 #include "targets/worker/wait/wait_room.h"
 #include "tests/unit/loop_driver.h"
 #include "ublkd/base/clock.h"

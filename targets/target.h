@@ -189,9 +189,9 @@ static inline uint64_t target_size(const struct target_device *device)
 struct target_queue {
         struct target_device *device;
         unsigned index;
-        void *state;                   /* target->queue_size bytes, zeroed */
-        struct target_kept *kept;      /* of the queue, set before start_queue(); NULL: the target declares none */
-        unsigned first_file;           /* of device->files among those of the disk */
+        void *state;              /* target->queue_size bytes, zeroed */
+        struct target_kept *kept; /* of the queue, set before start_queue(); NULL: the target declares none */
+        unsigned first_file;      /* of device->files among those of the disk */
         struct target_queue *of_disk;  /* the queue of the outermost target; of that one: itself */
         struct target_queue *children; /* one for each of device->children */
 };

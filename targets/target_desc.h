@@ -15,17 +15,17 @@ enum target_flag {
 
 /* What a worker of the target keeps of that which every other worker gives up (targets/worker/walls.h).
  *
- * The network costs a part of the fence (docs/worker.md): a ring with places for descriptors (target_waits.files) takes
- * other files while it serves. A worker that was taken over can so put another file in the place of /dev/ublkcN or of
- * the store: no restriction of a ring limits which places it sets. */
+ * The network costs a part of the fence (docs/worker.md): a ring with places for descriptors
+ * (target_waits.files) takes other files while it serves. A worker that was taken over can so put another
+ * file in the place of /dev/ublkcN or of the store: no restriction of a ring limits which places it sets. */
 enum target_need {
         TARGET_NEEDS_NETWORK =
                 1 << 0,             /* to connect by TCP, from the network of ublkd, also while it serves */
         TARGET_NEEDS_POLL = 1 << 1, /* await_fd() */
 };
 
-/* What each queue reserves when it opens, for a target that waits for more than its files (targets/target_wait.h). All
- * zero, which is nothing, for most. */
+/* What each queue reserves when it opens, for a target that waits for more than its files
+ * (targets/target_wait.h). All zero, which is nothing, for most. */
 struct target_waits {
         unsigned children;          /* coroutines of await_all() for each request, beside the request's own */
         unsigned background;        /* coroutines of the background, for each queue */
@@ -58,10 +58,11 @@ struct target_desc {
          * there, or the same in another form; with each change of it, or of a size, the memory begins as zeroes. */
         uint64_t kept_disk_bytes, kept_queue_bytes;
         uint32_t kept_version;
-        /* Names of options that a disk can follow, because only ublkd reads them; NULL-terminated, or NULL: none. */
+        /* Names of options that a disk can follow, because only ublkd reads them; NULL-terminated, or NULL:
+         * none. */
         const char *const *live_options;
-        /* Check options that are each valid, and size (0: not given), against each other. Return 0, also if problems were
-         * added, or -ENOMEM. NULL: there is nothing to check. */
+        /* Check options that are each valid, and size (0: not given), against each other. Return 0, also if
+         * problems were added, or -ENOMEM. NULL: there is nothing to check. */
         int (*check)(const void *options, uint64_t size, struct problem_list *problems);
         /* Of a target that stands on others: the same for the node and what is below it; pointers begin with "/target", too.
          * NULL: there is nothing to check. */

@@ -13,8 +13,8 @@
 #pragma GCC poison io_uring_submit io_uring_submit_and_wait io_uring_submit_and_get_events
 #pragma GCC poison io_uring_submit_and_wait_timeout io_uring_queue_init io_uring_queue_init_params
 
-/* Open a ring for `submissions` entries and `completions` at a time, in the best way that the kernel has. It takes
- * registrations, and no entries before io_ring_start(). Return 0 or -errno. */
+/* Open a ring for `submissions` entries and `completions` at a time, in the best way that the kernel has. It
+ * takes registrations, and no entries before io_ring_start(). Return 0 or -errno. */
 int io_ring_open(struct io_uring *ring, unsigned submissions, unsigned completions);
 /* Close a ring that is open. */
 void io_ring_close(struct io_uring *ring);
@@ -30,9 +30,9 @@ enum io_ring_extra {
         IO_RING_SETS_FILES = 1 << 3,
 };
 
-/* Let the ring take entries, of the operations that a worker has and `extras` (enum io_ring_extra) and no others; nothing
- * else can be registered with it any more. fixed_files: each entry must have IOSQE_FIXED_FILE, also one that is about no file. For good.
- * Return 0 or -errno. */
+/* Let the ring take entries, of the operations that a worker has and `extras` (enum io_ring_extra) and no
+ * others; nothing else can be registered with it any more. fixed_files: each entry must have
+ * IOSQE_FIXED_FILE, also one that is about no file. For good. Return 0 or -errno. */
 int io_ring_start(struct io_uring *ring, bool fixed_files, unsigned extras);
 
 /* Submit all entries that are ready. Return how many the kernel took, or -errno: then it took none. */

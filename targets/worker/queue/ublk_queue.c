@@ -143,8 +143,8 @@ static int submit(struct ublk_queue *queue)
         return io_loop_submit_for(&queue->loop, queue->busy_poll, throttle_wait(&queue->throttle));
 }
 
-/* Without requests, for the coroutines of the background that have not ended. No meter counts what they perform, so the
- * threads of the ring are woken with each tick: see io_loop_nudge(). */
+/* Without requests, for the coroutines of the background that have not ended. No meter counts what they
+ * perform, so the threads of the ring are woken with each tick: see io_loop_nudge(). */
 static int turn_to_stop(struct io_loop *loop, bool wait)
 {
         struct ublk_queue *queue = (struct ublk_queue *)loop;

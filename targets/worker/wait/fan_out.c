@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* await_all(): parts of a request on coroutines of their own.
  *
- * Why it ends, whatever fans out at the same time: a call waits for nothing but its own children. One that finds no
- * stack waits for a child of its own that has one, and if it has none such, it runs the next one itself. So by induction
- * from the innermost calls each ends, if run() does. */
+ * Why it ends, whatever fans out at the same time: a call waits for nothing but its own children. One that
+ * finds no stack waits for a child of its own that has one, and if it has none such, it runs the next one
+ * itself. So by induction from the innermost calls each ends, if run() does. */
 #include "targets/worker/wait/wait_room_internal.h"
 
 struct fan_out {

@@ -72,8 +72,8 @@ static int may_go_on(const struct io_loop *loop, unsigned file, unsigned begun)
         return scope_is_stopping(loop) || generation(loop, file) != begun ? -ECANCELED : 0;
 }
 
-/* Perform an operation on a file, for a call that began with generation `begun`. The file is looked up last: for an
- * entry another coroutine may have run, and put another file there. */
+/* Perform an operation on a file, for a call that began with generation `begun`. The file is looked up last:
+ * for an entry another coroutine may have run, and put another file there. */
 static int await_on_file(
         struct io_loop *loop, unsigned file, unsigned begun, const struct io_uring_sqe *prepared)
 {
@@ -114,7 +114,8 @@ int await_cancel(struct target_queue *queue, unsigned file)
         struct io_loop *loop = io_loop_of(queue);
         struct io_uring_sqe *sqe = await_sqe(loop);
 
-        /* What is with the kernel, or in an entry before this one, ends by the entry. The rest sees the counter. */
+        /* What is with the kernel, or in an entry before this one, ends by the entry. The rest sees the
+         * counter. */
         assert(file < TARGET_QUEUE_FILE + TARGET_QUEUE_FILES_MAX);
         if (loop->waits)
                 loop->waits->generations[file]++;
@@ -175,7 +176,8 @@ static int await_part(struct io_loop *loop, const struct stream_part *part)
         }
 }
 
-/* The whole, or where the stream ends: of one file, so that no message is of two connections. Return bytes or -errno. */
+/* The whole, or where the stream ends: of one file, so that no message is of two connections. Return bytes or
+ * -errno. */
 static int await_stream(struct target_queue *queue, struct stream_part part)
 {
         struct io_loop *loop = io_loop_of(queue);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A lock of ranges.
  *
- * All ranges are in one list, in the order in which they came. Each counts those before it that it conflicts with,
- * whether they hold or wait, and holds once there are none: so of those that overlap, each waits for all that came
- * earlier, and none is overtaken. A range that is released is taken from the counts of those behind it. */
+ * All ranges are in one list, in the order in which they came. Each counts those before it that it conflicts
+ * with, whether they hold or wait, and holds once there are none: so of those that overlap, each waits for
+ * all that came earlier, and none is overtaken. A range that is released is taken from the counts of those
+ * behind it. */
 #include "targets/worker/wait/waiters.h"
 
 static bool conflict(const struct co_range *one, const struct co_range *other)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a coroutine of the background waits for, so that it can be asked to stop.
  *
- * A scope is one such coroutine together with those that it has fanned out to (co.scope). Requests have none: they are
- * never asked to stop, and what they wait for is not listed. On the thread of the queue. */
+ * A scope is one such coroutine together with those that it has fanned out to (co.scope). Requests have none:
+ * they are never asked to stop, and what they wait for is not listed. On the thread of the queue. */
 #pragma once
 
 #include "targets/worker/io/io_loop.h"
@@ -57,6 +57,6 @@ static inline void scope_wait_end(struct scope_wait *wait)
         wait->scope = NULL;
 }
 
-/* Ask a scope to stop: cancel each of its waits once. Return false: some could not be cancelled yet, call again in the
- * next round. */
+/* Ask a scope to stop: cancel each of its waits once. Return false: some could not be cancelled yet, call
+ * again in the next round. */
 bool scope_stop(struct io_loop *loop, struct co_scope *scope);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Reserves what a target declares, and runs its coroutines of the background.
  *
- * Stacks are one pool for all coroutines of a queue. Requests are no more than its depth, the children that run at one
- * time no more than `children_free` was at first, so there is always a stack for a request that arrives. */
+ * Stacks are one pool for all coroutines of a queue. Requests are no more than its depth, the children that
+ * run at one time no more than `children_free` was at first, so there is always a stack for a request that
+ * arrives. */
 #include "targets/worker/wait/wait_room_internal.h"
 #include "ublkd/kernel/ublk_uapi.h"
 
@@ -45,8 +46,8 @@ unsigned wait_room_stacks(const struct target_device *device, unsigned index, un
         return children(waits, index, depth) + residents(waits, index) + (waits->work_threads > 0);
 }
 
-/* The kernel looks the file of an entry up when it takes the entry: those that mean the old file must be with it before
- * there is another. */
+/* The kernel looks the file of an entry up when it takes the entry: those that mean the old file must be with
+ * it before there is another. */
 static int submit_all(struct io_loop *loop)
 {
         int r = 1;

@@ -20,8 +20,8 @@ struct wait_room {
         bool serves;                       /* what its ring may do is fixed */
         unsigned children_free;            /* stacks */
         int files[TARGET_QUEUE_FILES_MAX]; /* what an entry calls them; -1: empty */
-        /* By the `file` of target_wait.h: raised when another file is put there, and by await_cancel(). What has begun
-         * before performs nothing more there. */
+        /* By the `file` of target_wait.h: raised when another file is put there, and by await_cancel(). What
+         * has begun before performs nothing more there. */
         unsigned generations[TARGET_QUEUE_FILE + TARGET_QUEUE_FILES_MAX];
         /* In the order in which they begin; the other way round they stop. */
         struct background background[2 * TARGET_BACKGROUND_MAX];
@@ -37,8 +37,8 @@ struct wait_room {
 int wait_work_begin(struct wait_room *room);
 void wait_work_end(struct wait_room *room);
 
-/* Prepare a coroutine that belongs to no request: the next io_loop_run_ready() begins it. co_start() is compiled into the
- * one place where requests begin. Return 0 or -errno. */
+/* Prepare a coroutine that belongs to no request: the next io_loop_run_ready() begins it. co_start() is
+ * compiled into the one place where requests begin. Return 0 or -errno. */
 static inline int wait_room_begin(struct wait_room *room, void (*entry)(void *argument), void *argument)
 {
         struct co *co;

@@ -54,8 +54,8 @@ static void wake_done(struct wait_room *room)
         }
 }
 
-/* After an error of the read nothing reports what the threads have done: the queue cannot go on. None is known: the
- * descriptor is ours, and stays open. */
+/* After an error of the read nothing reports what the threads have done: the queue cannot go on. None is
+ * known: the descriptor is ours, and stays open. */
 static void work_co(void *argument)
 {
         struct wait_room *room = argument;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that run what would hold up a queue. One lock guards the line and all ports; it is held for a few instructions. */
+/* Threads that run what would hold up a queue. One lock guards the line and all ports; it is held for a few
+ * instructions. */
 #include "targets/worker/wait/work_pool.h"
 
 #include <assert.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A target whose requests wait in every way that there is. The linker takes it in the place of the null target, whose name
- * and options it has. A read of block FIRST + N waits as the N-th function of `waits` does: in the first worker of a
- * disk for what does not come, in each later one for what comes. Its data begins with N + 1 then. Reads of other blocks
- * wait for nothing, and their data begins with the number of requests that wait. */
+/* A target whose requests wait in every way that there is. The linker takes it in the place of the null
+ * target, whose name and options it has. A read of block FIRST + N waits as the N-th function of `waits`
+ * does: in the first worker of a disk for what does not come, in each later one for what comes. Its data
+ * begins with N + 1 then. Reads of other blocks wait for nothing, and their data begins with the number of
+ * requests that wait. */
 #include "targets/null/null.h"
 #include "targets/null/null_options.h"
 #include "targets/target_wait.h"

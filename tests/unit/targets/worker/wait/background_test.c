@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Coroutines of the background: each is asked to stop in its turn, out of whatever it waits for, and has ended before the
- * queue closes. */
+/* Coroutines of the background: each is asked to stop in its turn, out of whatever it waits for, and has
+ * ended before the queue closes. */
 #include "tests/unit/targets/worker/wait/wait_world.h"
 
 #include <poll.h>

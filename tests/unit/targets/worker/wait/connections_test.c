@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection that is given up: what has begun there ends, and moves nothing on the one that comes after it. */
+/* A connection that is given up: what has begun there ends, and moves nothing on the one that comes after
+ * it. */
 #include "tests/unit/targets/worker/wait/wait_world.h"
 
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A process that dies in the middle of a wait: everything that its ring and its threads held is free soon, and the next
- * one waits in the same way, and gets what comes. */
+/* A process that dies in the middle of a wait: everything that its ring and its threads held is free soon,
+ * and the next one waits in the same way, and gets what comes. */
 #include "tests/unit/targets/worker/wait/wait_world.h"
 #include "ublkd/base/clock.h"
 
@@ -210,7 +210,8 @@ static void test_death(size_t way)
         held[1] = close_fd(held[1]);
         if (!CHECK(pid > 0) || !kill_once_it_waits(pid, ready[0]))
                 return;
-        /* What a ring and threads held, as /dev/ublkcN is held: the pipe ends when all of them have released it. */
+        /* What a ring and threads held, as /dev/ublkcN is held: the pipe ends when all of them have released
+         * it. */
         end = (struct pollfd){.fd = held[0], .events = POLLIN};
         CHECK_INT(poll(&end, 1, PATIENCE), 1);
         CHECK_INT(read(held[0], &byte, 1), 0);

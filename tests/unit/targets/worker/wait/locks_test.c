@@ -257,8 +257,8 @@ static void test_ranges(void)
         CHECK_STR(RANGE_ORDER(WRITES(5, 0), WRITES(0, 10), WRITES(5, 0)), "+0 +1 +2 -0 -1 -2 ");
 }
 
-/* Against a model that only knows who overlaps: at no time do two that conflict hold, and those that conflict hold in
- * the order in which they came. */
+/* Against a model that only knows who overlaps: at no time do two that conflict hold, and those that conflict
+ * hold in the order in which they came. */
 enum { UNITS = 12 };
 static struct ranged random_ranges[MANY];
 static int writers_of[UNITS], readers_of[UNITS];

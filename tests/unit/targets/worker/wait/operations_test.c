@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors, time, sockets and work: what a coroutine waits for comes, and what a target has not declared does not. */
+/* Descriptors, time, sockets and work: what a coroutine waits for comes, and what a target has not declared
+ * does not. */
 #include "targets/worker/wait/wait_room_internal.h"
 #include "tests/unit/targets/worker/wait/wait_world.h"
 #include "ublkd/base/clock.h"
@@ -398,7 +399,8 @@ static void test_threads_that_cannot_begin(void)
         CHECK(!none);
 }
 
-/* Without the news of its threads a queue cannot go on: its owner learns that, in place of requests that never end. */
+/* Without the news of its threads a queue cannot go on: its owner learns that, in place of requests that
+ * never end. */
 static void test_threads_whose_news_do_not_come(void)
 {
         desc = (struct target_desc){
