@@ -58,16 +58,10 @@ static int choose_cpus(const struct worker_config *config, struct problem_list *
 /* Nothing but the mapping is left of the descriptor. */
 static int map_region(struct worker *worker, int fd, struct problem_list *problems)
 {
-        int r = fd < 0 ? -EBADF : worker_config_map_region(&worker->config, fd, &worker->shared.region);
+        int r = worker_config_map_region(&worker->config, fd, &worker->shared.region, problems);
 
         close_fd(fd);
-        if (r >= 0)
-                return 0;
-        r = problem_add(problems, -r, "", "RegionUnusable",
-                "The memory that workers of this device share cannot be used: %s; start the worker through "
-                "ublkd.",
-                strerror(-r));
-        return r < 0 ? r : -EINVAL;
+        return r;
 }
 
 /* A spare has room for any name, a worker that was started for one device for that device's name. */

@@ -3,8 +3,10 @@
 #include "tests/kernel/keeping/keeping.h"
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
+#include "ublkd/base/clock.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -93,17 +95,42 @@ static void test_the_next_worker_has_the_data(void)
         close(region);
 }
 
-/* Write letter after letter, and say which one is acknowledged. Killed at any moment, in the middle of a write as a rule. */
-static void write_until_killed(int region, volatile char *acknowledged)
+static char letter_of(uint64_t write)
+{
+        return (char)('a' + write % 26);
+}
+
+/* Write letter after letter, and count the writes that are acknowledged. Killed at any moment, in the middle of a write as
+ * a rule. */
+static void write_until_killed(int region, uint64_t *written)
 {
         struct target_host host;
 
         if (open_host(&host, region) < 0)
                 _exit(1);
-        for (unsigned i = 1;; i++) {
-                write_all(&host, (char)('a' + i % 26));
-                *acknowledged = (char)('a' + i % 26);
+        for (uint64_t i = 1;; i++) {
+                memset(target_host_data(&host, 0), letter_of(i), LENGTH);
+                if (target_host_one(&host, IO_WRITE, 0, 0, LENGTH) != LENGTH)
+                        _exit(1);
+                __atomic_store_n(written, i, __ATOMIC_RELEASE);
         }
+}
+
+static bool await_writes(pid_t pid, const uint64_t *written, uint64_t wanted)
+{
+        uint64_t deadline = clock_usec(CLOCK_MONOTONIC) + UINT64_C(60) * 1000 * 1000;
+
+        while (__atomic_load_n(written, __ATOMIC_ACQUIRE) < wanted) {
+                if (!CHECK_INT(waitpid(pid, NULL, WNOHANG), 0))
+                        return false; /* the writer has exited */
+                if (!CHECK(clock_usec(CLOCK_MONOTONIC) < deadline)) {
+                        (void)kill(pid, SIGKILL);
+                        (void)waitpid(pid, NULL, 0);
+                        return false;
+                }
+                (void)sched_yield();
+        }
+        return true;
 }
 
 /* Each block is of the last letter that was acknowledged, or of the one that was being written. */
@@ -130,25 +157,23 @@ static void test_a_killed_worker_loses_nothing_that_it_acknowledged(void)
 {
         const struct region_kept_wish wish = wish_of_target();
         int region = new_region(&wish, -1);
-        char *acknowledged = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        uint64_t *written =
+                mmap(NULL, sizeof(*written), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
         for (unsigned i = 0; i < 20; i++) {
                 pid_t pid;
 
-                *acknowledged = 0;
+                *written = 0;
                 pid = fork();
                 if (pid == 0)
-                        write_until_killed(region, acknowledged);
-                while (*(volatile char *)acknowledged != 'a' + (char)i)
-                        if (waitpid(pid, NULL, WNOHANG) == pid) {
-                                CHECK(!"the writer exits");
-                                return;
-                        }
+                        write_until_killed(region, written);
+                if (!await_writes(pid, written, i + 1))
+                        break;
                 CHECK_INT(kill(pid, SIGKILL), 0);
                 CHECK_INT(waitpid(pid, NULL, 0), pid);
-                check_after_kill(region, *acknowledged);
+                check_after_kill(region, letter_of(*written));
         }
-        (void)munmap(acknowledged, 1);
+        (void)munmap(written, sizeof(*written));
         close(region);
 }
 

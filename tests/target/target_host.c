@@ -65,7 +65,9 @@ static int open_with(struct target_host *host, const char *spec, int region, str
         *host = (struct target_host){};
         r = worker_config_parse(&msg, &host->config, problems);
         if (r >= 0 && region >= 0)
-                r = worker_config_map_region(&host->config, region, &host->shared.region);
+                r = region_kept_give(region);
+        if (r >= 0 && region >= 0)
+                r = worker_config_map_region(&host->config, region, &host->shared.region, problems);
         return r < 0 ? r : target_host_start(host, problems);
 }
 

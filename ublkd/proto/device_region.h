@@ -7,9 +7,9 @@
  * of queues is never misread: a new one is made in its place before the next worker starts.
  *
  * A header, then sections, whose places the header gives, then kept memory (region_kept.h). Nothing in it is an
- * address. The supervisor takes nothing in it for true but numbers to be shown, and it reads and writes with system calls instead of
- * mapping it: a worker that goes mad could cut the file off, and a mapping would then kill any process that
- * reads. */
+ * address. The supervisor takes nothing in it for true but numbers to be shown, and it reads and writes with
+ * system calls instead of mapping it: a worker that goes mad could cut the file off, and a mapping would then
+ * kill any process that reads. */
 #pragma once
 
 #include "ublkd/proto/latency_buckets.h"
@@ -43,9 +43,14 @@ struct region_history {
 
 /* What the header says of the memory that belongs to the target: see region_kept.h. */
 struct region_kept {
+        uint64_t
+                restarts; /* region_history.restarts, as a supervisor that knows of kept memory counts; directly
+                              behind the history, to be written with it. Others count in the history alone */
         uint64_t disk_bytes, queue_bytes;
         uint64_t seed;
         uint32_t version, unused;
+        uint32_t given;  /* how often it was given to a worker: see region_kept_give() */
+        uint32_t taken;  /* the `given` of the last worker that took it; written by the worker */
         char target[32]; /* its name, and zeroes */
 };
 

@@ -12,6 +12,14 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+/* What a supervisor writes in one piece when it counts a restart. Killed at any moment, it has written both or none. */
+struct counts {
+        struct region_history history;
+        uint64_t restarts; /* region_kept.restarts */
+};
+_Static_assert(offsetof(struct device_region_header, kept) + offsetof(struct region_kept, restarts)
+                       == offsetof(struct device_region_header, history) + offsetof(struct counts, restarts),
+        "the two lie together");
 _Static_assert(sizeof(struct region_kept_head) <= REGION_KEPT_HEAD, "the target's bytes begin behind it");
 
 static uint64_t area_size(uint64_t bytes)
@@ -109,6 +117,8 @@ int region_kept_format(
         r = device_region_allocate(fd, key, region_kept_size(wish, key->queues));
         if (r >= 0)
                 r = take_over(from, fd, key, &history);
+        if (is_wanted(wish))
+                kept.restarts = history.restarts;
         return r < 0 ? r : device_region_write_header(fd, key, &history, &kept);
 }
 
@@ -128,6 +138,16 @@ static bool holds(int fd, uint64_t size)
         return fstat(fd, &st) == 0 && st.st_size >= 0 && (uint64_t)st.st_size >= size;
 }
 
+/* Return whether a supervisor that knows of kept memory has counted each start of a worker. */
+static bool is_counted(int fd)
+{
+        struct counts counts;
+
+        return pread(fd, &counts, sizeof(counts), offsetof(struct device_region_header, history))
+                       == sizeof(counts)
+               && counts.history.restarts == counts.restarts;
+}
+
 /* A worker may have written to the header: what it says is compared, and what it must be is what counts. */
 static int check(int fd, const struct device_region_header *header, const struct region_kept_wish *wish,
         uint64_t *ret_seed)
@@ -138,7 +158,10 @@ static int check(int fd, const struct device_region_header *header, const struct
         if (r < 0)
                 return r;
         expected.seed = found.seed;
-        if (memcmp(&found, &expected, sizeof(found)) != 0
+        expected.restarts = found.restarts;
+        expected.given = found.given;
+        expected.taken = found.taken;
+        if (memcmp(&found, &expected, sizeof(found)) != 0 || (is_wanted(wish) && !is_counted(fd))
                 || !holds(fd, header->size + region_kept_size(wish, header->queues)))
                 return -EPROTO;
         *ret_seed = found.seed;
@@ -155,6 +178,48 @@ bool region_kept_fits(int fd, const struct device_region_key *key, const struct 
         if (header.queues != key->queues || header.epoch != key->epoch || check(fd, &header, wish, &seed) < 0)
                 return false;
         return !is_wanted(wish) || !wish->new_disk;
+}
+
+static int write_ticket(int fd, size_t offset, uint32_t ticket)
+{
+        return device_region_write(
+                fd, offsetof(struct device_region_header, kept) + offset, &ticket, sizeof(ticket));
+}
+
+int region_kept_give(int fd)
+{
+        struct region_kept kept;
+        int r = read_kept(fd, &kept);
+
+        /* Another number than the one that was taken, whatever a worker has written. */
+        return r < 0 ? r : write_ticket(fd, offsetof(struct region_kept, given), kept.taken + 1);
+}
+
+int region_kept_take(int fd)
+{
+        struct region_kept kept;
+        int r = read_kept(fd, &kept);
+
+        if (r < 0)
+                return r;
+        return kept.given == kept.taken ? -EPROTO
+                                        : write_ticket(fd, offsetof(struct region_kept, taken), kept.given);
+}
+
+int region_kept_is_taken(int fd)
+{
+        struct region_kept kept;
+        int r = read_kept(fd, &kept);
+
+        return r < 0 ? r : kept.given == kept.taken;
+}
+
+int region_kept_count_restart(int fd, const struct region_history *history)
+{
+        const struct counts counts = {.history = *history, .restarts = history->restarts};
+
+        return device_region_write(
+                fd, offsetof(struct device_region_header, history), &counts, sizeof(counts));
 }
 
 int region_kept_read_bytes(int fd, uint64_t *ret)

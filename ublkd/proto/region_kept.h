@@ -41,8 +41,24 @@ uint64_t region_kept_size(const struct region_kept_wish *wish, unsigned queues);
 int region_kept_format(
         int fd, const struct device_region_key *key, const struct region_kept_wish *wish, int from);
 /* Return whether the next worker can use the kept memory of the region that is open as fd, which fits `key` otherwise.
- * False also where the file has some and none is wanted: a target that does not know of it changes the disk under it. */
+ * False also where the file has some and none is wanted, and where a supervisor that does not know of kept memory has
+ * started a worker since: a target that does not know of it changes the disk under it. */
 bool region_kept_fits(int fd, const struct device_region_key *key, const struct region_kept_wish *wish);
+
+/* Each worker proves that it knows of kept memory, and each supervisor that it has looked whether it fits, by a ticket in
+ * the header. The supervisor gives the memory before it starts a worker, the worker takes it, and the supervisor lets
+ * the worker serve only after that. Of two programs of which one does not know of kept memory, neither serves. */
+
+/* Give kept memory that fits to the worker to be started, for the supervisor. Return 0 or -errno. */
+int region_kept_give(int fd);
+/* Take it, for the worker, once. Return 0; -EPROTO: it was not given to this worker: the supervisor does not know of
+ * kept memory; other -errno. */
+int region_kept_take(int fd);
+/* Return whether the worker that it was given to last has taken it; -errno. For the supervisor, before GO. */
+int region_kept_is_taken(int fd);
+/* Write the history, in which the start of a worker was counted, for a region with kept memory that fits. Return 0 or
+ * -errno. */
+int region_kept_count_restart(int fd, const struct region_history *history);
 /* Read how many bytes the region that is open as fd has for its target, heads not counted, within the bounds above
  * whatever a worker has written. Return 0, also if it has none; -errno as device_region_read_header(). */
 int region_kept_read_bytes(int fd, uint64_t *ret);

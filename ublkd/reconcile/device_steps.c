@@ -53,12 +53,26 @@ static void step_spawn(struct managed_device *device, const struct device_record
         device_step_done(device, r);
 }
 
+/* A worker whose program does not know of kept memory would change the disk under it: the next one may have another
+ * program. */
+static int check_kept(struct managed_device *device, const struct device_record *record)
+{
+        int r = device_shared_check_kept(device, record->spec->target);
+
+        if (r < 0)
+                device_kill_worker(device, KILL_UNWANTED);
+        return r;
+}
+
 static int send_go(struct managed_device *device, const struct device_record *record)
 {
         struct data_route route =
                 ublk_ctl_route(device->view.kernel.flags); /* the flags that the driver has accepted */
-        int r = worker_proc_go(device->process.worker, record->number, &route, device->cpus.text);
+        int r = check_kept(device, record);
 
+        if (r < 0)
+                return r;
+        r = worker_proc_go(device->process.worker, record->number, &route, device->cpus.text);
         device_claim_note_worker(device);
         if (r == -ERANGE)
                 device_note(device, REASON_NO_WORKER_UID,
@@ -224,6 +238,8 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
                 if (r < 0)
                         device_kill_worker(device, KILL_UNWANTED);
         }
+        if (r >= 0)
+                r = check_kept(device, record);
         if (r >= 0 && !driver_is_ready(device)) {
                 r = -EBUSY;
                 device_look_for_holder(device, record);

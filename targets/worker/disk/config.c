@@ -200,7 +200,7 @@ int worker_config_parse(
         return problems->count > 0 ? -EINVAL : 0;
 }
 
-int worker_config_map_region(struct worker_config *config, int fd, void **ret)
+static int map_region(struct worker_config *config, int fd, void **ret)
 {
         const struct target_desc *desc = config->target->desc;
         const struct region_kept_wish wish = {
@@ -209,9 +209,32 @@ int worker_config_map_region(struct worker_config *config, int fd, void **ret)
                 .queue_bytes = desc->kept_queue_bytes,
                 .version = desc->kept_version,
         };
-        int r = device_region_map(fd, config->wish.queues, ret);
+        int r = fd < 0 ? -EBADF : device_region_map(fd, config->wish.queues, ret);
 
-        return r < 0 ? r : region_kept_map(fd, config->wish.queues, &wish, &config->kept);
+        if (r >= 0)
+                r = region_kept_map(fd, config->wish.queues, &wish, &config->kept);
+        return r >= 0 && config->kept.base ? region_kept_take(fd) : r;
+}
+
+int worker_config_map_region(struct worker_config *config, int fd, void **ret, struct problem_list *problems)
+{
+        int r = map_region(config, fd, ret), added;
+
+        if (r >= 0)
+                return 0;
+        if (r == -EPROTO)
+                added = problem_add(problems, EPROTO, "", "RegionUnusable",
+                        "The memory that workers of this device share cannot be used: the ublkd that made it "
+                        "has "
+                        "another version than this worker; install one version of both programs, and start "
+                        "ublkd "
+                        "again.");
+        else
+                added = problem_add(problems, -r, "", "RegionUnusable",
+                        "The memory that workers of this device share cannot be used: %s; start the worker "
+                        "through ublkd.",
+                        strerror(-r));
+        return added < 0 ? added : r;
 }
 
 void worker_config_clear(struct worker_config *config)

@@ -38,6 +38,6 @@ struct worker_config {
 int worker_config_parse(
         const struct worker_msg *msg, struct worker_config *ret, struct problem_list *problems);
 /* Map the region that is open as fd, and in it the kept memory that the target declares. *ret: as in device_region_map().
- * Return 0, or -errno as device_region_map() and region_kept_map(). */
-int worker_config_map_region(struct worker_config *config, int fd, void **ret);
+ * The memory is this worker's then: region_kept_take(). Return 0; or -errno with problems, or -ENOMEM. */
+int worker_config_map_region(struct worker_config *config, int fd, void **ret, struct problem_list *problems);
 void worker_config_clear(struct worker_config *config);

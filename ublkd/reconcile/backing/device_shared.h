@@ -19,7 +19,13 @@ void device_shared_lift(struct managed_device *device);
 /* Write the history to the region, and read it from there. It is only shown: a missing region is not a
  * failure. */
 void device_shared_keep_history(const struct managed_device *device, const struct region_history *history);
+/* The same after the start of a worker was counted in `history`. */
+void device_shared_count_restart(const struct managed_device *device, const struct target_desc *target,
+        const struct region_history *history);
 void device_shared_recall_history(const struct managed_device *device, struct region_history *ret);
+/* Return 0 if the worker, which has sent PARAMS, may serve; -EPROTO, with a note: its program does not know of the kept
+ * memory of the target. */
+int device_shared_check_kept(struct managed_device *device, const struct target_desc *target);
 /* Return the bytes of kept memory that the region has for the target; 0: none. */
 uint64_t device_shared_kept_bytes(const struct managed_device *device, const struct device_record *record);
 /* Ensure that the record is in the runtime directory: without it a ublkd that has lost its database cannot

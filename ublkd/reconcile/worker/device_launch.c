@@ -74,7 +74,9 @@ static int keep_memory(const struct managed_device *device, const char *uid, con
         };
         _cleanup_close_ int fd = runtime_dir_ensure_kept(device->env->config.runtime_dir, uid, key, &wish);
 
-        return fd < 0 ? fd : 0;
+        if (fd < 0 || (target->kept_disk_bytes == 0 && target->kept_queue_bytes == 0))
+                return fd < 0 ? fd : 0;
+        return region_kept_give(fd);
 }
 
 int device_launch_worker(struct managed_device *device, const struct device_record *record, const char *name,

@@ -278,6 +278,7 @@ static struct old_header old_layout(void)
         };
 }
 
+/* It serves the disk, adopted, and leaves what is kept alone. */
 static void test_an_older_program_adopts_it(void)
 {
         const struct old_header expected = old_layout();
@@ -291,14 +292,62 @@ static void test_an_older_program_adopts_it(void)
         CHECK_INT(memcmp(&header, &expected, sizeof(header)), 0);
         CHECK_INT(fstat(fd, &st), 0);
         CHECK((uint64_t)st.st_size >= expected.size);
-        /* It counts a restart, and the program after it finds all that was kept. */
-        header.history.restarts = 5;
+        /* It counts a recovery, and the program after it finds all that was kept. */
+        header.history.recoveries = 5;
         CHECK_INT(pwrite(fd, &header.history, sizeof(header.history), offsetof(struct old_header, history)),
                 sizeof(header.history));
         CHECK_INT(device_region_get_history(fd, &history), 0);
-        CHECK_INT(history.restarts, 5);
+        CHECK_INT(history.recoveries, 5);
         CHECK(region_kept_fits(fd, &key, &some));
         CHECK(is_filled(fd));
+        close(fd);
+}
+
+/* Its worker has changed the disk without changing what is kept, which would be replayed over that. */
+static void test_a_worker_of_an_older_program_has_served(void)
+{
+        struct region_history history = {.restarts = 5};
+        struct region_kept_map map;
+        int fd = new_region(&some), next = new_file();
+
+        fill(fd);
+        CHECK_INT(region_kept_count_restart(fd, &history), 0);
+        CHECK_INT(device_region_get_history(fd, &history), 0);
+        CHECK_INT(history.restarts, 5);
+        CHECK(region_kept_fits(fd, &key, &some));
+        history.recoveries++;
+        CHECK_INT(device_region_set_history(fd, &history), 0);
+        CHECK(region_kept_fits(fd, &key, &some));
+        history.restarts++;
+        CHECK_INT(device_region_set_history(fd, &history), 0); /* as the older one counts */
+        CHECK(!region_kept_fits(fd, &key, &some));
+        CHECK_INT(region_kept_map(fd, QUEUES, &some, &map), -EPROTO);
+        CHECK_INT(region_kept_format(next, &key, &some, fd), 0);
+        CHECK(region_kept_fits(next, &key, &some));
+        CHECK(is_zeroed(next));
+        CHECK_INT(device_region_get_history(next, &history), 0);
+        CHECK_INT(history.restarts, 6);
+        close(next);
+        close(fd);
+}
+
+/* Of the supervisor and the worker, one does not know of kept memory. */
+static void test_the_ticket(void)
+{
+        int fd = new_region(&some);
+
+        CHECK_INT(region_kept_take(fd), -EPROTO); /* the supervisor gives none */
+        for (unsigned i = 0; i < 3; i++) {
+                CHECK_INT(region_kept_give(fd), 0);
+                CHECK_INT(region_kept_is_taken(fd), 0); /* the worker takes none */
+                CHECK_INT(region_kept_give(fd), 0);     /* for the next worker: that one has died */
+                CHECK_INT(region_kept_is_taken(fd), 0);
+                CHECK_INT(region_kept_take(fd), 0);
+                CHECK_INT(region_kept_is_taken(fd), 1);
+                CHECK_INT(region_kept_take(fd),
+                        -EPROTO); /* a worker that a supervisor without tickets starts */
+                CHECK(region_kept_fits(fd, &key, &some));
+        }
         close(fd);
 }
 
@@ -360,12 +409,14 @@ static void test_each_word_of_the_header(void)
                         struct region_kept_map map;
                         int fd = new_region(&some);
                         uint64_t was;
-                        bool same, seed = at == from + offsetof(struct region_kept, seed);
+                        /* Those decide nothing of the layout. */
+                        bool same, any = at == from + offsetof(struct region_kept, seed)
+                                         || at == from + offsetof(struct region_kept, given);
 
                         fill(fd);
                         CHECK_INT(pread(fd, &was, sizeof(was), (off_t)at), sizeof(was));
                         CHECK_INT(pwrite(fd, &rubbish[i], sizeof(was), (off_t)at), sizeof(was));
-                        same = was == rubbish[i] || seed; /* of that only the records of the target depend */
+                        same = was == rubbish[i] || any;
                         CHECK_INT(region_kept_fits(fd, &key, &some), same);
                         CHECK_INT(region_kept_map(fd, QUEUES, &some, &map), same ? 0 : -EPROTO);
                         check_bounded(fd);
@@ -445,6 +496,8 @@ int main(void)
         test_another_one_begins_with_zeroes();
         test_another_region_begins_with_zeroes();
         test_an_older_program_adopts_it();
+        test_a_worker_of_an_older_program_has_served();
+        test_the_ticket();
         test_the_region_of_an_older_program();
         test_each_word_of_the_header();
         test_rubbish_all_over_the_header();
