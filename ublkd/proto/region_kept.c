@@ -4,6 +4,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
+#include "ublkd/proto/region_faults.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -102,6 +103,40 @@ static int take_over(int from, int to, const struct device_region_key *key, stru
         return copy_bytes(from, to, header.section[REGION_CONTROL].offset, header.size);
 }
 
+static int read_kept(int fd, struct region_kept *ret)
+{
+        ssize_t n = pread(fd, ret, sizeof(*ret), offsetof(struct device_region_header, kept));
+
+        if (n < 0)
+                return -errno;
+        return (size_t)n == sizeof(*ret) ? 0 : -ENODATA;
+}
+
+/* Return whether the disk, which exists, loses what the worker before this one kept. A region from before kept memory
+ * has none to lose; of one that is gone or of another kind, this is unknown. */
+static bool loses(int from, const struct device_region_key *key, const struct region_kept_wish *wish)
+{
+        static const struct region_kept none;
+        struct device_region_header header;
+        struct region_kept kept;
+
+        if (wish->new_disk)
+                return false;
+        if (from < 0 || device_region_read_header(from, &header) < 0 || header.queues != key->queues
+                || header.epoch != key->epoch || read_kept(from, &kept) < 0)
+                return is_wanted(wish);
+        return memcmp(&kept, &none, sizeof(kept)) != 0;
+}
+
+/* The device gets the file with the fault in it, or does not get it. */
+static int latch_loss(int fd)
+{
+        const struct fault_report report = {
+                .op = STATS_OTHER, .error = ENODATA, .at = clock_usec(CLOCK_REALTIME)};
+
+        return region_fault_copy(fd, REGION_FAULT_FLUSH, &report);
+}
+
 int region_kept_format(
         int fd, const struct device_region_key *key, const struct region_kept_wish *wish, int from)
 {
@@ -119,16 +154,9 @@ int region_kept_format(
                 r = take_over(from, fd, key, &history);
         if (is_wanted(wish))
                 kept.restarts = history.restarts;
-        return r < 0 ? r : device_region_write_header(fd, key, &history, &kept);
-}
-
-static int read_kept(int fd, struct region_kept *ret)
-{
-        ssize_t n = pread(fd, ret, sizeof(*ret), offsetof(struct device_region_header, kept));
-
-        if (n < 0)
-                return -errno;
-        return (size_t)n == sizeof(*ret) ? 0 : -ENODATA;
+        if (r >= 0)
+                r = device_region_write_header(fd, key, &history, &kept);
+        return r >= 0 && loses(from, key, wish) ? latch_loss(fd) : r;
 }
 
 static bool holds(int fd, uint64_t size)

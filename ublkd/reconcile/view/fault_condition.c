@@ -36,6 +36,12 @@ static int explain_flush(const struct fault_report *report, char **ret)
         char when[32];
 
         format_time(report->at, when);
+        if (report->op == STATS_OTHER && report->error == ENODATA) /* region_kept.c */
+                return asprintf(ret,
+                        "The memory that the target kept for the disk was lost%s. Data that was written "
+                        "before "
+                        "may be lost, so every flush and every write with FUA fails.",
+                        when);
         return asprintf(ret,
                 "A %s failed%s: %s. Data that was written before may be lost, so every flush and every write "
                 "with FUA fails.",
