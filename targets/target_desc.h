@@ -11,6 +11,8 @@ enum target_flag {
         TARGET_REISSUE_SAFE = 1 << 3, /* a repeated write is harmless */
         TARGET_REGISTERED_BUFFERS = 1 << 4, /* never looks at the bytes: they may stay in the kernel */
         TARGET_STORE_OF_USER = 1 << 5,      /* open() heeds target_store.user: a tenant may give a path */
+        TARGET_IS_PART =
+                1 << 6, /* over a "child" the disk lies in that as it is: target.is_part() of the worker */
 };
 
 /* What a worker of the target keeps of that which every other worker gives up (targets/worker/walls.h).

@@ -271,17 +271,20 @@ const char *target_node_path(const struct target_node *node)
         return text_option(node, "path");
 }
 
-static bool has_store(const struct target_node *node)
+bool target_node_has_store(const struct target_node *node)
 {
         return node->desc && option_find(node->desc->options, "path");
 }
 
-/* Return whether every target above is one over its only "child". */
+/* Return whether every target above only leaves out what is before its part of its only "child". */
 static bool is_in_line(const struct target_tree *tree, unsigned number)
 {
-        for (; number > 0; number = tree->nodes[number].parent)
-                if (tree->nodes[number].index >= 0)
+        for (; number > 0; number = tree->nodes[number].parent) {
+                const struct target_desc *above = tree->nodes[tree->nodes[number].parent].desc;
+
+                if (tree->nodes[number].index >= 0 || !above || !(above->flags & TARGET_IS_PART))
                         return false;
+        }
         return true;
 }
 
@@ -310,7 +313,7 @@ static int check_node(
         _cleanup_problems_ struct problem_list found = {};
         const struct target_node *node = &tree->nodes[number];
         size_t before = problems->count + problems->dropped;
-        int r = has_store(node) ? check_store(tree, number, problems) : 0;
+        int r = target_node_has_store(node) ? check_store(tree, number, problems) : 0;
 
         if (r < 0 || problems->count + problems->dropped != before)
                 return r;
@@ -367,7 +370,7 @@ bool target_tree_has_size(const struct target_tree *tree)
 int target_tree_store(const struct target_tree *tree)
 {
         for (unsigned i = 0; i < tree->count; i++)
-                if (has_store(&tree->nodes[i]))
+                if (target_node_has_store(&tree->nodes[i]))
                         return (int)i;
         return -1;
 }

@@ -57,6 +57,8 @@ bool target_tree_has_size(const struct target_tree *tree);
 
 /* Return the number of the only target with a path of a backing store; -1: there is none. */
 int target_tree_store(const struct target_tree *tree);
+/* Return whether the target of a node takes a path of a backing store. */
+bool target_node_has_store(const struct target_node *node);
 /* Return the path that the options of a node give; NULL: none. */
 const char *target_node_path(const struct target_node *node);
 

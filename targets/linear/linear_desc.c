@@ -73,7 +73,8 @@ static bool has_size(const void *linear_options, const bool *children, unsigned 
 const struct target_desc linear_desc = {
         .name = "linear",
         .summary = "Serves a part of another target, or several targets one after another",
-        .flags = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_REGISTERED_BUFFERS,
+        .flags = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_REGISTERED_BUFFERS
+                 | TARGET_IS_PART,
         .options = &linear_options_table,
         .check_below = check_below,
         .has_size = has_size,

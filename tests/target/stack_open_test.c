@@ -87,27 +87,37 @@ static void test_a_store_that_is_given_is_opened_in_place_of_the_path(void)
         scratch_remove(&place.scratch);
 }
 
-/* The supervisor refuses such a spec; a worker that gets one opens nothing with rights of its own. */
-static void test_a_store_among_children_is_not_opened_for_a_user(void)
+/* The supervisor refuses such a spec. It could not claim, lock or recognise the store: a worker opens none. */
+static void test_a_store_that_the_disk_does_not_lie_in_is_not_opened(void)
 {
-        _cleanup_problems_ struct problem_list problems = {};
-        struct target_host host;
+        static const char *const around[][2] = {
+                {"{\"type\":\"stripe\",\"children\":[{\"type\":\"null\"},",            "]}"                    },
+                {"{\"type\":\"linear\",\"children\":[",                                ",{\"type\":\"null\"}]}"},
+                {"{\"type\":\"linear\",\"child\":{\"type\":\"linear\",\"children\":[",
+                 ",{\"type\":\"null\"}]}}"                                                                     },
+        };
         struct place place;
-        struct disk disk;
 
         if (!place_make(&place))
                 return;
-        snprintf(place.spec, sizeof(place.spec),
-                "{\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\",\"path\":\"%s\"},{"
-                "\"type\":\"null\"}]}}",
-                place.path);
-        if (CHECK_INT(target_host_open(&host, place.spec, &problems), 0)) {
-                host.config.store_user = getuid() + 1;
-                CHECK_INT(disk_open(&host.config, -1, &disk, &problems), -EACCES);
-                if (CHECK_INT(problems.count, 1))
-                        CHECK_STR(problems.items[0].reason, "BackingFileNotPermitted");
+        for (size_t i = 0; i < ARRAY_SIZE(around); i++) {
+                _cleanup_problems_ struct problem_list problems = {};
+                struct target_host host;
+                struct disk disk;
+
+                snprintf(place.spec, sizeof(place.spec),
+                        "{\"target\":%s{\"type\":\"linear\",\"length\":65536,\"child\":{\"type\":\"loop\","
+                        "\"path\":\"%s\"}"
+                        "}%s,\"size\":65536}",
+                        around[i][0], place.path, around[i][1]);
+                if (CHECK_INT(target_host_open(&host, place.spec, &problems), 0)) {
+                        host.config.stack->stores_anywhere = false;
+                        CHECK_INT(disk_open(&host.config, -1, &disk, &problems), -EACCES);
+                        if (CHECK_INT(problems.count, 1))
+                                CHECK_STR(problems.items[0].reason, "BackingFileNotPermitted");
+                }
+                target_host_close(&host);
         }
-        target_host_close(&host);
         scratch_remove(&place.scratch);
 }
 
@@ -419,7 +429,7 @@ int main(void)
                 return CHECK_SKIP;
         test_the_core_sees_the_store_through_parts();
         test_a_store_that_is_given_is_opened_in_place_of_the_path();
-        test_a_store_among_children_is_not_opened_for_a_user();
+        test_a_store_that_the_disk_does_not_lie_in_is_not_opened();
         test_the_bytes_of_the_part_are_locked();
         test_growth_and_a_cut();
         test_a_length_is_the_end();

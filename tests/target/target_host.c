@@ -68,6 +68,8 @@ static int open_with(struct target_host *host, const char *spec, int region, str
                 r = region_kept_give(region);
         if (r >= 0 && region >= 0)
                 r = worker_config_map_region(&host->config, region, &host->shared.region, problems);
+        if (host->config.stack)
+                host->config.stack->stores_anywhere = true;
         return r < 0 ? r : target_host_start(host, problems);
 }
 

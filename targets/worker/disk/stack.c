@@ -56,7 +56,8 @@ static void set_up_node(struct stack *stack, const struct target_device *disk, u
 /* Return whether the node just leaves out what is before its part of its child. */
 static bool is_part(const struct target_device *device, uint64_t *ret)
 {
-        return device->child_count == 1 && device->target->is_part && device->target->is_part(device, ret);
+        return device->child_count == 1 && (device->target->desc->flags & TARGET_IS_PART)
+               && device->target->is_part && device->target->is_part(device, ret);
 }
 
 /* Hand the range that is wanted of a disk down, as far as it is one range of one child. */
@@ -228,18 +229,24 @@ static void close_files(const struct stack *stack)
                         close_fd(stack->devices[i].files[file]);
 }
 
-/* Only a store that the disk lies in as it is can be opened with the rights of a user, or be the one that the disk was on. */
-static int check_store(const struct target_device *disk, struct problem_list *problems)
+static bool has_stores(const struct stack *stack)
+{
+        for (unsigned i = 0; i < count_of(stack); i++)
+                if (target_node_has_store(&stack->config->tree->nodes[i]))
+                        return true;
+        return false;
+}
+
+/* Only a store that the disk lies in as it is can be locked, recognised, and opened with the rights of a user. */
+static int check_stores(const struct stack *stack, struct problem_list *problems)
 {
         int r;
 
-        if (disk->store.user == 0 && disk->store.given < 0
-                && backing_identity_is_empty(&disk->store.expected))
+        if (stack->config->stores_anywhere || is_line(stack) || !has_stores(stack))
                 return 0;
         r = problem_add(problems, EACCES, "/target", "BackingFileNotPermitted",
-                "A backing store among the children of a target can be neither recognised nor opened for a "
-                "user; give "
-                "it as the child of linear targets.");
+                "A backing store among the children of a target can be neither locked nor recognised; "
+                "give it as the \"child\" of linear targets, or alone.");
         return r < 0 ? r : -EACCES;
 }
 
@@ -247,7 +254,7 @@ static int open_stack(struct stack *stack, struct target_device *disk, struct ta
         struct problem_list *problems)
 {
         bool line = is_line(stack), ends = true;
-        int store = store_of(stack), r = store >= 0 && !line ? check_store(disk, problems) : 0;
+        int store = store_of(stack), r = check_stores(stack, problems);
 
         if (r < 0)
                 return r;

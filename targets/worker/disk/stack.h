@@ -16,6 +16,7 @@ struct stack_config {
         struct target_desc desc;
         const struct target_tree *tree;
         const struct target *targets[TARGET_NODES_MAX]; /* of each node */
+        bool stores_anywhere; /* only of a test: open also a store that the disk does not lie in as it is */
 };
 
 /* Make the target of a tree in *ret, where ret->targets are set already. Its options are *ret, which stays where it is. */

@@ -189,6 +189,22 @@ static void test_what_is_refused(void)
         check_refused("{\"type\":\"linear\",\"child\":{\"type\":\"loop\"}}", "/target/child", "PathOrPool");
 }
 
+/* The worker could not hand the range of the disk down through a target that places its bytes otherwise. */
+static void test_a_store_below_a_child_that_is_no_part_is_refused(void)
+{
+        struct target_desc other;
+        _cleanup_problems_ struct problem_list problems = {};
+        _cleanup_target_tree_ struct target_tree *tree =
+                parse_good("{\"type\":\"linear\",\"child\":{\"type\":\"linear\",\"child\":" LOOP_TARGET "}}");
+
+        other = *tree->nodes[1].desc;
+        CHECK(other.flags & TARGET_IS_PART);
+        other.flags &= ~(unsigned)TARGET_IS_PART;
+        tree->nodes[1].desc = &other;
+        CHECK_INT(target_tree_check(tree, 0, &problems), 0);
+        check_first(&problems, "/target/child/child", "StoreAmongChildren");
+}
+
 static void test_the_store(void)
 {
         static const char text[] =
@@ -285,6 +301,7 @@ int main(void)
         test_faults();
         test_bounds();
         test_what_is_refused();
+        test_a_store_below_a_child_that_is_no_part_is_refused();
         test_the_store();
         test_equality();
         test_flags();
