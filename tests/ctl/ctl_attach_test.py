@@ -29,6 +29,14 @@ def test_attach_again_is_the_same_disk(ctl, tmp_path):
     assert ctl("list", "-o", "name").lines == ["data"]
 
 
+def test_a_part_of_a_file_is_not_the_file(ctl, server, tmp_path):
+    path = image(tmp_path)
+    ctl("create", "part", "target.type=linear", "target.child.type=loop", f"target.child.path={path}", "target.child.offset=4K")
+    ctl("attach", path)
+    assert ctl("list", "-o", "name").lines == ["data", "part"]
+    assert server.ask("GET", "/devices/data").json["spec"]["target"] == {"type": "loop", "path": path}
+
+
 def test_other_disks_of_a_file_have_other_names(ctl, server, tmp_path):
     path = image(tmp_path)
     ctl("attach", path)

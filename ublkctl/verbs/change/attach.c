@@ -39,6 +39,14 @@ static bool leads_elsewhere(const cJSON *device)
         return status && strcmp(status, "False") == 0;
 }
 
+/* Below another target the file is not the disk as it is: attach creates none that is so. */
+static bool is_loop(const cJSON *device)
+{
+        const char *type = json_text(device, "spec.target.type");
+
+        return type && strcmp(type, "loop") == 0;
+}
+
 /* Return the device that equals the one that attach would create; NULL: none. */
 static const cJSON *find_attached(const struct attach *attach)
 {
@@ -49,8 +57,8 @@ static const cJSON *find_attached(const struct attach *attach)
                 bool named = !attach->context->settings->name
                              || (name && strcmp(name, attach->context->settings->name) == 0);
 
-                if (named && place_backs(&attach->place, device) && !leads_elsewhere(device)
-                        && attach_options_match(&attach->options, device))
+                if (named && is_loop(device) && place_backs(&attach->place, device)
+                        && !leads_elsewhere(device) && attach_options_match(&attach->options, device))
                         return device;
         }
         return NULL;
