@@ -272,11 +272,14 @@ static int record(struct target_io *io)
         return io->op == IO_READ || io->op == IO_WRITE ? (int)io->length : 0;
 }
 
+static uint64_t opened_offset, opened_size; /* bytes; what a recorder was asked for */
+
 static int open_recorder(
         struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
 {
-        (void)device;
         (void)problems;
+        opened_offset = device->wanted_offset;
+        opened_size = device->wanted_size;
         *ret = (struct target_geometry){.size = FILE_SIZE,
                 .volatile_cache = true,
                 .max_discard_size = 1 << 20,
@@ -292,6 +295,30 @@ static struct target recorder = {
         .discard = record,
         .write_zeroes = record,
 };
+
+/* What the outer part leaves out counts for the length of the inner one: what the store is asked to claim ends with that. */
+static void test_a_part_of_a_part_with_a_length_wants_no_more(void)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct target_host host;
+        struct disk second;
+
+        if (CHECK_INT(
+                    target_host_open(&host,
+                            "{\"target\":{\"type\":\"linear\",\"offset\":4096,\"child\":{\"type\":\"linear\","
+                            "\"offset\":8192,\"length\":65536,\"child\":{\"type\":\"null\"}}}}",
+                            &problems),
+                    0)) {
+                recorder.desc = host.config.stack->targets[2]->desc;
+                host.config.stack->targets[2] = &recorder;
+                if (CHECK_INT(disk_open(&host.config, -1, &second, &problems), 0)) {
+                        CHECK_INT(opened_offset, 4096 + 8192);
+                        CHECK_INT(opened_size, 65536 - 4096);
+                        disk_close(&second);
+                }
+        }
+        target_host_close(&host);
+}
 
 /* A stripe of three in chunks of 4096 bytes, over targets that note what they are asked for. */
 static bool open_recorders(struct target_host *host)
@@ -433,6 +460,7 @@ int main(void)
         test_the_bytes_of_the_part_are_locked();
         test_growth_and_a_cut();
         test_a_length_is_the_end();
+        test_a_part_of_a_part_with_a_length_wants_no_more();
         test_faults_have_the_place_of_their_target();
         test_a_discard_reaches_each_child_once();
         test_the_error_of_each_child_counts();

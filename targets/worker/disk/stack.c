@@ -67,13 +67,15 @@ static void want_parts(struct stack *stack, const struct target_device *disk)
         for (unsigned i = 0; i < count_of(stack); i++) {
                 const struct target_device *device = &stack->devices[i];
                 struct target_device *child = &stack->devices[stack->config->tree->nodes[i].first_child];
-                uint64_t offset, unlimited = 0;
+                uint64_t offset, own, unlimited = 0;
 
                 if (!is_part(device, &offset))
                         continue;
+                own = device->target->size(device, &unlimited); /* what is before wanted_offset is left out */
                 child->wanted_offset = device->wanted_offset + offset;
-                child->wanted_size = device->wanted_size != 0 ? device->wanted_size
-                                                              : device->target->size(device, &unlimited);
+                child->wanted_size = device->wanted_size != 0      ? device->wanted_size
+                                     : own > device->wanted_offset ? own - device->wanted_offset
+                                                                   : 0;
         }
 }
 
