@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 _EXAMPLES = source("examples/containers")
-_RELOAD = "systemctl reload ublkd\n"
+_CONFIGURATION = pathlib.Path("/etc/docker/daemon.json")
 _COUNT = "i=0; while true; do i=$((i+1)); echo $i >/data/count.new; sync; mv /data/count.new /data/count; done"
 
 
@@ -135,21 +135,40 @@ def daemon_of_the_examples(installed, make_daemon):  # pylint: disable=unused-ar
         yield daemon
 
 
-def _loads(daemon):
-    return daemon.log().count(": rules ")
+def _reload(daemon):
+    def loads():
+        return daemon.log().count(": rules ")
+
+    before = loads()
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: loads() > before, "the policy in force")
+
+
+def _restart(docker):
+    docker.stop()
+    docker.start()
 
 
 def _run_blocks(section, docker, daemon, directory):
-    """Run the commands of a section; return what each block has printed."""
+    """Run the commands of a section; return what each block has printed. systemd is not there: its part is done here."""
     examples, printed = directory / "examples", []
     shutil.copytree(_EXAMPLES, examples, dirs_exist_ok=True)
+    units = {"systemctl reload ublkd": lambda: _reload(daemon), "systemctl restart docker": lambda: _restart(docker)}
+
+    def run_lines(lines):
+        return docker.command("sh", "-e", input="\n".join(lines), cwd=examples).stdout
+
     for user, commands in blocks(section):
         assert user == "root"
-        printed.append(docker.command("sh", "-e", input=commands.replace(_RELOAD, ""), cwd=examples).stdout)
-        if _RELOAD in commands:
-            before = _loads(daemon)
-            daemon.process.send_signal(signal.SIGHUP)
-            wait_until(lambda before=before: _loads(daemon) > before, "the policy in force")
+        waiting, output = [], ""
+        for line in commands.splitlines():
+            if line.strip() in units:
+                output += run_lines(waiting)
+                waiting = []
+                units[line.strip()]()
+            else:
+                waiting.append(line)
+        printed.append(output + run_lines(waiting))
     return printed
 
 
@@ -157,4 +176,19 @@ def test_the_commands_for_docker(usual, docker, directory):
     printed = _run_blocks("Docker", docker, usual, directory)
     assert printed[1].splitlines() == ["data", "hello", "data"], printed  # made, read, removed
     assert printed[2].endswith("hello\n"), printed  # by Compose
+    assert usual.api.names() == []
+
+
+@pytest.fixture(name="without_a_configuration")
+def _without_a_configuration():
+    """Another test finds Docker as it was."""
+    assert not _CONFIGURATION.exists()
+    yield
+    _CONFIGURATION.unlink(missing_ok=True)
+
+
+def test_the_commands_for_docker_with_userns_remap(usual, docker, directory, without_a_configuration):  # pylint: disable=unused-argument
+    printed = _run_blocks("Docker with userns-remap", docker, usual, directory)
+    lines = printed[-1].splitlines()
+    assert "hello" in lines and lines[-1] == "box", printed  # read from the disk, and the container that is removed
     assert usual.api.names() == []
