@@ -190,7 +190,7 @@ static void test_what_is_refused(void)
 }
 
 /* The worker could not hand the range of the disk down through a target that places its bytes otherwise. */
-static void test_a_store_below_a_child_that_is_no_part_is_refused(void)
+static void test_a_store_below_a_child_without_the_flag_of_a_part_is_refused(void)
 {
         struct target_desc other;
         _cleanup_problems_ struct problem_list problems = {};
@@ -301,7 +301,7 @@ int main(void)
         test_faults();
         test_bounds();
         test_what_is_refused();
-        test_a_store_below_a_child_that_is_no_part_is_refused();
+        test_a_store_below_a_child_without_the_flag_of_a_part_is_refused();
         test_the_store();
         test_equality();
         test_flags();
