@@ -33,6 +33,8 @@
 enum {
         ROWS = sizeof(table) / sizeof(table[0]),
         SCHEDULES = 10000, /* for a mutant; the table itself passes many more */
+        MISTAKE_TIMES =
+                10, /* as many for a mistake of the helpers: it takes several that hang in one schedule */
         COMBINATIONS = _WANT_MAX * _KERNEL_MAX * _PLAN_WORKER_MAX * _TROUBLE_MAX,
         PATIENCE = 60, /* seconds of a CPU, for all schedules of a mutant */
         FINDING_SIZE = 128,
@@ -131,12 +133,14 @@ struct tally {
 /* Written by the process that runs the schedules. */
 static char *finding;
 
-static void run_schedules(struct world *world, plan_function decide, const struct facts_set *differences)
+static void run_schedules(
+        struct world *world, plan_function decide, const struct facts_set *differences, unsigned times)
 {
         const char *broken = NULL;
 
-        (void)setitimer(ITIMER_PROF, &(const struct itimerval){.it_value = {.tv_sec = PATIENCE}}, NULL);
-        for (uint64_t seed = 1; seed <= SCHEDULES && !broken; seed++)
+        (void)setitimer(
+                ITIMER_PROF, &(const struct itimerval){.it_value = {.tv_sec = PATIENCE * times}}, NULL);
+        for (uint64_t seed = 1; seed <= (uint64_t)SCHEDULES * times && !broken; seed++)
                 if (!differences || sets_meet(differences, &asked[seed]))
                         broken = schedule_run(world, seed, decide, false);
         if (broken)
@@ -144,8 +148,9 @@ static void run_schedules(struct world *world, plan_function decide, const struc
         _exit(0);
 }
 
-/* differences: NULL to run all of them. NULL: no rule was broken. Valid until the next call. */
-static const char *simulate(struct world *world, plan_function decide, const struct facts_set *differences)
+/* differences: NULL to run all of them, `times` as many as for a mutant. NULL: no rule was broken. Valid until the next call. */
+static const char *simulate(
+        struct world *world, plan_function decide, const struct facts_set *differences, unsigned times)
 {
         int status = 0;
         pid_t pid;
@@ -155,7 +160,7 @@ static const char *simulate(struct world *world, plan_function decide, const str
         if (pid < 0)
                 abort();
         if (pid == 0)
-                run_schedules(world, decide, differences);
+                run_schedules(world, decide, differences, times);
         if (waitpid(pid, &status, 0) != pid)
                 abort();
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
@@ -188,7 +193,7 @@ static void try_mutant(struct world *world, unsigned row, const char *what, cons
                 return;
         }
         walked = walk_all_facts(plan_by_mutant, &facts);
-        simulated = simulate(world, plan_by_mutant, &differences);
+        simulated = simulate(world, plan_by_mutant, &differences, 1);
         tally->walked += walked != NULL;
         tally->simulated += simulated != NULL;
         tally->both += walked && simulated;
@@ -248,7 +253,7 @@ static unsigned try_mistakes(struct world *world, bool list)
         unsigned survived = 0;
 
         for (world->mistake = NO_MISTAKE + 1; world->mistake < _HELPER_MISTAKE_MAX; world->mistake++) {
-                const char *broken = simulate(world, plan, NULL);
+                const char *broken = simulate(world, plan, NULL, MISTAKE_TIMES);
 
                 survived += !broken;
                 if (list || !broken)
