@@ -18,7 +18,7 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-enum { LOOP_MAJOR = 7, PATIENCE_USEC = 300 * 1000, DEADLINE_USEC = 20 * 1000 * 1000 };
+enum { LOOP_MAJOR = 7, DEADLINE_USEC = 20 * 1000 * 1000 };
 
 const char node_uid[] = "11111111-2222-4333-8444-555555555555";
 struct private_nodes *nodes;
@@ -267,14 +267,19 @@ pid_t container_cover(const struct container *container, const char *directory, 
 
 /* ---- deliveries ---- */
 
-struct node_deliveries *deliveries_new(void)
+struct node_deliveries *deliveries_new_with(uint64_t patience_usec)
 {
         struct node_deliveries *deliveries = NULL;
 
-        CHECK_INT(node_deliveries_new(event, &(const struct delivery_limits){.patience_usec = PATIENCE_USEC},
+        CHECK_INT(node_deliveries_new(event, &(const struct delivery_limits){.patience_usec = patience_usec},
                           &deliveries),
                 0);
         return deliveries;
+}
+
+struct node_deliveries *deliveries_new(void)
+{
+        return deliveries_new_with(DEADLINE_USEC);
 }
 
 static void on_done(void *userdata, const struct delivery_report *report)

@@ -54,7 +54,10 @@ void path_there(const char *name, char ret[static 128]);
 
 /* ---- deliveries ---- */
 
+/* With more patience than a busy machine needs. */
 struct node_deliveries *deliveries_new(void);
+/* The same, for a delivery that is to be late. */
+struct node_deliveries *deliveries_new_with(uint64_t patience_usec);
 int begin_delivery(struct node_deliveries *deliveries, const struct container *container, uid_t user,
         const char *path, struct delivery_report *report, struct node_delivery **ret);
 bool wait_for_report(const struct delivery_report *report);
