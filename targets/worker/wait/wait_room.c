@@ -19,14 +19,16 @@ static const struct target_waits *waits_of(const struct target_device *device)
         return &device->target->desc->waits;
 }
 
+static bool reserves_any(const struct target_waits *waits)
+{
+        return waits->children + waits->background + waits->device_background + waits->files
+                       + waits->work_threads
+               > 0;
+}
+
 static bool declares_any(const struct target_desc *desc)
 {
-        const struct target_waits *waits = &desc->waits;
-
-        return (desc->needs & (TARGET_NEEDS_NETWORK | TARGET_NEEDS_POLL)) != 0
-               || waits->children + waits->background + waits->device_background + waits->files
-                                  + waits->work_threads
-                          > 0;
+        return (desc->needs & (TARGET_NEEDS_NETWORK | TARGET_NEEDS_POLL)) != 0 || reserves_any(&desc->waits);
 }
 
 static unsigned residents(const struct target_waits *waits, unsigned index)
@@ -81,7 +83,8 @@ static void check_declared(const struct target *target)
                 && waits->work_threads <= TARGET_WORK_THREADS_MAX);
         assert(waits->background == 0 || target->background);
         assert(waits->device_background == 0 || target->device_background);
-        assert(!(target->desc->flags & TARGET_NEVER_WAITS)); /* its requests have no coroutine */
+        /* Its requests have no coroutine. It may still have the network, and use it at once. */
+        assert(!(target->desc->flags & TARGET_NEVER_WAITS) || !reserves_any(waits));
 }
 
 int wait_room_open(struct io_loop *loop, unsigned depth, struct work_pool *work, int *failure)
