@@ -7,9 +7,13 @@ import os
 import signal
 import struct
 
+import pytest
+
 from harness import programs
 from harness.api import null_spec
 from harness.disk import Disk
+
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _BLOCK, _BLOCKS = 512, 64  # as in tests/kernel/keeping
 _KEPT = 8 + 64 * 1024

@@ -11,6 +11,8 @@ from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and one kernel runs each test
+
 _MIB = 1 << 20
 _FIRST = 3 * _MIB + 4096  # where the disk begins in the file
 

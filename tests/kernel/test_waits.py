@@ -7,10 +7,14 @@ import select
 import struct
 import threading
 
+import pytest
+
 from harness import programs
 from harness.api import null_spec
 from harness.disk import Disk
 from harness.wait import wait_until
+
+pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _BLOCK = 4096
 _FIRST, _WAITS = 8192, 11  # of tests/kernel/waiting
