@@ -33,6 +33,8 @@ enum {
         HELD_DELAY = 10 * 1000 * 1000,
         /* Between two tries while an event will show when the driver releases the disk: it may be lost. */
         WATCHED_DELAY = 8 * 1000,
+        /* Tries before that: ublkd itself waits for a driver that cancels late (ATTEMPT_SETTLES). */
+        WATCHED_TRIES = 2,
         /* What is as wanted is looked at again all the same: others may stop or delete a disk, and not every
          * change is reported (a worker that hangs does not leave). */
         RESYNC = 60 * 1000 * 1000,
@@ -252,7 +254,9 @@ static void note_failure(struct attempt *attempt, enum plan_action action, int e
                 if (attempt->busy == 0)
                         attempt->busy_since = now;
                 delay = backoff_busy(++attempt->busy);
-                attempt->retry_at = now + (attempt->watched && delay < WATCHED_DELAY ? WATCHED_DELAY : delay);
+                if (attempt->watched && attempt->busy > WATCHED_TRIES && delay < WATCHED_DELAY)
+                        delay = WATCHED_DELAY;
+                attempt->retry_at = now + delay;
                 return;
         }
         /* Its users decide when that ends; and whether there are any (-ETIME) is asked again, for a stop that
