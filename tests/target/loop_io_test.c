@@ -4,25 +4,15 @@
  *
  * UBLKD_TEST_SEED repeats a run. */
 #include "tests/target/scratch.h"
+#include "tests/target/seeded.h"
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 enum { FILE_SIZE = 3 << 20, BATCHES = 60 };
-
-static uint64_t seed;
-
-static uint64_t next_random(uint64_t limit)
-{
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        return seed % limit;
-}
 
 /* What the disk holds, and the file around it. */
 struct model {
@@ -191,18 +181,6 @@ static void test_access_time_stays(void)
         }
         target_host_close(&host);
         scratch_remove(&scratch);
-}
-
-static void read_seed(void)
-{
-        const char *text = getenv("UBLKD_TEST_SEED");
-
-        if (text)
-                seed = strtoull(text, NULL, 0);
-        else if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
-                seed = 4711;
-        seed |= 1;
-        printf("UBLKD_TEST_SEED=%ju\n", (uintmax_t)seed);
 }
 
 int main(void)

@@ -4,24 +4,14 @@
  *
  * UBLKD_TEST_SEED repeats a run. */
 #include "tests/target/scratch.h"
+#include "tests/target/seeded.h"
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 
 enum { FILES = 3, FILE_SIZE = 512 << 10, DISK_MAX = FILES * FILE_SIZE, BATCHES = 60, NOWHERE = -1 };
-
-static uint64_t seed;
-
-static uint64_t next_random(uint64_t limit)
-{
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        return seed % limit;
-}
 
 /* Where one byte of a disk lies: in which file, or NOWHERE, where it reads as zero. */
 struct place {
@@ -294,18 +284,6 @@ static void test_tree(const char *parent, const struct tree *tree, uint32_t bloc
                         block_size, (uintmax_t)first_seed);
         target_host_close(&host);
         scratch_remove(&scratch);
-}
-
-static void read_seed(void)
-{
-        const char *text = getenv("UBLKD_TEST_SEED");
-
-        if (text)
-                seed = strtoull(text, NULL, 0);
-        else if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
-                seed = 4711;
-        seed |= 1;
-        printf("UBLKD_TEST_SEED=%ju\n", (uintmax_t)seed);
 }
 
 int main(void)
