@@ -187,7 +187,7 @@ static void a_growth_is_judged_by_its_own_try(void)
         world_put_size(&world, "data", 1024, 0);
         world_bring_up(&world, "data", "file:1");
         world_put_size(&world, "data", 2048, 0);
-        world_settle(&world, 5);
+        world_wait_growth_asked(&world, "data");
         fake_worker_grow(fake_worker("data"), "It is too small.");
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_GROW);
@@ -198,6 +198,7 @@ static void a_growth_is_judged_by_its_own_try(void)
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_GROWING);
         CHECK_INT(world_count_events(&world, REASON_CANNOT_GROW), 1);
+        world_wait_growth_asked(&world, "data");
         fake_worker_grow(fake_worker("data"), NULL);
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_LIVE);
@@ -216,7 +217,7 @@ static void a_growth_that_is_asked_for_again_is_judged_by_that_try(void)
         world_put_size(&world, "data", 1024, 0);
         world_bring_up(&world, "data", "file:1");
         world_put_size(&world, "data", 2048, 0);
-        world_settle(&world, 5);
+        world_wait_growth_asked(&world, "data");
         fake_worker_grow(fake_worker("data"), "It is too small.");
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_CANNOT_GROW);
@@ -224,6 +225,7 @@ static void a_growth_that_is_asked_for_again_is_judged_by_that_try(void)
         world_settle(&world, 5);
         CHECK_INT(world_record(&world, "data")->status.observed_asked, 1);
         CHECK_INT(world_record(&world, "data")->status.reason, REASON_GROWING);
+        world_wait_growth_asked(&world, "data");
         fake_worker_grow(fake_worker("data"), "It is still too small.");
         world_settle(&world, 5);
         CHECK(strstr(world_record(&world, "data")->status.message, "still too small"));

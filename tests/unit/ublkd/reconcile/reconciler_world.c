@@ -6,7 +6,7 @@
 #include "tests/unit/check.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -62,7 +62,7 @@ void world_restart_with_workers(struct world *world)
 }
 
 static struct {
-        pid_t pid; /* of the last */
+        sem_t go; /* a search that is to stop waits for it */
         unsigned count;
 } *searches; /* shared with their processes */
 
@@ -74,17 +74,15 @@ unsigned world_searches(void)
 void world_continue_search(void)
 {
         fake_kernel.searches_stop = false;
-        CHECK_INT(kill(searches->pid, SIGCONT), 0);
+        CHECK_INT(sem_post(&searches->go), 0);
 }
 
 /* Runs in another process, which has a copy of the world. */
 static int find_fake_user(
         const struct disk_users_roots *roots _unused_, struct disk_users *disks, size_t count)
 {
-        searches->pid = getpid();
         searches->count++;
-        if (fake_kernel.searches_stop)
-                (void)raise(SIGSTOP);
+        while (fake_kernel.searches_stop && sem_wait(&searches->go) < 0) {}
         if (!*fake_kernel.user)
                 return -EIO;
         for (size_t i = 0; i < count; i++)
@@ -121,6 +119,7 @@ static void begin(struct world *world, bool database)
                         NULL, sizeof(*searches), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         CHECK(searches != MAP_FAILED);
         searches->count = 0;
+        CHECK_INT(sem_init(&searches->go, true, 0), 0);
         open_store(world, database);
         CHECK_INT(runtime_dir_open(world->path, &world->dir, &problems), 0);
         CHECK_INT(disk_search_new(world->event, &(struct disk_search_options){.find = find_fake_user},
@@ -249,6 +248,13 @@ void world_wait_reason(struct world *world, const char *name, enum condition_rea
 void world_wait_value(struct world *world, const char *name, const char *value)
 {
         wait_for_status(world, name, REASON_NONE, value);
+}
+
+void world_wait_growth_asked(struct world *world, const char *name)
+{
+        for (unsigned quiet = 0; quiet < WAIT_MS_MAX && fake_worker(name)->unanswered == 0;)
+                quiet += !step(world);
+        CHECK(fake_worker(name)->unanswered > 0);
 }
 
 const struct device_record *world_record(const struct world *world, const char *name)

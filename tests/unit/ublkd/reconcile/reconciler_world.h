@@ -63,6 +63,8 @@ void world_wait_gone(struct world *world, const char *name);
 void world_wait_reason(struct world *world, const char *name, enum condition_reason reason);
 /* Wait until the message of its status has that value in it (a process, a device); a check fails otherwise. */
 void world_wait_value(struct world *world, const char *name, const char *value);
+/* Wait until ublkd has asked its worker to grow, and has no answer yet; a check fails if it does not ask. */
+void world_wait_growth_asked(struct world *world, const char *name);
 
 /* Return the record; NULL: no such device. */
 const struct device_record *world_record(const struct world *world, const char *name);
