@@ -6,46 +6,9 @@ import fcntl
 import pathlib
 import subprocess
 
+from . import programs
 from .shell import run
 from .wait import wait_until
-
-
-# nbdkit runs these with the arguments of its eval plugin: pwrite HANDLE COUNT OFFSET FLAGS, and so zero and trim.
-# A held one waits for the lock of the file that says so; that may be gone by the time it is opened. A slow one waits
-# for the lock of a file that stays, for as many seconds as the other file says.
-_WRITE = """
-{data} >"{marks}/data.$$"
-if [ -e "{failing}" ]; then
-    rm "{marks}/data.$$"
-    echo "EIO as the test wants it" >&2
-    exit 1
-fi
-if [ -e "{held}" ]; then
-    touch "{marks}/arrived.$$"
-    {{ flock --shared 9; }} 9<"{held}" || :
-    late=yes
-elif {{ read -r seconds <"{slow}"; }} 2>/dev/null; then
-    touch "{marks}/arrived.$$"
-    {{ flock --shared --timeout "$seconds" 9; }} 9<"{shore}" || :
-    late=yes
-fi
-dd if="{marks}/data.$$" of="{file}" oflag=seek_bytes seek="$4" conv=notrunc status=none
-rm "{marks}/data.$$"
-[ -z "$late" ] || touch "{marks}/landed.$$"
-"""
-_FLUSH = """
-if [ -e "{failing}" ]; then
-    echo "EIO as the test wants it" >&2
-    exit 1
-fi
-"""
-_PREAD = """
-if [ -e "{held_reads}" ]; then
-    touch "{marks}/asked.$$"
-    {{ flock --shared 9; }} 9<"{held_reads}" || :
-fi
-dd if="{file}" iflag=skip_bytes,count_bytes skip="$4" count="$3" status=none
-"""
 
 
 class TestyStore:
@@ -71,18 +34,11 @@ class TestyStore:
         self._marks.mkdir()
         with open(self.file, "wb") as file:
             file.truncate(size_mib << 20)
-        words = {"file": self.file, "slow": self._slow, "shore": self._shore.name, "held": self._held,
-            "held_reads": self._held_reads, "failing": self._failing, "marks": self._marks}
-        zeroes = _WRITE.format(data='head -c "$3" /dev/zero', **words)
         socket, listens = directory / "nbd.sock", directory / "nbd.pid"
         self._server = subprocess.Popen(
             [
                 "nbdkit", "--foreground", "--exit-with-parent", "--threads=32", f"--unix={socket}",
-                f"--pidfile={listens}", "eval",
-                f"get_size=echo {size_mib}M", "thread_model=echo parallel", "can_write=exit 0",
-                "can_flush=exit 0", f"flush={_FLUSH.format(**words)}", "can_fua=echo native", "can_trim=exit 0", "can_zero=exit 0",
-                f"pread={_PREAD.format(**words)}", f"pwrite={_WRITE.format(data='cat', **words)}",
-                f"zero={zeroes}", f"trim={zeroes}",
+                f"--pidfile={listens}", programs.testy_store(), f"file={self.file}", f"directory={directory}",
             ],
         )
         wait_until(listens.exists, "nbdkit listening")

@@ -37,6 +37,11 @@ def ublkd_mortal():
     return str(build() / "tests" / "kernel" / "ublkd-mortal")
 
 
+def testy_store():
+    """The plugin of nbdkit for stores that hold or fail what they are asked: tests/kernel/testy."""
+    return str(build() / "tests" / "kernel" / "testy-store.so")
+
+
 def worker():
     """The worker."""
     return str(build() / "ublkd-worker")
