@@ -74,6 +74,7 @@ def _ctl(daemon, *arguments, status=0):
 
 @pytest.mark.long
 @pytest.mark.parametrize("killed", [(), ("before",), ("after",)], ids=["workers-live", "killed-before", "killed-after"])
+@pytest.mark.storm
 def test_a_wiped_database_under_load(ext4, daemon, file_of, directory, killed):
     """One is adopted by its uid, the others all at once; the load sees no error."""
     api = daemon.api

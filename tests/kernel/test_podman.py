@@ -68,6 +68,7 @@ def _podman(directory, plugin):
     podman("rm", "--all", "--force", "--time", "0")
 
 
+@pytest.mark.storm
 def test_containers_use_a_volume(daemon, plugin, podman):
     podman("volume", "create", "--driver", "ublkd", "--opt", "size=64MiB", "data")
     assert [volume["Name"] for volume in plugin.call("List")["Volumes"]] == ["data"]

@@ -73,6 +73,7 @@ def test_a_disk_in_a_file_on_a_disk(daemon, ext4, directory):
 
 
 @pytest.mark.parametrize("kind", stacks.ALL, ids=lambda kind: kind.name)
+@pytest.mark.storm
 def test_a_stack_over_the_deaths_of_workers(daemon, ext4, directory, kind):
     """No layer sees an error: nothing is lost, no mirror drops a disk, and nothing needs a repair."""
     stack = kind()

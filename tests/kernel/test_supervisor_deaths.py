@@ -128,6 +128,7 @@ def _assert_nothing(api):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_dying_while_a_device_is_made(mortal, file_of):
     api, path = mortal.api, file_of(size=8 << 20)
 
@@ -209,6 +210,7 @@ def test_dying_while_a_disk_is_recreated(mortal, file_of):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_dying_while_a_worker_is_replaced(mortal):
     """The write that waits for the new worker is answered, whichever process dies meanwhile."""
     api = mortal.api

@@ -110,6 +110,7 @@ def _assert_all_fail(disk, blocks):
 
 
 @ways
+@pytest.mark.storm
 def test_cut_off_under_load(way, ext4, file_of, make_daemon):
     """Writes that are under way make the file longer again: what lies between must not read as zeroes."""
     daemon = way.start(make_daemon)
