@@ -108,7 +108,7 @@ def test_a_running_container_gets_a_disk_that_recovers(daemon, inside, directory
     assert inside.output("sh", "-c", _WRITE_TO_EACH, "sh", "/dev/data") == "/dev/data"
 
 
-@pytest.mark.parametrize("kind", ["ext4", pytest.param("xfs", marks=pytest.mark.storm)])
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
 @pytest.mark.storm
 def test_a_running_container_gets_a_mounted_volume(alice, daemon, inside, file_of, kind):
     """Its root owns the root of the file system, and what it writes belongs to root on the disk and to its user on the host."""
