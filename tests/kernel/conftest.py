@@ -18,6 +18,7 @@ import pytest
 from harness import ublk
 from harness.backing import TestyStore
 from harness.daemon import Daemon
+from harness.in_memory import copy_programs
 from harness.kernel_disks import detach_loop
 from harness.kernel_watch import KernelWatch
 from harness.processes import Kind, processes, workers
@@ -29,6 +30,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from strict_skips import pytest_runtest_makereport  # noqa: E402, F401 (pytest finds it by name)
 
 _HUNG_AFTER = 45
+_MANY = 60  # tests, of which the copies save more time than they take
 
 
 def _finished():
@@ -103,9 +105,11 @@ def pytest_runtest_logreport(report):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def guest():
+def guest(request):
     """Only in a throw-away machine: the tests load modules, and end processes that they did not start."""
     assert os.uname().nodename == "ublkd-vm", "run these with tests/kernel/run: it makes a VM for them"
+    if len(request.session.items) >= _MANY:
+        copy_programs()
     run("modprobe", "ublk_drv")
     run("sysctl", "-qw", f"kernel.hung_task_timeout_secs={_HUNG_AFTER}", "kernel.hung_task_warnings=-1")
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """GET /events over the life of a device: made, killed, recovered, removed; with a supervisor that dies in between."""
 
+import contextlib
+import http.client
 import json
 
 import pytest
-import requests
 
 from harness.api import null_spec
 from harness.event_database import wait_written
@@ -17,18 +18,19 @@ class Watcher:
     """A client that watches; events come with the `id` of the stream."""
 
     def __init__(self, api, headers=None, query=""):
-        self.response = api.request(
-            "GET", "/events" + query, headers={"Accept": "text/event-stream", **(headers or {})}, stream=True
-        )
-        self.status = self.response.status_code
+        self._answer = api.stream("/events" + query, {"Accept": "text/event-stream", **(headers or {})})
+        self.status = self._answer.status
         self.last = None
-        self._lines = self.response.iter_lines(chunk_size=1)
+
+    def _fields(self):
+        for line in self._answer:
+            name, _, value = line.decode().rstrip("\r\n").partition(": ")
+            yield name, value
 
     def until(self, reason):
         """Read until an event of that reason; return all up to it."""
         events = []
-        for line in self._lines:
-            name, _, value = line.decode().partition(": ")
+        for name, value in self._fields():
             if name == "id":
                 self.last = int(value)
             if name == "data":
@@ -40,13 +42,10 @@ class Watcher:
 
     def drain(self):
         """Read until the connection breaks."""
-        try:
-            for line in self._lines:
-                name, _, value = line.decode().partition(": ")
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            for name, value in self._fields():
                 if name == "id":
                     self.last = int(value)
-        except requests.exceptions.RequestException:
-            pass
 
 
 def _reasons(events):

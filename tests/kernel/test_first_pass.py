@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from harness.api import Api, loop_spec, null_spec
+from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.halt import halt
 from harness.wait import wait_until
@@ -32,19 +32,14 @@ def activated(make_daemon, directory):
         yield daemon.start()
 
 
-def _ask(daemon, method, path, more=None):
-    """Send a request over a connection of its own.
-
-    A connection that is kept from the last ublkd need not be at its end yet: a process that ublkd forked just before it
-    was killed has a copy of it for a moment. A request that is sent into it is lost.
-    """
-    return Api(daemon.runtime / "ublkd.sock").request(method, path, **(more or {}))
+def _ask(api, method, path, more=None):
+    return api.request(method, path, **(more or {}))
 
 
 def _first_answers(daemon, requests, held):
     """What they are answered that were there before ublkd was."""
     with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
-        answers = [pool.submit(_ask, daemon, *request) for request in requests]
+        answers = [pool.submit(_ask, daemon.api, *request) for request in requests]
         wait_until(lambda: all(answer.running() or answer.done() for answer in answers), "asked")
         assert not [answer.result() for answer in answers if answer.done()], "answered without ublkd"
         began = time.monotonic()

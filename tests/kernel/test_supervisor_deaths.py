@@ -13,7 +13,6 @@ import shutil
 import signal
 
 import pytest
-import requests
 
 from harness import programs, ublk
 from harness.api import condition_of, loop_spec, null_spec
@@ -49,7 +48,7 @@ class Mortal:
         """The status of the answer, or None when it died first."""
         try:
             return self.api.request(method, path, **more).status_code
-        except requests.exceptions.ConnectionError:
+        except OSError:
             return None
 
     def wait_dead_or(self, condition):
@@ -58,7 +57,7 @@ class Mortal:
         def over():
             if not self.daemon.running:
                 return True
-            with contextlib.suppress(requests.exceptions.ConnectionError):
+            with contextlib.suppress(OSError):
                 return condition()
             return False
 

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A client of the REST API."""
 
-import time
-from urllib.parse import quote
-
-import requests
-import requests_unixsocket
-
+from . import unix_http
 from .wait import TIMEOUT, wait_until
 
 _REQUEST_TIMEOUT = 120  # seconds; the daemon's own limits come first
-_IDLE_MAX = 20  # seconds; the daemon closes a connection that has been idle for 30
 
 
 def null_spec(name, size="64MiB", **more):
@@ -34,25 +28,15 @@ class Api:
     """The daemon at a Unix socket."""
 
     def __init__(self, socket):
-        self._base = "http+unix://" + quote(str(socket), safe="")
-        self._session = requests_unixsocket.Session()
-        self._session.trust_env = False  # no search for proxies at each request
-        self._used = {}  # when, by URL: the session keeps a connection for each
+        self.socket = socket
 
     def request(self, method, path, **more):
-        """Send a request and return the response, whatever it is.
+        """Send a request and return the response, whatever it is (see unix_http.request)."""
+        return unix_http.request(self.socket, method, path, **{"timeout": _REQUEST_TIMEOUT, **more})
 
-        A guest that its host has stopped for a while finds the connection just being closed: it takes a new one.
-        """
-        more.setdefault("timeout", _REQUEST_TIMEOUT)
-        url = self._base + path
-        if time.monotonic() - self._used.get(url, time.monotonic()) > _IDLE_MAX:
-            self._session.close()
-            self._used.clear()
-        try:
-            return self._session.request(method, url, **more)
-        finally:
-            self._used[url] = time.monotonic()
+    def stream(self, path, headers):
+        """GET what has no end (see unix_http.stream)."""
+        return unix_http.stream(self.socket, path, headers, _REQUEST_TIMEOUT)
 
     def ask(self, method, path, status, **more):
         """Send a request that must be answered with `status`; return the JSON of the answer, if any."""
@@ -71,7 +55,7 @@ class Api:
         """Whether the daemon answers and has been through its first pass."""
         try:
             return self.request("GET", "/readyz", timeout=10).status_code == 200
-        except requests.exceptions.RequestException:
+        except OSError:
             return False
 
     def create(self, spec, status=201, wait="ready", timeout="60s"):
