@@ -3,8 +3,7 @@
 
 ublkd-mortal is stopped before the command that makes the disk live; then the
 other program sends its command, and ublkd goes on. On 6.12 the driver has taken
-the queues from the worker by then, and makes the disk live all the same. There
-"stop" fails since 2026-11-27: see CHANGELOG.md. ./check --all runs it.
+the queues from the worker by then, and makes the disk live all the same.
 """
 
 import os
@@ -28,7 +27,7 @@ def stopping(make_daemon, directory, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("commands", [pytest.param("stop", marks=pytest.mark.storm), "del", "stop del"])
+@pytest.mark.parametrize("commands", [pytest.param("stop", marks=pytest.mark.both), "del", "stop del"])
 def test_a_disk_that_is_taken_away_before_it_is_live_is_made_again(stopping, file_of, commands):
     daemon, at = stopping
     path = file_of(size=8 << 20)

@@ -43,18 +43,8 @@ enum char_device char_device_look(int number)
 int char_device_watch(sd_event *event, int number, sd_event_inotify_handler_t on_closed, void *userdata,
         sd_event_source **ret)
 {
-        sd_event_source *source;
         char path[PATH_SIZE];
-        int r;
 
         (void)snprintf(path, sizeof(path), "/dev/ublkc%d", number);
-        r = sd_event_add_inotify(event, &source, path, IN_CLOSE | IN_DONT_FOLLOW, on_closed, userdata);
-        if (r < 0)
-                return r;
-        r = sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        if (r < 0)
-                sd_event_source_disable_unref(source);
-        else
-                *ret = source;
-        return r;
+        return sd_event_add_inotify(event, ret, path, IN_CLOSE | IN_DONT_FOLLOW, on_closed, userdata);
 }

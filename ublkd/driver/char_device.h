@@ -15,8 +15,10 @@ enum char_device {
  * The open waits for nothing (ublk_ch_open() in ublk_drv.c). number: of a disk that GET_DEV_INFO has answered for. */
 enum char_device char_device_look(int number);
 
-/* Have `on_closed` called once, when a process closes /dev/ublkcN: with the last descriptor, after which the driver releases
- * the device within microseconds (__fput() in fs/file_table.c notifies just before it calls ublk_ch_release()). A close
- * before this call is not reported. *ret is the caller's. Return 0 or -errno: then no close is reported. */
+/* Have `on_closed` called when a process closes /dev/ublkcN: with the last descriptor, after which the driver releases the
+ * device within microseconds (__fput() in fs/file_table.c notifies just before it calls ublk_ch_release()). A close before this
+ * call is not reported. *ret is the caller's; who wants one report frees it in `on_closed`. Never switch it off instead: at the
+ * next close, sd_event_run() would not return (event_inotify_data_process() in sd-event.c keeps an event that no source takes).
+ * Return 0 or -errno: then no close is reported. */
 int char_device_watch(sd_event *event, int number, sd_event_inotify_handler_t on_closed, void *userdata,
         sd_event_source **ret);

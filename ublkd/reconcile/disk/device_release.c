@@ -12,6 +12,7 @@ static int on_closed(sd_event_source *source, const struct inotify_event *event,
 
         (void)source;
         (void)event;
+        device->release.closed = sd_event_source_disable_unref(device->release.closed);
         attempt_closed(&device->attempt, monotonic_now());
         device_wake(device);
         return 0;

@@ -10,7 +10,7 @@ struct device_record;
 struct managed_device;
 
 struct device_release {
-        sd_event_source *closed; /* NULL: not watched */
+        sd_event_source *closed; /* NULL: not watched, or seen */
         bool watched;            /* since the disk was served; one watch a death */
 };
 
