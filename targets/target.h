@@ -57,6 +57,36 @@ static inline void target_kept_settle(struct target_kept *kept)
         __atomic_store_n(kept->settled, UINT64_C(1), __ATOMIC_RELEASE);
 }
 
+/* What ublkd and a target share while the target serves, of one with target_desc.pack_live(). It outlives the worker, as
+ * kept memory does. */
+struct target_live {
+        const uint32_t
+                *sequence;    /* changes with the options; NULL: there is no such memory, as in a preflight */
+        const uint32_t *size; /* bytes, of the options */
+        const unsigned char *options; /* as pack_live() has written them */
+        uint64_t *counts;             /* TARGET_COUNTS_MAX numbers of the target, for show_counts() */
+};
+
+/* Read the options if they are others than those of *sequence (0: those of the spec that the worker was started with). Return
+ * true with `size` bytes and the new *sequence; false: there is nothing new, they have another size, or ublkd writes them
+ * now: look again later. On any thread. */
+static inline bool target_live_read(
+        const struct target_live *live, uint32_t *sequence, void *ret, size_t size)
+{
+        uint32_t now = live->sequence ? __atomic_load_n(live->sequence, __ATOMIC_ACQUIRE) : 0;
+
+        if (now == *sequence || now % 2 != 0 || size > TARGET_LIVE_MAX
+                || __atomic_load_n(live->size, __ATOMIC_RELAXED) != size)
+                return false;
+        for (size_t i = 0; i < size; i++)
+                ((unsigned char *)ret)[i] = __atomic_load_n(&live->options[i], __ATOMIC_RELAXED);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (__atomic_load_n(live->sequence, __ATOMIC_RELAXED) != now)
+                return false;
+        *sequence = now;
+        return true;
+}
+
 /* One request. `queue`, `op`, `offset`, `length`, `tag` and `flags` are set by the core. */
 struct target_io {
         struct target_queue *queue;
@@ -166,6 +196,8 @@ struct target_device {
                                   targets/worker/queue/store_end.h */
         bool linear_in_memory; /* that file has no device below it: the core need not wait for a short read or
                                   write of it, and does it in place */
+        bool by_callbacks; /* the core's: a target above the file wants to see each request (TARGET_SEES_ALL), so
+                              the core moves no bytes by itself */
         /* May be set in open(), where no write of ours to the backing store can go on without this process:
          * each is done by one of its threads in a system call, from beginning to end. So it is with tmpfs,
          * whose writes and fallocate() are copies and clearing of memory by the caller
@@ -177,6 +209,7 @@ struct target_device {
         bool io_ends_with_process;
         struct target_store store;
         struct target_kept kept;         /* of the disk; set before open(), for all threads together */
+        struct target_live live;         /* set before open(); of one with pack_live() */
         struct target_kept *queues_kept; /* the core's; NULL: the target declares none */
 };
 

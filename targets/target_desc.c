@@ -4,10 +4,11 @@
 
 #include <string.h>
 
-extern const struct target_desc linear_desc, loop_desc, null_desc, stripe_desc;
+extern const struct target_desc fault_desc, linear_desc, loop_desc, null_desc, stripe_desc;
 
 /* In alphabetical order. */
 static const struct target_desc *const all[] = {
+        &fault_desc,
         &linear_desc,
         &loop_desc,
         &null_desc,

@@ -13,6 +13,9 @@ enum target_flag {
         TARGET_STORE_OF_USER = 1 << 5,      /* open() heeds target_store.user: a tenant may give a path */
         TARGET_IS_PART =
                 1 << 6, /* over a "child" the disk lies in that as it is: target.is_part() of the worker */
+        TARGET_SEES_ALL = 1 << 7,  /* each request goes through its callbacks, also where the disk lies in
+                                     its child as it is */
+        TARGET_FOR_TESTS = 1 << 8, /* refused unless a setting of ublkd allows it; never for tenants */
 };
 
 /* What a worker of the target keeps of that which every other worker gives up (targets/worker/walls.h).
@@ -35,6 +38,9 @@ struct target_waits {
         unsigned files;             /* places for descriptors of the queue: target_queue_set_file() */
         unsigned work_threads;      /* of await_work(): in each worker, for all its queues */
 };
+
+/* What is shared with a target while it serves (ublkd/proto/region_target.h): bytes of packed options, and numbers. */
+enum { TARGET_LIVE_MAX = 1024, TARGET_COUNTS_MAX = 64 };
 
 /* What a target may declare. */
 enum {
@@ -60,9 +66,17 @@ struct target_desc {
          * there, or the same in another form; with each change of it, or of a size, the memory begins as zeroes. */
         uint64_t kept_disk_bytes, kept_queue_bytes;
         uint32_t kept_version;
-        /* Names of options that a disk can follow, because only ublkd reads them; NULL-terminated, or NULL:
-         * none. */
+        /* Names of options that a disk can follow, because only ublkd reads them, or because they are packed for the
+         * worker that serves; NULL-terminated, or NULL: none. */
         const char *const *live_options;
+        /* Write those of the options that a worker follows while it serves, in a form of the target, and return how many bytes
+         * they have (target_live_read() of targets/target.h). Of a tree, the first target that has this function. NULL: a
+         * worker follows none. */
+        size_t (*pack_live)(const void *options, unsigned char ret[static TARGET_LIVE_MAX]);
+        /* Of one with pack_live(): add what it has counted to the statistics of the device. Whatever a worker has written there is
+         * a number. Return false on ENOMEM. */
+        bool (*show_counts)(
+                const void *options, const uint64_t counts[static TARGET_COUNTS_MAX], cJSON *statistics);
         /* Check options that are each valid, and size (0: not given), against each other. Return 0, also if
          * problems were added, or -ENOMEM. NULL: there is nothing to check. */
         int (*check)(const void *options, uint64_t size, struct problem_list *problems);

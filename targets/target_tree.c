@@ -367,6 +367,22 @@ bool target_tree_has_size(const struct target_tree *tree)
         return has[0];
 }
 
+int target_tree_live_node(const struct target_tree *tree)
+{
+        for (unsigned i = 0; i < tree->count; i++)
+                if (tree->nodes[i].desc->pack_live)
+                        return (int)i;
+        return -1;
+}
+
+int target_tree_for_tests(const struct target_tree *tree)
+{
+        for (unsigned i = 0; i < tree->count; i++)
+                if (tree->nodes[i].desc->flags & TARGET_FOR_TESTS)
+                        return (int)i;
+        return -1;
+}
+
 int target_tree_store(const struct target_tree *tree)
 {
         for (unsigned i = 0; i < tree->count; i++)

@@ -55,6 +55,11 @@ unsigned target_tree_needs(const struct target_tree *tree);
 /* Return whether the tree has a size of its own, from an option or a backing store. */
 bool target_tree_has_size(const struct target_tree *tree);
 
+/* Return the number of the target that follows options while it serves (target_desc.pack_live); -1: there is none. */
+int target_tree_live_node(const struct target_tree *tree);
+/* Return the number of a target that is for tests only; -1: there is none. */
+int target_tree_for_tests(const struct target_tree *tree);
+
 /* Return the number of the only target with a path of a backing store; -1: there is none. */
 int target_tree_store(const struct target_tree *tree);
 /* Return whether the target of a node takes a path of a backing store. */

@@ -136,6 +136,7 @@ static int start(const struct config_request *request, const struct config *conf
                 .devices_dirs = values->devices_dirs,
                 .devices_dir_count = values->devices_dir_count,
                 .refuse_unstable_paths = values->refuse_unstable_paths,
+                .allow_fault_target = values->allow_fault_target,
                 .replace_workers = values->replace_workers,
                 .confinement = {.best_effort = values->best_effort,
                                 .first_user = values->first_uid,

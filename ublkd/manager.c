@@ -318,6 +318,7 @@ static int open_api(
                         .rights = options->rights,
                         .socket_group = options->socket_group,
                         .refuse_unstable_paths = options->refuse_unstable_paths,
+                        .allow_fault_target = options->allow_fault_target,
                         .disk_search = manager->disk_search,
                         .peer_paths = manager->peer_paths,
                         .read_stats = api_read_stats,
@@ -435,6 +436,7 @@ static int open_reconciler(struct manager *manager)
                         .node_recall = manager->node_recall,
                         .cdi_specs = manager->cdi_specs,
                         .worker_groups = manager->worker_groups,
+                        .allow_fault_target = manager->allow_fault_target,
                         .image_thread = manager->image_thread,
                         .path_watches = manager->path_watches,
                         .fd_store = manager->fd_store,
@@ -453,6 +455,7 @@ static int open_declared(struct manager *manager, const struct manager_options *
                                      .dirs = options->devices_dirs,
                                      .dir_count = options->devices_dir_count,
                                      .refuse_unstable_paths = options->refuse_unstable_paths,
+                                     .allow_fault_target = options->allow_fault_target,
                                      .policy = manager_policy,
                                      .policy_userdata = manager,
                                      .checks = {.disk_search = manager->disk_search,
@@ -482,6 +485,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = host_read(&manager->host);
         manager->state_dir = options->state_dir;
         manager->replace_workers = options->replace_workers;
+        manager->allow_fault_target = options->allow_fault_target;
         manager->policy = options->policy->policy;
         if (r >= 0)
                 r = make_dirs(options->runtime_dir, 0755); /* runtime_dir_open() says what is wrong with it */

@@ -25,6 +25,7 @@ struct manager_options {
         uint64_t
                 ignored_features; /* features of the driver that ublkd does not use; bit N: kernel_feature_name(N) */
         bool refuse_unstable_paths; /* in a spec: api.h */
+        bool allow_fault_target;    /* in a spec, and for disks to be made */
         bool replace_workers;       /* of another version: worker_upgrade.h */
         struct api_rights rights;
         struct api_group socket_group;

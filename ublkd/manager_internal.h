@@ -52,6 +52,7 @@ struct manager {
         struct disk_marks *disk_marks;
         struct worker_upgrade *worker_upgrade;
         const struct policy *policy; /* in force now; NULL: no rule */
+        bool allow_fault_target;     /* devices may have targets for tests */
         bool replace_workers;        /* as the configuration says now */
         bool scanning, looking;      /* foreign_scan or state_look works for a client */
         struct authority *authority;

@@ -98,6 +98,15 @@ static cJSON *queue_to_json(const struct queue_counts *queue)
         return NULL;
 }
 
+/* Add what the target of the device counts, if it does. */
+static bool add_of_target(cJSON *object, const struct device_record *record, const struct device_stats *stats)
+{
+        int number = record->spec ? target_tree_live_node(record->spec->tree) : -1;
+        const struct target_node *node = number < 0 ? NULL : &record->spec->tree->nodes[number];
+
+        return !node || node->desc->show_counts(node->options, stats->of_target, object);
+}
+
 static cJSON *stats_to_json(const struct device_record *record, const struct device_stats *stats)
 {
         cJSON *object = cJSON_CreateObject(), *queues = NULL, *total = queue_to_json(&stats->total);
@@ -113,6 +122,7 @@ static cJSON *stats_to_json(const struct device_record *record, const struct dev
         good = queues != NULL;
         for (unsigned i = 0; good && i < stats->queue_count; i++)
                 good = add_item(queues, queue_to_json(&stats->queues[i]));
+        good = good && add_of_target(object, record, stats);
         cJSON_Delete(total);
         if (good)
                 return object;

@@ -67,8 +67,10 @@ static bool add_target(cJSON *items, const struct target_desc *desc)
         }
         return cJSON_AddStringToObject(item, "name", desc->name)
                && cJSON_AddStringToObject(item, "summary", desc->summary)
-               && cJSON_AddBoolToObject(item, "sizeRequired", desc->size_required) && add_features(item, desc)
-               && add_paths(item, desc) && cJSON_AddStringToObject(item, "schema", schema);
+               && cJSON_AddBoolToObject(item, "sizeRequired", desc->size_required)
+               && cJSON_AddBoolToObject(item, "forTests", desc->flags & TARGET_FOR_TESTS)
+               && add_features(item, desc) && add_paths(item, desc)
+               && cJSON_AddStringToObject(item, "schema", schema);
 }
 
 void handle_targets(struct request *request)

@@ -101,7 +101,7 @@ GENERATOR = ROOT / "schemas/openapi.py"
 
 def generate(source, output):
     return subprocess.run(["/usr/bin/python3", "-B", GENERATOR, "--source", source, "--output", output, "--version", "1",
-                           "linear", "loop", "null", "stripe"], stderr=subprocess.PIPE, text=True)
+                           "fault", "linear", "loop", "null", "stripe"], stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("change,sentence", [

@@ -3,7 +3,7 @@
  *
  *   api_test_server [--state-dir DIR] [--sqlite] [--listen ADDRESS]... [--passed N]
  *                   [--times IDLE,HEAD,BODY,REPLY[,TOKEN]]     milliseconds
- *                   [--unstable-paths refuse]          like ublkd
+ *                   [--unstable-paths refuse] [--allow-fault-target yes]  like ublkd
  *                   [--readers everyone|GID] [--administrators GID] [--socket-group GID]
  *                   [--policy DIR]
  *                   [--patience TIME]                  of the search for users, milliseconds

@@ -13,7 +13,7 @@ import sys
 import pytest
 
 SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "schemas"
-TARGETS = ["linear", "loop", "null", "stripe"]
+TARGETS = ["fault", "linear", "loop", "null", "stripe"]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SCHEMAS))  # of its imports
 specification = importlib.util.spec_from_file_location("generate", SCHEMAS / "generate.py")

@@ -39,6 +39,7 @@ INSTALLED = {
     "opt/man/man5/ublkd-device.5",
     "opt/man/man5/ublkd-policy.5",
     "opt/man/man5/ublkd.conf.5",
+    "opt/man/man7/ublkd-fault.7",
     "opt/man/man7/ublkd-linear.7",
     "opt/man/man7/ublkd-loop.7",
     "opt/man/man7/ublkd-null.7",

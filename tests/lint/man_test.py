@@ -104,7 +104,7 @@ def test_ublkd_has_the_same_defaults_in_both_places():
     assert documented == defaults_in(help_of("ublkd", "--help"), r"\(default: ([^)]+)\)")
     wanted = {
         "--listen", "--state-dir", "--runtime-dir", "--worker", "--unstable-paths", "--worker-uids", "--sandbox",
-        "--readers", "--administrators", "--polkit", "--socket-group", "--devices-dir", "--policy-dir", "--cdi-dir", "--upgrade-workers", "--log-level", "--config-root",
+        "--readers", "--administrators", "--polkit", "--socket-group", "--devices-dir", "--policy-dir", "--cdi-dir", "--allow-fault-target", "--upgrade-workers", "--log-level", "--config-root",
     }
     assert wanted == set(documented)
 
@@ -112,7 +112,7 @@ def test_ublkd_has_the_same_defaults_in_both_places():
 def test_ublkd_conf_names_every_key():
     page = re.sub(r"\s+", " ", rendered("ublkd.conf.5").split("KEYS")[1])
     rows = json.loads((ROOT / "ublkd/config/settings.json").read_text())["settings"]
-    assert len(rows) == 17
+    assert len(rows) == 18
     for row in rows:
         assert f" {row['key']}={row['argument']} " in page and f" Option: --{row['option']}." in page
         assert f"The default is {row['preset']}." in page if "preset" in row else True

@@ -197,6 +197,11 @@ int setting_parse_sandbox(const char *text, bool in_file _unused_, struct settin
                 (const char *const[]){"required", "best-effort", NULL}, text, &values->best_effort);
 }
 
+int setting_parse_allow_fault_target(const char *text, bool in_file _unused_, struct setting_values *values)
+{
+        return parse_choice((const char *const[]){"no", "yes", NULL}, text, &values->allow_fault_target);
+}
+
 int setting_parse_upgrade_workers(const char *text, bool in_file _unused_, struct setting_values *values)
 {
         return parse_choice((const char *const[]){"keep", "replace", NULL}, text, &values->replace_workers);

@@ -86,23 +86,24 @@ static void refuse(struct declared *declared, const struct declaration *declarat
 typedef bool (*step_function)(
         struct declared *declared, const struct declaration *declaration, const struct device_record *record);
 
-/* The pools and the policy of ublkd for paths. Return false if one refuses the spec. */
+/* The pools, and the policy of ublkd for paths and targets. Return false if one refuses the spec. */
 static bool path_may(
         struct declared *declared, const struct declaration *declaration, const struct device_record *record)
 {
-        int r = declared->config.refuse_unstable_paths
-                        ? device_spec_path_is_unstable(record, declaration->spec)
-                        : 0;
+        const struct declared_config *config = &declared->config;
+        int r = config->refuse_unstable_paths ? device_spec_path_is_unstable(record, declaration->spec) : 0;
+        const char *refusal = declaration->no_image;
 
-        if (declaration->no_image)
-                refuse(declared, declaration, record, declaration->no_image);
-        else if (r > 0)
-                refuse(declared, declaration, record,
-                        "its path may be another disk after a reboot, and this ublkd refuses such paths "
-                        "(--unstable-paths); give a link in /dev/disk/by-id.");
-        else if (r < 0)
-                refuse(declared, declaration, record, "out of memory.");
-        return r == 0 && !declaration->no_image;
+        if (!refusal && r != 0)
+                refusal = r < 0 ? "out of memory."
+                                : "its path may be another disk after a reboot, and this ublkd refuses such "
+                                  "paths (--unstable-paths); give a link in /dev/disk/by-id.";
+        if (!refusal && !config->allow_fault_target && target_tree_for_tests(declaration->spec->tree) >= 0)
+                refusal =
+                        "its target is for tests, and this ublkd has AllowFaultTarget=no; give another one.";
+        if (refusal)
+                refuse(declared, declaration, record, refusal);
+        return !refusal;
 }
 
 static void put(

@@ -17,6 +17,7 @@ struct declared_config {
         const char *const *dirs; /* the most important first */
         size_t dir_count;        /* DEVICE_DIRS_MAX at most */
         bool refuse_unstable_paths;
+        bool allow_fault_target;             /* do not refuse targets for tests */
         struct declared_check_config checks; /* all but `answered` */
         /* A disk of a device of this name can be adopted (POST /devices/adopt), so no other may be made. NULL: none. */
         bool (*is_adoptable)(void *userdata, const char *name);

@@ -9,6 +9,7 @@
 
 #include "ublkd/proto/region_errors.h"
 #include "ublkd/proto/region_space.h"
+#include "ublkd/proto/region_target.h"
 
 #include <stdbool.h>
 
@@ -120,6 +121,8 @@ int device_stats_read(int fd, struct device_stats **ret)
         stats->queue_count = header.queues;
         stats->writes_waiting = space.waiting;
         r = region_errors_read_counts(fd, stats->errors);
+        if (r >= 0)
+                r = region_target_read_counts(fd, stats->of_target);
         if (r < 0)
                 return r;
         for (unsigned i = 0; i < header.queues; i++) {

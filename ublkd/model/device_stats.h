@@ -27,7 +27,8 @@ struct device_stats {
         unsigned queue_count;
         unsigned writes_waiting;                           /* for room in the backing store */
         uint64_t errors[_STATS_OP_MAX][_REGION_ERRNO_MAX]; /* requests that failed, by error */
-        struct queue_counts total;                         /* of all queues */
+        uint64_t of_target[REGION_TARGET_COUNTS]; /* what the target counts: target_desc.show_counts() */
+        struct queue_counts total;                /* of all queues */
         struct queue_counts queues[];
 };
 

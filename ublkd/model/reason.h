@@ -80,6 +80,7 @@ enum condition_reason {
         REASON_NUMBER_TAKEN,
         REASON_NUMBER_UNSURE,
         REASON_NOT_SUPPORTED,
+        REASON_TEST_TARGET_NOT_ALLOWED,
         REASON_IN_USE,
         REASON_STILL_HELD,
         REASON_DISK_OF_NO_DEVICE,

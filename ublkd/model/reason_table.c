@@ -235,6 +235,11 @@ const struct reason_info reason_table[] = {
                 .meaning = "This kernel or this target does not support what the spec asks for.",
                 .advice = "Compare the spec with 'ublkctl host' and 'ublkctl targets', and change it or "
                           "use a newer kernel." },
+        [REASON_TEST_TARGET_NOT_ALLOWED] = { "TestTargetNotAllowed",
+                .meaning = "The target of the device is for tests, and this ublkd does not allow it "
+                           "(AllowFaultTarget=no).",
+                .advice = "Give the device another target, or remove it; set AllowFaultTarget=yes only on a "
+                          "machine for tests." },
         [REASON_IN_USE] = { "InUse", .obstacle = true,
                 .meaning = "ublkd cannot remove the disk: a process has it open, or a file system on it "
                            "is mounted.",

@@ -68,6 +68,7 @@ static const struct {
         [REASON_NUMBER_TAKEN] = {.own = true},
         [REASON_NUMBER_UNSURE] = {.own = true},
         [REASON_NOT_SUPPORTED] = {.own = true},
+        [REASON_TEST_TARGET_NOT_ALLOWED] = {.own = true},
         [REASON_QUEUES_ANYWHERE] = {.own = true},
         [REASON_QUEUES_LOST] = {.own = true},
         [REASON_TIMEOUT_NOT_SET] = {.own = true},

@@ -57,11 +57,18 @@ static void check_target(struct policy_verdict *verdict, unsigned number)
         const char *name = verdict->spec->tree->nodes[number].desc->name;
         char names[NAMES_SIZE], pointer[TARGET_POINTER_SIZE + 8];
 
-        if (has_name(verdict->rule->options.targets, name))
+        bool for_tests = verdict->spec->tree->nodes[number].desc->flags & TARGET_FOR_TESTS;
+
+        if (has_name(verdict->rule->options.targets, name) && !for_tests)
                 return;
         print_names(verdict->rule->options.targets, names);
         target_tree_pointer(verdict->spec->tree, number, pointer);
         strcat(pointer, "/type");
+        if (for_tests) {
+                policy_forbid(verdict, pointer,
+                        "allows no target for tests, whatever it lists; give another than %s", name);
+                return;
+        }
         policy_forbid(verdict, pointer, "does not allow the target %s; its targets: %s", name, names);
 }
 

@@ -189,6 +189,17 @@ struct region_missed {
         uint32_t unused;
 };
 
+enum { REGION_TARGET_OPTIONS = 1024, REGION_TARGET_COUNTS = 64 };
+
+/* What a target follows while it serves, and counts: see region_target.h. */
+struct region_target {
+        /* Written by the supervisor; the sequence is odd meanwhile, and changes with the options. 0: none */
+        uint32_t sequence;
+        uint32_t size; /* bytes, of the options */
+        unsigned char options[REGION_TARGET_OPTIONS];
+        uint64_t counts[REGION_TARGET_COUNTS]; /* written by the worker; of the device's life */
+};
+
 /* `sequence` is odd while the supervisor writes the values, and changes with them. */
 struct region_control {
         uint32_t sequence, unused;
@@ -208,6 +219,8 @@ struct region_control {
         struct region_report reports[_REGION_REPORT_MAX];
         /* Zeroes as well: the request is not known. */
         struct region_missed missed;
+        /* Zeroes as well: the worker keeps to the options that it was started with. */
+        struct region_target target;
 };
 
 /* Counts one operation's requests as they end; it ends when its answer goes to the kernel. Numbers only rise,

@@ -123,6 +123,7 @@ static int make_status(const struct managed_device *device, const struct device_
                         .restart_refusal = restart_refusal,
                         .restart_reason = restart_reason,
                         .features = device_features(device),
+                        .allows_tests = device->env->config.allow_fault_target,
                         .action = device->step.action,
                         .has_control = device->env->ctl,
                         .unseen = device->first.unseen,

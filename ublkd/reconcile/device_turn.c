@@ -240,6 +240,7 @@ static struct plan_wish wish_of(
                         .turn = &device->view,
                         .boot_id = device->env->boot_id,
                         .features = device_features(device),
+                        .allows_tests = device->env->config.allow_fault_target,
                         .size_of_worker = params ? params->size : 0,
                         .lost_since = device->process.lost_since,
                         .worker_is_old = device_worker_is_old(device, record),

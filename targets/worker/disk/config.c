@@ -200,6 +200,19 @@ int worker_config_parse(
         return problems->count > 0 ? -EINVAL : 0;
 }
 
+static void share_live(struct worker_config *config, struct region_control *control)
+{
+        _Static_assert((int)REGION_TARGET_OPTIONS == (int)TARGET_LIVE_MAX
+                               && (int)REGION_TARGET_COUNTS == (int)TARGET_COUNTS_MAX,
+                "the contract promises what the region has");
+        config->live = (struct target_live){
+                .sequence = &control->target.sequence,
+                .size = &control->target.size,
+                .options = control->target.options,
+                .counts = control->target.counts,
+        };
+}
+
 static int map_region(struct worker_config *config, int fd, void **ret)
 {
         const struct target_desc *desc = config->target->desc;
@@ -211,6 +224,8 @@ static int map_region(struct worker_config *config, int fd, void **ret)
         };
         int r = fd < 0 ? -EBADF : device_region_map(fd, config->wish.queues, ret);
 
+        if (r >= 0)
+                share_live(config, device_region_control(*ret));
         if (r >= 0)
                 r = region_kept_map(fd, config->wish.queues, &wish, &config->kept);
         return r >= 0 && config->kept.base ? region_kept_take(fd) : r;

@@ -30,6 +30,7 @@ struct worker_config {
         bool expected_in_this_boot, shared;
         bool expected_served;        /* the disk was served from it */
         uint32_t store_user;         /* as in struct target_store */
+        struct target_live live;     /* likewise */
         struct region_kept_map kept; /* from worker_config_map_region(); zeroes: none */
 };
 

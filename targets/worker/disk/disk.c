@@ -114,6 +114,7 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
                            .read_only = config->wish.read_only,
                            .wanted_size = config->wish.size,
                            .wanted_block_size = config->wish.block_size,
+                           .live = config->live,
                            .store = {.given = store,
                                 .kept = -1,
                                 .expected = config->expected,

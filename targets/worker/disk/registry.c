@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The worker's side of the targets of this build: name → callbacks. */
 #include "targets/worker/disk/registry.h"
+#include "targets/fault/fault.h"
 #include "targets/linear/linear.h"
 #include "targets/loop/loop.h"
 #include "targets/null/null.h"
@@ -9,6 +10,7 @@
 #include <string.h>
 
 static const struct target *const targets[] = {
+        &fault_target,
         &linear_target,
         &loop_target,
         &null_target,

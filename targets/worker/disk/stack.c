@@ -42,14 +42,16 @@ static void set_up_node(struct stack *stack, const struct target_device *disk, u
                 .config = node->options,
                 .read_only = disk->read_only,
                 .wanted_block_size = disk->wanted_block_size,
+                .live = (int)number == target_tree_live_node(stack->config->tree) ? disk->live
+                                                                                  : (struct target_live){},
                 .is_below = number > 0,
                 .children = &stack->devices[node->first_child],
                 .child_count = node->child_count,
                 .has_list = node->child_count > 0 && stack->config->tree->nodes[node->first_child].index >= 0,
                 .store = {.given = -1,
-                          .kept = -1,
-                          .served = disk->store.served,
-                          .has_data = disk->store.has_data},
+                                                                                                         .kept = -1,
+                                                                                                         .served = disk->store.served,
+                                                                                                         .has_data = disk->store.has_data},
         };
 }
 
@@ -195,7 +197,10 @@ static void take_line(const struct stack *stack, struct target_device *disk, int
         disk->linear = leaf->linear;
         disk->linear_file = stack->nodes[store].first_file + leaf->linear_file;
         disk->linear_end_known = leaf->linear_end_known;
-        disk->linear_in_memory = leaf->linear_in_memory;
+        for (unsigned i = 0; i < (unsigned)store; i++)
+                if (stack->devices[i].target->desc->flags & TARGET_SEES_ALL)
+                        disk->by_callbacks = true;
+        disk->linear_in_memory = leaf->linear_in_memory && !disk->by_callbacks;
 }
 
 static bool is_line(const struct stack *stack)

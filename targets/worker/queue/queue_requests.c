@@ -467,7 +467,7 @@ static const struct {
 
 void queue_requests_choose_profile(struct ublk_queue *queue)
 {
-        queue->profile.linear = queue->loop.queue.device->linear;
+        queue->profile.linear = queue->loop.queue.device->linear && !queue->loop.queue.device->by_callbacks;
         queue->profile.inline_transfer = queue->plain.inline_sectors > 0;
         queue->profile.copies = queue->port.copies;
         queue->profile.batched = queue->port.batched;

@@ -4,6 +4,7 @@
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/proto/region_target.h"
 
 #include <string.h>
 
@@ -27,6 +28,27 @@ static int set_values(const struct managed_device *device, const struct region_v
         return r == -ENOENT || r == -ENODATA || r == -EPROTO ? 0 : r;
 }
 
+/* What the target of the worker follows while it serves. */
+static void apply_target(struct managed_device *device, const struct device_record *record)
+{
+        int node = target_tree_live_node(record->spec->tree);
+        const struct target_node *live = &record->spec->tree->nodes[node < 0 ? 0 : node];
+        unsigned char options[TARGET_LIVE_MAX];
+        _cleanup_close_ int fd = -1;
+        int r;
+
+        if (node < 0)
+                return;
+        fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+        r = fd < 0 ? fd
+                   : region_target_set_options(fd, options, live->desc->pack_live(live->options, options));
+        if (r < 0 && r != -ENOENT && r != -ENODATA && r != -EPROTO)
+                device_emit(device, EVENT_WARNING, REASON_LIMITS_NOT_SET,
+                        "The options of the target cannot be passed to the worker: %s; ublkd retries at the "
+                        "next change of the device.",
+                        strerror(-r));
+}
+
 void device_shared_apply(struct managed_device *device, const struct device_record *record)
 {
         const struct device_options *options = &record->spec->options;
@@ -42,6 +64,7 @@ void device_shared_apply(struct managed_device *device, const struct device_reco
                         "The limits and busyPollUs cannot be passed to the worker: %s; ublkd retries at the "
                         "next change of the device.",
                         strerror(-r));
+        apply_target(device, record);
         device_space_apply(device, record);
 }
 

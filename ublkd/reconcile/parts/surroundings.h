@@ -47,6 +47,7 @@ struct reconciler_config {
         const struct progress_places *progress_places;
         struct job_thread *image_thread;     /* works on the images of pools; NULL: no device can have one */
         struct worker_groups *worker_groups; /* NULL: workers have no control groups */
+        bool allow_fault_target;             /* create disks with targets for tests */
         /* Called once, when every device in the store at the start has had its first pass. */
         void (*boot_pass_done)(void *userdata);
         void *userdata;

@@ -59,6 +59,8 @@ static struct reported choose_absent(const struct report_view *view, const struc
                                      : (struct reported){PHASE_STOPPING, REASON_DISABLING};
         if (spec_unsupported(record->spec, view->features))
                 return (struct reported){PHASE_FAILED, REASON_NOT_SUPPORTED};
+        if (spec_not_allowed(record->spec, view->allows_tests))
+                return (struct reported){PHASE_FAILED, REASON_TEST_TARGET_NOT_ALLOWED};
         /* The worker of the last spec exits; there is no disk to remove. */
         return view->turn->facts.kernel == KERNEL_ABSENT
                        ? (struct reported){PHASE_STARTING, REASON_STARTING}
@@ -250,7 +252,9 @@ static int explain_absent(const struct report_view *view, const struct device_re
                 if (reason == sentences[i].reason)
                         return device_status_explain(status, absent_reason(view, reason), "%s%s%s",
                                 sentences[i].sentence, view->note->sentence ? " " : "", note_or(view, ""));
-        return device_status_explain(status, reason, "%s", spec_unsupported(record->spec, view->features));
+        return device_status_explain(status, reason, "%s",
+                reason == REASON_NOT_SUPPORTED ? spec_unsupported(record->spec, view->features)
+                                               : spec_not_allowed(record->spec, view->allows_tests));
 }
 
 static int explain_live(const struct report_view *view, const struct device_record *record,

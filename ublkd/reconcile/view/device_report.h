@@ -28,7 +28,8 @@ struct report_view {
         enum condition_reason growth_reason, restart_reason; /* of these refusals */
         uint64_t features;                                   /* of the driver, for the disk */
         enum plan_action action;                             /* of this turn */
-        bool has_control;                                    /* the control device can be used */
+        bool allows_tests;    /* this ublkd creates disks with targets for tests */
+        bool has_control;     /* the control device can be used */
         bool unseen;          /* since its start ublkd has got no answer about the disk */
         bool backing_changed; /* its store was refused */
         bool awaits_udev;     /* the disk is new */

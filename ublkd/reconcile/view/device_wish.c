@@ -18,7 +18,9 @@ struct plan_wish device_wish(const struct device_record *record, const struct wi
         return (struct plan_wish){
                 .deleting = record->deleting,
                 .enabled = device_record_enabled(record)
-                           && !(unready && spec_unsupported(record->spec, view->features)),
+                           && !(unready
+                                   && (spec_unsupported(record->spec, view->features)
+                                           || spec_not_allowed(record->spec, view->allows_tests))),
                 .kernel_is_old = present && device_cookie_epoch(turn->kernel.cookie) != record->epoch,
                 .worker_is_old = view->worker_is_old,
                 .worker_is_outdated = view->worker_is_outdated,

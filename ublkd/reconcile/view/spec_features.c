@@ -65,3 +65,11 @@ const char *spec_unsupported(const struct device_spec *spec, uint64_t features)
                        "GET /host, lists its features); choose another recovery.onCrash, or a newer kernel.";
         return NULL;
 }
+
+const char *spec_not_allowed(const struct device_spec *spec, bool allows_tests)
+{
+        if (allows_tests || target_tree_for_tests(spec->tree) < 0)
+                return NULL;
+        return "The target is for tests, and this ublkd creates no disk with it (AllowFaultTarget=no, "
+               "--allow-fault-target); give the device another target, or remove it.";
+}

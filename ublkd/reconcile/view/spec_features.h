@@ -16,3 +16,6 @@ uint64_t spec_features(const struct device_spec *spec, uint64_t features);
 /* Return a sentence, for REASON_NOT_SUPPORTED, if the target or a driver with these features does not support the
  * spec; else NULL. Static. */
 const char *spec_unsupported(const struct device_spec *spec, uint64_t features);
+/* Return a sentence, for REASON_TEST_TARGET_NOT_ALLOWED, if the spec has a target for tests and this ublkd allows none; else
+ * NULL. Static. */
+const char *spec_not_allowed(const struct device_spec *spec, bool allows_tests);

@@ -87,6 +87,12 @@ static void test_words(void)
         CHECK(values.replace_workers);
         CHECK_INT(setting_parse_upgrade_workers("keep", true, &values), 0);
         CHECK(!values.replace_workers);
+        CHECK_INT(setting_parse_allow_fault_target("yes", true, &values), 0);
+        CHECK(values.allow_fault_target);
+        CHECK_INT(setting_parse_allow_fault_target("true", true, &values), -EINVAL);
+        CHECK(values.allow_fault_target);
+        CHECK_INT(setting_parse_allow_fault_target("no", true, &values), 0);
+        CHECK(!values.allow_fault_target);
         CHECK_INT(setting_parse_unstable_paths("refuse", true, &values), 0);
         CHECK(values.refuse_unstable_paths);
         CHECK_INT(setting_parse_unstable_paths("Warn", true, &values), -EINVAL);

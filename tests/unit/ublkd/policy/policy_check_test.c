@@ -165,6 +165,12 @@ static void test_targets_below_others(struct world *world)
         check_bad(world,
                 DISK(PART("{\"type\":\"stripe\",\"children\":[{\"type\":\"null\"},{\"type\":\"null\"}]}")),
                 "PolicyForbids", "/target/child/type");
+        /* A target for tests, also if the rule lists it. */
+        use(world, "\"devices\":3,\"size\":\"10GiB\",\"targets\":[\"fault\",\"linear\",\"null\"]");
+        check_bad(world, DISK("{\"type\":\"fault\",\"child\":{\"type\":\"null\"}}"), "PolicyForbids",
+                "/target/type");
+        check_bad(world, DISK(PART("{\"type\":\"fault\",\"child\":{\"type\":\"null\"}}")), "PolicyForbids",
+                "/target/child/type");
 #undef LOOP
 #undef PART
 #undef DISK

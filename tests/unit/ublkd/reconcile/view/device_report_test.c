@@ -317,6 +317,28 @@ static void check_row(const struct row *row, struct device_spec *spec)
         device_status_clear(&status);
 }
 
+/* The record of a test, on a machine that is not for tests. */
+static void refuses_a_target_for_tests(void)
+{
+        cJSON *document = cJSON_Parse(
+                "{\"name\":\"data\",\"target\":{\"type\":\"fault\",\"child\":{\"type\":\"null\"}},"
+                "\"size\":\"1MiB\"}");
+        static const struct row refused = {
+                .what = "a target for tests",
+                .phase = PHASE_FAILED,
+                .reason = REASON_TEST_TARGET_NOT_ALLOWED,
+                .words = {"AllowFaultTarget=no", "remove it"},
+                .facts = {.want = WANT_ABSENT}
+        };
+        struct problem_list problems = {};
+        struct device_spec *spec = NULL;
+
+        if (CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0))
+                check_row(&refused, spec);
+        device_spec_free(spec);
+        cJSON_Delete(document);
+}
+
 /* The worker and the disk, as the kernel and the worker state them. */
 static void shows_what_serves(struct device_spec *spec)
 {
@@ -369,6 +391,7 @@ int main(void)
         for (int i = 0; i < _PHASE_MAX; i++)
                 if (!CHECK(seen[i]))
                         fprintf(stderr, "no row for %s\n", device_phase_to_string((enum device_phase)i));
+        refuses_a_target_for_tests();
         shows_what_serves(spec);
         device_spec_free(spec);
         return check_report();

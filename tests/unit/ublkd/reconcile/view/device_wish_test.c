@@ -19,7 +19,7 @@ static const struct row {
         const char *document; /* NULL: the record has no spec */
         struct turn_view turn;
         uint16_t epoch_of_disk; /* 0: that of the record */
-        bool deleting, held_in_this_boot, recover_requested, old, outdated, without_features;
+        bool deleting, held_in_this_boot, recover_requested, old, outdated, without_features, allows_tests;
         struct plan_wish wanted; /* the fields below that a row does not name are false or 0 */
 } rows[] = {
         {.what = "a disk that does not exist",
@@ -40,6 +40,17 @@ static const struct row {
          .turn = {.facts = {.kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING}},
          .without_features = true,
          .wanted = {.enabled = true, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING}},
+        {.what = "a target for tests",
+         .document = "{\"name\":\"data\",\"target\":{\"type\":\"fault\",\"child\":{\"type\":\"null\"}}"
+                            ",\"size\":\"1MiB\"}"},
+        {.what = "a target for tests that is allowed",
+         .document = "{\"name\":\"data\",\"target\":{\"type\":\"fault\",\"child\":{\"type\":\"null\"}}"
+                            ",\"size\":\"1MiB\"}", .allows_tests = true,
+         .wanted = {.enabled = true}},
+        {.what = "a target for tests whose disk exists",
+         .document = "{\"name\":\"data\",\"target\":{\"type\":\"fault\",\"child\":{\"type\":\"null\"}}"
+                            ",\"size\":\"1MiB\"}", .turn = {.facts = {.kernel = KERNEL_DOWN}},
+         .wanted = {.enabled = true, .kernel = KERNEL_DOWN}},
         {.what = "a disk of an older epoch",
          .document = "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}",
          .turn = {.facts.kernel = KERNEL_LIVE},
@@ -91,6 +102,7 @@ static void check_row(const struct row *row)
                 .turn = &turn,
                 .boot_id = "this boot",
                 .features = row->without_features ? 0 : UINT64_MAX,
+                .allows_tests = row->allows_tests,
                 .size_of_worker = 512,
                 .lost_since = 7,
                 .worker_is_old = row->old,

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* The fault target: each request goes to the child, unless a rule decides otherwise.
+ *
+ * There is one queue, so all of the state belongs to its thread, and the order of the requests decides what happens. The tallies of
+ * the rules lie in the memory that is shared with ublkd: they are in the statistics, and outlive the worker, so that a rule that
+ * kills it once does not kill the next one as well. */
+#include "targets/fault/fault.h"
+
+#include "targets/fault/fault_counts.h"
+#include "targets/fault/fault_parse.h"
+#include "targets/target_wait.h"
+
+#include <errno.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+extern const struct target_desc fault_desc;
+
+enum { SEED_BITS = 53 };                   /* a number that JSON has exactly */
+#define TICK_NSEC (UINT64_C(10) * 1000000) /* how late a change of the rules may end a wait */
+
+struct fault_state {
+        struct fault_rules rules;
+        uint32_t sequence; /* of the rules, as target_live_read() has it */
+        unsigned changes;  /* how often the rules have changed */
+        struct fault_counts *counts, own_counts;
+};
+
+/* ---- the rules ---- */
+
+static void begin_rules(struct fault_state *state)
+{
+        fault_tallies_begin(&state->rules, state->counts->tallies);
+        if (state->rules.seed != 0)
+                state->counts->seed = state->rules.seed;
+}
+
+/* Take the rules that ublkd has now. */
+static void follow_rules(struct target_queue *queue)
+{
+        struct fault_state *state = queue->device->state;
+        struct fault_rules rules;
+
+        if (!target_live_read(&queue->device->live, &state->sequence, &rules, sizeof(rules)))
+                return;
+        if (rules.version != FAULT_RULES_VERSION || rules.count > FAULT_RULES_MAX)
+                return;
+        state->rules = rules;
+        state->changes++;
+        begin_rules(state);
+}
+
+/* Wait for so many nanoseconds, or until the rules change. Return 0 or -errno. */
+static int wait_co(struct target_queue *queue, uint64_t nanoseconds)
+{
+        const struct fault_state *state = queue->device->state;
+        unsigned changes = state->changes;
+        int r = 0;
+
+        while (r >= 0 && nanoseconds > 0 && state->changes == changes) {
+                uint64_t part = nanoseconds < TICK_NSEC ? nanoseconds : TICK_NSEC;
+
+                r = await_timeout(queue, part);
+                if (nanoseconds != UINT64_MAX)
+                        nanoseconds -= part;
+                follow_rules(queue);
+        }
+        return r;
+}
+
+/* ---- requests ---- */
+
+static bool carries_data(const struct target_io *io)
+{
+        return io->op == IO_READ || io->op == IO_WRITE;
+}
+
+static bool divide(const struct target_io *io, struct target_cursor *cursor, struct target_part *ret)
+{
+        *ret = (struct target_part){.offset = io->offset, .length = io->length};
+        return cursor->child++ == 0;
+}
+
+static int pass(struct target_io *io)
+{
+        return await_parts(io, divide);
+}
+
+/* As if it was killed: nothing is finished. */
+__attribute__((noreturn)) static void die(void)
+{
+        _exit(FAULT_EXIT_STATUS);
+}
+
+static int pass_child(void *argument)
+{
+        return pass(argument);
+}
+
+/* By then the first operation of the request has gone to the kernel with this one. */
+static int die_child(void *argument)
+{
+        (void)await_timeout(argument, 1);
+        die();
+}
+
+static int die_at(struct target_io *io, enum fault_moment moment)
+{
+        struct target_child both[] = {
+                {.run = pass_child, .argument = io       },
+                {.run = die_child,  .argument = io->queue}
+        };
+
+        if (moment == FAULT_DURING)
+                (void)await_all(io->queue, both, ARRAY_SIZE(both));
+        if (moment == FAULT_AFTER)
+                (void)pass(io);
+        die();
+}
+
+/* Return what the callback answers, which is less than the core has asked for. */
+static int pass_first(struct target_io *io, uint64_t bytes)
+{
+        uint32_t block_size = io->queue->device->logical_block_size;
+        struct target_io first = *io;
+        int r;
+
+        first.length = (uint32_t)(bytes - bytes % block_size);
+        if (bytes >= io->length)
+                return pass(io);
+        r = first.length > 0 ? pass(&first) : 0;
+        return r < 0 ? r : (int)first.length;
+}
+
+static void invert_bit(const struct target_io *io, uint64_t random)
+{
+        ((unsigned char *)io->data)[random / 8 % io->length] ^= (unsigned char)(1 << random % 8);
+}
+
+/* The data of a write is not the target's: it is as it was when the write is done. */
+static int pass_corrupted(struct target_io *io, uint64_t random)
+{
+        int r;
+
+        if (io->op == IO_WRITE)
+                invert_bit(io, random);
+        r = pass(io);
+        if (r >= 0 || io->op == IO_WRITE)
+                invert_bit(io, random);
+        return r;
+}
+
+static int obey(struct target_io *io, const struct fault_rule *rule, uint64_t random)
+{
+        int r;
+
+        switch ((enum fault_action)rule->action) {
+        case FAULT_ERROR:
+                return -(int)rule->value;
+        case FAULT_SHORT:
+                return carries_data(io) ? pass_first(io, rule->value) : pass(io);
+        case FAULT_HANG:
+                r = wait_co(io->queue, UINT64_MAX);
+                return r < 0 ? r : pass(io);
+        case FAULT_DIE:
+                return die_at(io, (enum fault_moment)rule->value);
+        case FAULT_CORRUPT:
+                return carries_data(io) && io->data ? pass_corrupted(io, random) : pass(io);
+        default:
+                return pass(io);
+        }
+}
+
+static int fault_perform(struct target_io *io)
+{
+        struct fault_state *state = io->queue->device->state;
+        struct fault_decision decision;
+        struct fault_rule rule = {};
+        int r = 0;
+
+        follow_rules(io->queue);
+        fault_decide(&state->rules, state->counts->seed, state->counts->tallies, io, &decision);
+        if (decision.rule)
+                rule = *decision.rule; /* the rules may change while it waits */
+        if (decision.delay > 0)
+                r = wait_co(io->queue, decision.delay * 1000);
+        if (r < 0)
+                return r;
+        return decision.rule ? obey(io, &rule, decision.random) : pass(io);
+}
+
+/* ---- the device ---- */
+
+static int fault_open(
+        struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
+{
+        struct fault_state *state = device->state;
+
+        if (device->child_count != 1)
+                return -EINVAL;
+        ret->prefers_zero_copy = false; /* a rule may change the bytes */
+        return fault_parse(device->config, &state->rules, problems);
+}
+
+static uint64_t fault_size(const struct target_device *device, const uint64_t *children)
+{
+        (void)device;
+        return children[0];
+}
+
+static bool fault_is_part(const struct target_device *device, uint64_t *ret)
+{
+        (void)device;
+        *ret = 0;
+        return true;
+}
+
+/* Not in open(), which a preflight calls beside the worker that serves. */
+static int fault_start_queue(struct target_queue *queue)
+{
+        struct fault_state *state = queue->device->state;
+
+        if (queue->index > 0)
+                return -EINVAL;
+        state->counts = queue->device->live.counts ? (struct fault_counts *)queue->device->live.counts
+                                                   : &state->own_counts;
+        begin_rules(state);
+        follow_rules(queue);
+        while (state->counts->seed == 0) {
+                uint64_t seed;
+
+                if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+                        return -errno;
+                state->counts->seed = seed >> (64 - SEED_BITS);
+        }
+        return 0;
+}
+
+const struct target fault_target = {
+        .desc = &fault_desc,
+        .device_size = sizeof(struct fault_state),
+        .open = fault_open,
+        .size = fault_size,
+        .is_part = fault_is_part,
+        .start_queue = fault_start_queue,
+        .read = fault_perform,
+        .write = fault_perform,
+        .flush = fault_perform,
+        .discard = fault_perform,
+        .write_zeroes = fault_perform,
+};
