@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The target for tests: what rules ask for reaches the opener of the disk, and what was acknowledged survives it."""
+
+import pytest
+
+from harness.api import condition_of
+from harness.disk import Disk, block
+from harness.wait import wait_until
+
+pytestmark = pytest.mark.long  # and one kernel runs each test
+
+_MIB = 1 << 20
+
+
+@pytest.fixture(name="allowing")
+def _allowing(make_daemon):
+    return make_daemon(more_options=("--allow-fault-target", "yes")).start()
+
+
+def _over(path, *rules, **more):
+    loop = {"type": "loop", "path": str(path)}
+    return {"name": "data", "target": {"type": "fault", "seed": 42, "rules": list(rules), "child": loop}, **more}
+
+
+def _fired(daemon):
+    return [rule["fired"] for rule in daemon.api.ask("GET", "/devices/data/stats", 200)["fault"]["rules"]]
+
+
+def _set_rules(daemon, *rules):
+    daemon.api.ask("PATCH", "/devices/data", 200, json={"target": {"rules": list(rules)}},
+                   headers={"Content-Type": "application/merge-patch+json"})
+
+
+def _bytes_of(path, offset, length):
+    with open(path, "rb") as file:
+        file.seek(offset)
+        return file.read(length)
+
+
+@pytest.mark.parametrize("error", ["EIO", "ENODATA", "EILSEQ", "ETIMEDOUT"])
+def test_an_opener_sees_the_error_of_a_rule(file_of, allowing, error):
+    path = file_of(size=16 * _MIB)
+    before = _bytes_of(path, 0, 4096)
+    rule = {"action": "error", "op": "write", "to": 4096, "error": error}
+    disk = Disk(allowing.api.create(_over(path, rule))["status"]["id"])
+    assert disk.write_later(0, block("a")).result() == error
+    assert _bytes_of(path, 0, 4096) == before
+    assert disk.write_later(4096, block("b")).result() is None
+    assert _bytes_of(path, 4096, 4096) == block("b")
+    assert _fired(allowing) == [1]
+
+
+@pytest.mark.parametrize("moment", ["before", "during", "after"])
+def test_a_death_at_the_nth_request_loses_nothing_that_was_acknowledged(file_of, allowing, moment):
+    path = file_of(size=16 * _MIB)
+    rule = {"action": "die", "op": "write", "nth": 7, "times": 3, "moment": moment}
+    disk = Disk(allowing.api.create(_over(path, rule, recovery={"onCrash": "reissue"}))["status"]["id"])
+    blocks = [block(chr(ord("a") + number % 26)) for number in range(40)]
+    for number, data in enumerate(blocks):
+        disk.write(number * 4096, data)
+        assert disk.read(number * 4096, 4096) == data
+    wait_until(lambda: _fired(allowing) == [3], "three workers have died")
+    assert _bytes_of(path, 0, len(blocks) * 4096) == b"".join(blocks)
+
+
+def test_a_request_that_hangs_goes_on_when_the_rules_change(file_of, allowing):
+    path = file_of(size=16 * _MIB)
+    disk = Disk(allowing.api.create(_over(path))["status"]["id"])
+    pid = allowing.worker_pid("data")
+    _set_rules(allowing, {"action": "hang", "op": "write"})
+    wait_until(lambda: _fired(allowing) == [0], "the statistics have the rule")
+    write = disk.write_later(0, block("h"))
+    wait_until(lambda: _fired(allowing) == [1], "the write hangs")
+    assert not write.done
+    _set_rules(allowing)
+    assert write.result() is None
+    assert _bytes_of(path, 0, 4096) == block("h")
+    assert allowing.worker_pid("data") == pid
+
+
+def test_a_record_of_a_test_gets_no_disk_without_the_setting(file_of, allowing):
+    path = file_of(size=16 * _MIB)
+    allowing.api.create(_over(path))
+    allowing.api.ask("POST", "/devices/data/stop?wait&timeout=60s", 200)
+    allowing.stop()
+    allowing.more_options = ()
+    allowing.start()
+    problem = allowing.api.create({**_over(path), "name": "other"}, status=422, wait=None)
+    assert [fault["reason"] for fault in problem["errors"]] == ["TestTargetNotAllowed"]
+    allowing.api.ask("POST", "/devices/data/start", 200)
+    refused = allowing.api.wait_for(
+        "data", lambda device: (condition_of(device) or {}).get("reason") == "TestTargetNotAllowed", "refused")
+    assert refused["status"]["device"] is None
