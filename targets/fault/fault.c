@@ -7,6 +7,7 @@
 #include "targets/fault/fault.h"
 
 #include "targets/fault/fault_counts.h"
+#include "targets/fault/fault_disk.h"
 #include "targets/fault/fault_parse.h"
 #include "targets/target_wait.h"
 
@@ -24,6 +25,7 @@ struct fault_state {
         uint32_t sequence; /* of the rules, as target_live_read() has it */
         unsigned changes;  /* how often the rules have changed */
         struct fault_counts *counts, own_counts;
+        struct fault_disk disk;
 };
 
 /* ---- the rules ---- */
@@ -75,15 +77,14 @@ static bool carries_data(const struct target_io *io)
         return io->op == IO_READ || io->op == IO_WRITE;
 }
 
-static bool divide(const struct target_io *io, struct target_cursor *cursor, struct target_part *ret)
+static struct fault_disk *disk_of(const struct target_io *io)
 {
-        *ret = (struct target_part){.offset = io->offset, .length = io->length};
-        return cursor->child++ == 0;
+        return &((struct fault_state *)io->queue->device->state)->disk;
 }
 
 static int pass(struct target_io *io)
 {
-        return await_parts(io, divide);
+        return fault_disk_perform(disk_of(io), io);
 }
 
 /* As if it was killed: nothing is finished. */
@@ -164,6 +165,9 @@ static int obey(struct target_io *io, const struct fault_rule *rule, uint64_t ra
                 return r < 0 ? r : pass(io);
         case FAULT_DIE:
                 return die_at(io, (enum fault_moment)rule->value);
+        case FAULT_POWERCUT:
+                (void)fault_disk_cut(disk_of(io), io, random);
+                die();
         case FAULT_CORRUPT:
                 return carries_data(io) && io->data ? pass_corrupted(io, random) : pass(io);
         default:
@@ -194,11 +198,13 @@ static int fault_perform(struct target_io *io)
 static int fault_open(
         struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
 {
+        const struct fault_options *options = device->config;
         struct fault_state *state = device->state;
 
         if (device->child_count != 1)
                 return -EINVAL;
         ret->prefers_zero_copy = false; /* a rule may change the bytes */
+        ret->volatile_cache = ret->volatile_cache || options->volatile_cache;
         return fault_parse(device->config, &state->rules, problems);
 }
 
@@ -218,10 +224,16 @@ static bool fault_is_part(const struct target_device *device, uint64_t *ret)
 /* Not in open(), which a preflight calls beside the worker that serves. */
 static int fault_start_queue(struct target_queue *queue)
 {
+        const struct fault_options *options = queue->device->config;
         struct fault_state *state = queue->device->state;
+        int r;
 
         if (queue->index > 0)
                 return -EINVAL;
+        r = fault_disk_begin(&state->disk, options->volatile_cache, &queue->device->kept,
+                queue->device->logical_block_size);
+        if (r < 0)
+                return r;
         state->counts = queue->device->live.counts ? (struct fault_counts *)queue->device->live.counts
                                                    : &state->own_counts;
         begin_rules(state);
@@ -236,6 +248,11 @@ static int fault_start_queue(struct target_queue *queue)
         return 0;
 }
 
+static void fault_stop_queue(struct target_queue *queue)
+{
+        fault_disk_end(&((struct fault_state *)queue->device->state)->disk);
+}
+
 const struct target fault_target = {
         .desc = &fault_desc,
         .device_size = sizeof(struct fault_state),
@@ -243,6 +260,7 @@ const struct target fault_target = {
         .size = fault_size,
         .is_part = fault_is_part,
         .start_queue = fault_start_queue,
+        .stop_queue = fault_stop_queue,
         .read = fault_perform,
         .write = fault_perform,
         .flush = fault_perform,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What both programs know of the fault target. */
+#include "targets/fault/fault_cache.h"
 #include "targets/fault/fault_counts.h"
 #include "targets/fault/fault_parse.h"
 #include "targets/target_desc.h"
@@ -33,6 +34,9 @@ static int check_below(
         if (node->child_count == 0)
                 return problem_add(problems, EINVAL, "/target/child", "MissingField",
                         "child is missing; give the target that the requests go to");
+        if (((const struct fault_options *)node->options)->volatile_cache && node->level > 1)
+                return problem_add(problems, EINVAL, "/target/volatileCache", "VolatileCacheBelow",
+                        "only the outermost target has memory for a volatile cache; leave it out");
         if (!is_first(tree, node))
                 return problem_add(problems, EINVAL, "/target/type", "SecondFaultTarget",
                         "the tree has another fault target; leave one out");
@@ -104,6 +108,8 @@ const struct target_desc fault_desc = {
                  | TARGET_FOR_TESTS,
         .waits = {.children = 1},
         .options = &fault_options_table,
+        .kept_disk_bytes = FAULT_CACHE_BYTES,
+        .kept_version = 1,
         .live_options = live_options,
         .pack_live = pack_live,
         .show_counts = show_counts,

@@ -6,6 +6,7 @@
 
 struct fault_options {
         int64_t seed; /* 0: the target chooses one */
+        bool volatile_cache;
         cJSON *rules; /* list of struct fault_rule_options; or NULL */
 };
 

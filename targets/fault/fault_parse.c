@@ -17,12 +17,13 @@ static const struct {
         const char *name, *field; /* the field is for this action only; NULL: it has none */
         unsigned operations;
 } actions[] = {
-        [FAULT_ERROR] = {"error",   "error",  ALL_OPERATIONS },
-        [FAULT_DELAY] = {"delay",   "delay",  ALL_OPERATIONS },
-        [FAULT_SHORT] = {"short",   "bytes",  DATA_OPERATIONS},
-        [FAULT_HANG] = {"hang",    NULL,     ALL_OPERATIONS },
-        [FAULT_DIE] = {"die",     "moment", ALL_OPERATIONS },
-        [FAULT_CORRUPT] = {"corrupt", NULL,     DATA_OPERATIONS},
+        [FAULT_ERROR] = {"error",    "error",  ALL_OPERATIONS },
+        [FAULT_DELAY] = {"delay",    "delay",  ALL_OPERATIONS },
+        [FAULT_SHORT] = {"short",    "bytes",  DATA_OPERATIONS},
+        [FAULT_HANG] = {"hang",     NULL,     ALL_OPERATIONS },
+        [FAULT_DIE] = {"die",      "moment", ALL_OPERATIONS },
+        [FAULT_CORRUPT] = {"corrupt",  NULL,     DATA_OPERATIONS},
+        [FAULT_POWERCUT] = {"powercut", NULL,     ALL_OPERATIONS },
 };
 _Static_assert(ARRAY_SIZE(actions) == _FAULT_ACTION_MAX, "every action has a name");
 
@@ -128,6 +129,11 @@ int fault_parse(const struct fault_options *options, struct fault_rules *ret, st
                 if (rules.count == FAULT_RULES_MAX)
                         break;
                 r = take_rule(object, rules.count, &rules.rules[rules.count], problems);
+                if (r >= 0 && rules.rules[rules.count].action == FAULT_POWERCUT && !options->volatile_cache)
+                        r = report(problems, rules.count, "action", "PowercutWithoutCache",
+                                "the disk has no volatile cache that could lose anything; set volatileCache, "
+                                "or "
+                                "give die");
                 if (r < 0)
                         return r;
                 rules.count++;

@@ -8,12 +8,13 @@
 enum { FAULT_RULES_MAX = 16 };
 
 enum fault_action {
-        FAULT_ERROR,   /* the request fails and reaches nothing; `value`: the errno */
-        FAULT_DELAY,   /* it waits; `value`: microseconds. The rules after this one are looked at, too */
-        FAULT_SHORT,   /* only its first bytes are moved; `value`: how many */
-        FAULT_HANG,    /* it waits until the rules change */
-        FAULT_DIE,     /* the worker dies; `value`: enum fault_moment */
-        FAULT_CORRUPT, /* one bit of its data is inverted */
+        FAULT_ERROR,    /* the request fails and reaches nothing; `value`: the errno */
+        FAULT_DELAY,    /* it waits; `value`: microseconds. The rules after this one are looked at, too */
+        FAULT_SHORT,    /* only its first bytes are moved; `value`: how many */
+        FAULT_HANG,     /* it waits until the rules change */
+        FAULT_DIE,      /* the worker dies; `value`: enum fault_moment */
+        FAULT_CORRUPT,  /* one bit of its data is inverted */
+        FAULT_POWERCUT, /* the volatile cache loses a part, and the worker dies */
         _FAULT_ACTION_MAX
 };
 

@@ -45,6 +45,7 @@ static void set_up_node(struct stack *stack, const struct target_device *disk, u
                 .live = (int)number == target_tree_live_node(stack->config->tree) ? disk->live
                                                                                   : (struct target_live){},
                 .is_below = number > 0,
+                .kept = number == 0 ? disk->kept : (struct target_kept){},
                 .children = &stack->devices[node->first_child],
                 .child_count = node->child_count,
                 .has_list = node->child_count > 0 && stack->config->tree->nodes[node->first_child].index >= 0,

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The volatile cache of a fault disk. It looks through all slots: a disk for tests may be slow. */
+#include "targets/fault/fault_cache.h"
+
+#include "targets/fault/fault_rules.h"
+
+#include <string.h>
+
+void fault_cache_open(struct fault_cache *cache, void *memory, uint32_t block_size)
+{
+        unsigned count = (unsigned)((FAULT_CACHE_BYTES - sizeof(struct fault_cache_head))
+                                    / (block_size + sizeof(struct fault_slot)));
+
+        *cache = (struct fault_cache){.head = memory, .block_size = block_size, .count = count};
+        cache->slots = (struct fault_slot *)(cache->head + 1);
+        cache->data = (char *)(cache->slots + count);
+        for (unsigned i = 0; i < count; i++)
+                if (cache->slots[i].order > cache->order)
+                        cache->order = cache->slots[i].order;
+}
+
+static char *data_of(const struct fault_cache *cache, unsigned slot)
+{
+        return cache->data + (size_t)slot * cache->block_size;
+}
+
+bool fault_cache_put(struct fault_cache *cache, uint64_t block, const void *data)
+{
+        unsigned slot = 0;
+
+        while (slot < cache->count && cache->slots[slot].order > 0)
+                slot++;
+        if (slot == cache->count)
+                return false;
+        memcpy(data_of(cache, slot), data, cache->block_size);
+        cache->slots[slot].block = block;
+        __atomic_store_n(&cache->slots[slot].order, ++cache->order, __ATOMIC_RELEASE);
+        return true;
+}
+
+const void *fault_cache_find(const struct fault_cache *cache, uint64_t block)
+{
+        int newest = -1;
+
+        for (unsigned i = 0; i < cache->count; i++)
+                if (cache->slots[i].order > 0 && cache->slots[i].block == block
+                        && (newest < 0 || cache->slots[i].order > cache->slots[newest].order))
+                        newest = (int)i;
+        return newest < 0 ? NULL : data_of(cache, (unsigned)newest);
+}
+
+int fault_cache_oldest(const struct fault_cache *cache)
+{
+        int oldest = -1;
+
+        for (unsigned i = 0; i < cache->count; i++)
+                if (cache->slots[i].order > 0
+                        && (oldest < 0 || cache->slots[i].order < cache->slots[oldest].order))
+                        oldest = (int)i;
+        return oldest;
+}
+
+const void *fault_cache_data(const struct fault_cache *cache, int slot)
+{
+        return data_of(cache, (unsigned)slot);
+}
+
+void fault_cache_drop(struct fault_cache *cache, int slot)
+{
+        __atomic_store_n(&cache->slots[slot].order, UINT64_C(0), __ATOMIC_RELEASE);
+}
+
+/* The oldest first: a worker that is killed meanwhile leaves the newest, never an older one in its place. */
+void fault_cache_drop_block(struct fault_cache *cache, uint64_t block)
+{
+        for (;;) {
+                int oldest = -1;
+
+                for (unsigned i = 0; i < cache->count; i++)
+                        if (cache->slots[i].order > 0 && cache->slots[i].block == block
+                                && (oldest < 0 || cache->slots[i].order < cache->slots[oldest].order))
+                                oldest = (int)i;
+                if (oldest < 0)
+                        return;
+                fault_cache_drop(cache, oldest);
+        }
+}
+
+/* By its number in the order, so that a worker that goes on with a power cut decides as the one before it. */
+bool fault_cache_survives(const struct fault_cache *cache, int slot)
+{
+        return fault_random(cache->head->cut, cache->slots[slot].order) & 1;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* A request as the disk of a fault target performs it, after the rules: in its child, with or without a volatile cache before
+ * that. */
+#pragma once
+
+#include "targets/fault/fault_cache.h"
+#include "targets/target.h"
+#include "targets/target_locks.h"
+
+/* Zero-initialise. */
+struct fault_disk {
+        bool caches;
+        struct fault_cache cache;
+        struct co_mutex mutex; /* of the cache */
+        char *block;      /* one, on its way to the child: no operation of the ring may touch kept memory */
+        char *own_memory; /* where there is no kept memory, as in some tests */
+};
+
+/* Begin, on the thread of the queue. kept: of the device. Return 0 or -ENOMEM. */
+int fault_disk_begin(struct fault_disk *disk, bool caches, struct target_kept *kept, uint32_t block_size);
+void fault_disk_end(struct fault_disk *disk);
+/* Perform a request of the fault target. Suspends. Return what its callback answers. */
+int fault_disk_perform(struct fault_disk *disk, struct target_io *io);
+/* Let the power fail: a part of the blocks in the cache reaches the child, by a random number. Suspends. Return 0 or -errno; what
+ * has begun goes on with the next request. */
+int fault_disk_cut(struct fault_disk *disk, struct target_io *io, uint64_t random);
