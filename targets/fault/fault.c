@@ -17,7 +17,7 @@
 
 extern const struct target_desc fault_desc;
 
-enum { SEED_BITS = 53 };                   /* a number that JSON has exactly */
+enum { SEED_BITS = 52 };                   /* within the bounds of the schema, to be given again */
 #define TICK_NSEC (UINT64_C(10) * 1000000) /* how late a change of the rules may end a wait */
 
 struct fault_state {
@@ -45,7 +45,7 @@ static void follow_rules(struct target_queue *queue)
 
         if (!target_live_read(&queue->device->live, &state->sequence, &rules, sizeof(rules)))
                 return;
-        if (rules.version != FAULT_RULES_VERSION || rules.count > FAULT_RULES_MAX)
+        if (!fault_rules_are_valid(&rules))
                 return;
         state->rules = rules;
         state->changes++;

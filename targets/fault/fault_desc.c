@@ -81,6 +81,14 @@ static bool add_rule(cJSON *list, const struct fault_rule *rule, const struct fa
                && add_number(item, "matched", tally->matched) && add_number(item, "fired", tally->fired);
 }
 
+/* Until the worker has seen newer rules, the tallies are those of older ones. */
+static const struct fault_tally *tally_of(const struct fault_rule *rule, const struct fault_tally *tally)
+{
+        static const struct fault_tally none;
+
+        return tally->rule == fault_rule_name(rule) ? tally : &none;
+}
+
 static bool show_counts(
         const void *options, const uint64_t counts[static TARGET_COUNTS_MAX], cJSON *statistics)
 {
@@ -94,7 +102,7 @@ static bool show_counts(
         memcpy(&all, counts, sizeof(all));
         list = add_number(object, "seed", all.seed) ? cJSON_AddArrayToObject(object, "rules") : NULL;
         for (unsigned i = 0; list && i < rules.count; i++)
-                if (!add_rule(list, &rules.rules[i], &all.tallies[i]))
+                if (!add_rule(list, &rules.rules[i], tally_of(&rules.rules[i], &all.tallies[i])))
                         return false;
         return list != NULL;
 }

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define DELAY_MAX (UINT64_C(3600) * 1000000) /* microseconds */
-
 enum { DATA_OPERATIONS = 1 << IO_READ | 1 << IO_WRITE, ALL_OPERATIONS = (1 << _IO_OP_MAX) - 1 };
 
 /* In the order of the schema. */
@@ -97,7 +95,7 @@ static int check_rule(const struct fault_rule *rule, unsigned number, struct pro
         if (r >= 0 && rule->to > 0 && rule->to <= rule->from)
                 r = report(problems, number, "to", "EmptyRange",
                         "the part of the disk has no bytes; give more than from");
-        if (r >= 0 && rule->action == FAULT_DELAY && rule->value > DELAY_MAX)
+        if (r >= 0 && rule->action == FAULT_DELAY && rule->value > FAULT_DELAY_MAX)
                 r = report(problems, number, "delay", "OutOfRange",
                         "the delay is longer than an hour; give a shorter one");
         return r;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ONE_MILLION = 1000000 };
+enum { ONE_MILLION = 1000000, FAULT_ERRNO_MAX = 4095 };
 
 /* The finaliser of SplitMix64: each bit of the argument changes about half of the result. */
 static uint64_t mix(uint64_t value)
@@ -20,8 +20,29 @@ uint64_t fault_random(uint64_t seed, uint64_t number)
         return mix(mix(seed) + number * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* Never 0. */
-static uint64_t name_of(const struct fault_rule *rule)
+static bool is_valid(const struct fault_rule *rule)
+{
+        static const uint64_t most[_FAULT_ACTION_MAX] = {
+                [FAULT_ERROR] = FAULT_ERRNO_MAX,
+                [FAULT_DELAY] = FAULT_DELAY_MAX,
+                [FAULT_SHORT] = UINT64_MAX,
+                [FAULT_DIE] = _FAULT_MOMENT_MAX - 1,
+        };
+
+        return rule->action < _FAULT_ACTION_MAX && rule->nth > 0 && rule->value <= most[rule->action]
+               && (rule->action != FAULT_ERROR || rule->value > 0);
+}
+
+bool fault_rules_are_valid(const struct fault_rules *rules)
+{
+        bool valid = rules->version == FAULT_RULES_VERSION && rules->count <= FAULT_RULES_MAX;
+
+        for (unsigned i = 0; valid && i < rules->count; i++)
+                valid = is_valid(&rules->rules[i]);
+        return valid;
+}
+
+uint64_t fault_rule_name(const struct fault_rule *rule)
 {
         uint64_t words[sizeof(*rule) / sizeof(uint64_t)], name = 1;
 
@@ -35,7 +56,7 @@ static uint64_t name_of(const struct fault_rule *rule)
 void fault_tallies_begin(const struct fault_rules *rules, struct fault_tally tallies[static FAULT_RULES_MAX])
 {
         for (unsigned i = 0; i < FAULT_RULES_MAX; i++) {
-                uint64_t name = i < rules->count ? name_of(&rules->rules[i]) : 0;
+                uint64_t name = i < rules->count ? fault_rule_name(&rules->rules[i]) : 0;
 
                 if (tallies[i].rule != name)
                         tallies[i] = (struct fault_tally){.rule = name};

@@ -18,6 +18,9 @@ enum fault_action {
         _FAULT_ACTION_MAX
 };
 
+/* In microseconds, of each rule. */
+#define FAULT_DELAY_MAX (UINT64_C(3600) * 1000000)
+
 enum fault_moment {
         FAULT_BEFORE, /* nothing of the request has reached the target below */
         FAULT_DURING, /* its first operation is with the kernel */
@@ -60,6 +63,11 @@ struct fault_decision {
         uint64_t random;               /* a number of this request, for what the action chooses */
 };
 
+/* Return whether the rules are such as fault_parse() makes: for the worker, which finds them in memory that it does not
+ * write alone. Others could divide by zero, or answer a request with 0. */
+bool fault_rules_are_valid(const struct fault_rules *rules);
+/* Return the name of a rule, by which its tally knows it; never 0. */
+uint64_t fault_rule_name(const struct fault_rule *rule);
 /* Prepare the tallies for rules, of which each has its own, in their order: one that was counted for another rule begins with
  * zeroes. */
 void fault_tallies_begin(const struct fault_rules *rules, struct fault_tally tallies[static FAULT_RULES_MAX]);

@@ -42,18 +42,19 @@ static void set_up_node(struct stack *stack, const struct target_device *disk, u
                 .config = node->options,
                 .read_only = disk->read_only,
                 .wanted_block_size = disk->wanted_block_size,
-                .live = (int)number == target_tree_live_node(stack->config->tree) ? disk->live
-                                                                                  : (struct target_live){},
                 .is_below = number > 0,
-                .kept = number == 0 ? disk->kept : (struct target_kept){},
                 .children = &stack->devices[node->first_child],
                 .child_count = node->child_count,
                 .has_list = node->child_count > 0 && stack->config->tree->nodes[node->first_child].index >= 0,
                 .store = {.given = -1,
-                                                                                                         .kept = -1,
-                                                                                                         .served = disk->store.served,
-                                                                                                         .has_data = disk->store.has_data},
+                          .kept = -1,
+                          .served = disk->store.served,
+                          .has_data = disk->store.has_data},
         };
+        if ((int)number == target_tree_live_node(stack->config->tree))
+                stack->devices[number].live = disk->live;
+        if (number == 0)
+                stack->devices[number].kept = disk->kept;
 }
 
 /* Return whether the node just leaves out what is before its part of its child. */

@@ -162,8 +162,46 @@ static void test_change_of_rules(void)
         CHECK_INT(tallies[0].rule, 0);
 }
 
+/* What fault_parse() never makes, and a process that writes to the region can. */
+static void test_rules_that_no_spec_has(void)
+{
+        static const struct {
+                struct fault_rule rule;
+                bool valid;
+        } cases[] = {
+                {{.action = FAULT_ERROR, .nth = 1, .value = 5},                   true },
+                {{.action = FAULT_ERROR, .nth = 0, .value = 5},                   false}, /* a division by it */
+                {{.action = FAULT_ERROR, .nth = 1, .value = 0},                   false}, /* no error */
+                {{.action = FAULT_ERROR, .nth = 1, .value = 4096},                false},
+                {{.action = FAULT_ERROR, .nth = 1, .value = UINT64_C(1) << 32},   false},
+                {{.action = _FAULT_ACTION_MAX, .nth = 1},                         false},
+                {{.action = UINT32_MAX, .nth = 1},                                false},
+                {{.action = FAULT_DIE, .nth = 1, .value = FAULT_AFTER},           true },
+                {{.action = FAULT_DIE, .nth = 1, .value = _FAULT_MOMENT_MAX},     false},
+                {{.action = FAULT_DELAY, .nth = 1, .value = FAULT_DELAY_MAX},     true },
+                {{.action = FAULT_DELAY, .nth = 1, .value = FAULT_DELAY_MAX + 1}, false},
+                {{.action = FAULT_SHORT, .nth = 1, .value = UINT64_MAX},          true },
+                {{.action = FAULT_HANG, .nth = 1, .value = 1},                    false},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct fault_rules rules = {
+                        .version = FAULT_RULES_VERSION, .count = 2, .rules = {each, cases[i].rule}
+                };
+
+                rules.rules[0].value = 5;
+                if (!CHECK_INT(fault_rules_are_valid(&rules), cases[i].valid))
+                        fprintf(stderr, "  of case %zu\n", i);
+                rules.version++;
+                CHECK(!fault_rules_are_valid(&rules));
+        }
+        CHECK(!fault_rules_are_valid(
+                &(struct fault_rules){.version = FAULT_RULES_VERSION, .count = FAULT_RULES_MAX + 1}));
+}
+
 int main(void)
 {
+        test_rules_that_no_spec_has();
         test_operations();
         test_range();
         test_flush_is_in_no_range();

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* The volatile cache of the fault target: what it holds back, what a flush and FUA write down, what a power cut leaves. */
+#include "targets/fault/fault_cache.h"
+#include "tests/target/fault_bench.h"
+#include "tests/unit/check.h"
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#define CACHE "\"volatileCache\":true,"
+#define CUT_AT_FLUSH "{\"action\":\"powercut\",\"op\":\"flush\",\"nth\":2,\"times\":1}"
+
+enum { BLOCK = 512, BLOCKS = LENGTH / BLOCK };
+
+static int write_letter(struct fault_bench *bench, char letter, unsigned flags)
+{
+        memset(target_host_data(&bench->host, 0), letter, LENGTH);
+        return target_host_one(&bench->host, IO_WRITE, flags, 0, LENGTH);
+}
+
+static int flush(struct fault_bench *bench)
+{
+        return target_host_one(&bench->host, IO_FLUSH, 0, 0, 0);
+}
+
+static void read_file(const struct fault_bench *bench, char bytes[static LENGTH])
+{
+        _cleanup_close_ int fd = open(bench->path, O_RDONLY | O_CLOEXEC);
+
+        CHECK_INT(pread(fd, bytes, LENGTH, 0), LENGTH);
+}
+
+static bool file_is(const struct fault_bench *bench, char letter)
+{
+        char bytes[LENGTH], wanted[LENGTH];
+
+        read_file(bench, bytes);
+        memset(wanted, letter, sizeof(wanted));
+        return memcmp(bytes, wanted, sizeof(wanted)) == 0;
+}
+
+static bool disk_is(struct fault_bench *bench, const char *wanted)
+{
+        CHECK_INT(target_host_one(&bench->host, IO_READ, 0, 0, LENGTH), LENGTH);
+        return memcmp(target_host_data(&bench->host, 0), wanted, LENGTH) == 0;
+}
+
+static bool disk_is_all(struct fault_bench *bench, char letter)
+{
+        char wanted[LENGTH];
+
+        memset(wanted, letter, sizeof(wanted));
+        return disk_is(bench, wanted);
+}
+
+static void test_writes_stay_in_the_cache_until_a_flush(void)
+{
+        struct fault_bench bench;
+
+        fault_bench_set_up_with(&bench, CACHE, "");
+        CHECK(bench.host.disk.params.volatile_cache && bench.host.disk.params.fua);
+        CHECK_INT(write_letter(&bench, 'a', 0), LENGTH);
+        CHECK_INT(write_letter(&bench, 'b', 0), LENGTH);
+        CHECK_INT(fault_bench_changed_bytes(&bench), 0);
+        CHECK(disk_is_all(&bench, 'b'));
+        target_host_close(&bench.host); /* as if it was killed */
+        CHECK_INT(fault_bench_open(&bench), 0);
+        CHECK(disk_is_all(&bench, 'b'));
+        CHECK_INT(fault_bench_changed_bytes(&bench), 0);
+        CHECK_INT(flush(&bench), 0);
+        CHECK(file_is(&bench, 'b'));
+        CHECK(disk_is_all(&bench, 'b'));
+        fault_bench_tear_down(&bench);
+}
+
+static void test_fua_is_on_the_disk_and_replaces_older_blocks(void)
+{
+        struct fault_bench bench;
+
+        fault_bench_set_up_with(&bench, CACHE, "");
+        CHECK_INT(write_letter(&bench, 'a', 0), LENGTH);
+        CHECK_INT(target_host_one(&bench.host, IO_WRITE, 0, LENGTH, BLOCK),
+                BLOCK); /* of others it writes none */
+        CHECK_INT(write_letter(&bench, 'f', IO_FUA), LENGTH);
+        CHECK(file_is(&bench, 'f'));
+        CHECK(disk_is_all(&bench, 'f'));
+        CHECK_INT(flush(&bench), 0);
+        CHECK(file_is(&bench, 'f'));
+        fault_bench_tear_down(&bench);
+}
+
+static void test_a_full_cache_writes_the_oldest_down(void)
+{
+        struct fault_bench bench;
+
+        fault_bench_set_up_with(&bench, CACHE, "");
+        for (unsigned i = 0; i < 2 * FAULT_CACHE_BYTES / LENGTH; i++)
+                CHECK_INT(write_letter(&bench, (char)('a' + i % 26), 0), LENGTH);
+        CHECK(fault_bench_changed_bytes(&bench) > 0);
+        CHECK_INT(write_letter(&bench, 'Z', 0), LENGTH);
+        CHECK(disk_is_all(&bench, 'Z'));
+        CHECK_INT(flush(&bench), 0);
+        CHECK(file_is(&bench, 'Z'));
+        fault_bench_tear_down(&bench);
+}
+
+/* Of each letter, how many blocks of the file are whole of it. */
+static void count_blocks(const char bytes[static LENGTH], unsigned counts[static 256])
+{
+        for (unsigned i = 0; i < BLOCKS; i++) {
+                const char *block = bytes + i * BLOCK;
+
+                CHECK(memcmp(block, block + 1, BLOCK - 1) == 0);
+                counts[(unsigned char)block[0]]++;
+        }
+}
+
+static void cut_in_child(struct fault_bench *bench)
+{
+        int status = 0;
+        pid_t child;
+
+        target_host_close(&bench->host);
+        child = fork();
+        if (child == 0) {
+                if (fault_bench_open(bench) < 0 || write_letter(bench, 'a', 0) != LENGTH || flush(bench) < 0
+                        || write_letter(bench, 'b', 0) != LENGTH || write_letter(bench, 'c', 0) != LENGTH)
+                        _exit(1);
+                (void)flush(bench);
+                _exit(2);
+        }
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == FAULT_EXIT_STATUS);
+}
+
+/* What was flushed stays; of what was not, each block is an older or a newer one, as the seed decides. */
+static void test_power_cut(void)
+{
+        char first[LENGTH], bytes[LENGTH];
+        unsigned counts[256] = {};
+        struct fault_bench bench;
+
+        for (unsigned run = 0; run < 2; run++) {
+                fault_bench_set_up_with(&bench, CACHE, CUT_AT_FLUSH);
+                cut_in_child(&bench);
+                read_file(&bench, run == 0 ? first : bytes);
+                CHECK_INT(fault_bench_open(&bench), 0);
+                CHECK(disk_is(&bench, run == 0 ? first : bytes));
+                CHECK_INT(flush(&bench), 0); /* nothing comes back */
+                CHECK(disk_is(&bench, first));
+                fault_bench_tear_down(&bench);
+        }
+        CHECK(memcmp(first, bytes, LENGTH) == 0);
+        count_blocks(first, counts);
+        CHECK(counts['a'] > 0 && counts['b'] > 0 && counts['c'] > 0);
+        CHECK_INT(counts['a'] + counts['b'] + counts['c'], BLOCKS);
+}
+
+/* The worker was killed after the cut had begun. */
+static void test_power_cut_is_finished_by_the_next_worker(void)
+{
+        struct fault_cache_head *head;
+        unsigned counts[256] = {};
+        struct fault_bench bench;
+        char bytes[LENGTH];
+
+        fault_bench_set_up_with(&bench, CACHE, "");
+        CHECK_INT(write_letter(&bench, 'a', 0), LENGTH);
+        CHECK_INT(flush(&bench), 0);
+        CHECK_INT(write_letter(&bench, 'b', 0), LENGTH);
+        head = bench.host.disk.device.kept.memory;
+        head->cut = 12345;
+        target_host_close(&bench.host);
+        CHECK_INT(fault_bench_open(&bench), 0);
+        CHECK_INT(target_host_one(&bench.host, IO_READ, 0, 0, LENGTH), LENGTH);
+        memcpy(bytes, target_host_data(&bench.host, 0), LENGTH);
+        count_blocks(bytes, counts);
+        CHECK(counts['a'] > 0 && counts['b'] > 0);
+        CHECK_INT(counts['a'] + counts['b'], BLOCKS);
+        CHECK_INT(flush(&bench), 0);
+        CHECK(disk_is(&bench, bytes));
+        fault_bench_tear_down(&bench);
+}
+
+int main(void)
+{
+        test_writes_stay_in_the_cache_until_a_flush();
+        test_fua_is_on_the_disk_and_replaces_older_blocks();
+        test_a_full_cache_writes_the_oldest_down();
+        test_power_cut();
+        test_power_cut_is_finished_by_the_next_worker();
+        return check_report();
+}
