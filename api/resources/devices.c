@@ -256,7 +256,7 @@ void handle_device_create(struct request *request)
         if (client_path_settle(request, record, &spec) && may_put(request, record, spec, &condition)
                 && precondition_read(request, record, &condition) >= 0 && (record || check_room(request))
                 && pool_path_settle(request, record, &spec) && check_owner(request, record, spec)
-                && targets_are_allowed(request, spec) && path_is_allowed(request, record, spec))
+                && targets_are_allowed(request, record, spec) && path_is_allowed(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 
@@ -280,7 +280,7 @@ void handle_device_put(struct request *request)
         if (!client_path_settle(request, record, &spec) || !may_put(request, record, spec, &condition)
                 || precondition_read(request, record, &condition) < 0
                 || !pool_path_settle(request, record, &spec) || !check_owner(request, record, spec)
-                || !targets_are_allowed(request, spec) || !path_is_allowed(request, record, spec)
+                || !targets_are_allowed(request, record, spec) || !path_is_allowed(request, record, spec)
                 || (record && !check_current(request, record)))
                 return;
         if (record ? check_replaceable(request, record, spec) : check_room(request))
@@ -303,7 +303,7 @@ void handle_device_patch(struct request *request)
         }
         if (parse_patch(request, record, &spec) >= 0 && client_path_settle(request, record, &spec)
                 && may_put(request, record, spec, &condition) && pool_path_settle(request, record, &spec)
-                && check_owner(request, record, spec) && targets_are_allowed(request, spec)
+                && check_owner(request, record, spec) && targets_are_allowed(request, record, spec)
                 && path_is_allowed(request, record, spec) && check_replaceable(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }

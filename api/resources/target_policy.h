@@ -4,7 +4,10 @@
 
 #include "api/http/request.h"
 
-#include "ublkd/model/device_spec.h"
+#include "ublkd/store/device_store.h"
 
-/* Return whether this ublkd allows the targets of the spec; else there is a reply. */
-bool targets_are_allowed(struct request *request, const struct device_spec *spec);
+/* Return whether this ublkd allows the targets of the spec; else there is a reply. It allows those of a device that has
+ * a target for tests already: it creates no disk of that, and the rules of one that exists have to end. record: what the
+ * device is, or NULL. */
+bool targets_are_allowed(
+        struct request *request, const struct device_record *record, const struct device_spec *spec);

@@ -38,6 +38,18 @@ def test_rules_change_and_are_in_the_statistics(tmp_path):
     server.stop()
 
 
+def test_without_the_setting_the_rules_of_a_device_that_is_there_can_end(tmp_path):
+    """A request that hangs keeps its disk from being stopped until the rules change."""
+    server = Server(tmp_path, "--sqlite", "--allow-fault-target", "yes")
+    assert server.ask("POST", "/devices", _of({**FAULT, "rules": [{"action": "hang"}]})).status == 201
+    server.stop()
+    server = Server(tmp_path, "--sqlite")
+    assert server.ask("PATCH", "/devices/data", {"target": {"rules": []}}, MERGE).status == 200
+    assert server.ask("GET", "/devices/data").json["spec"]["target"]["rules"] == []
+    check_problem(server.ask("POST", "/devices", {**_of(FAULT), "name": "other"}), 422, "invalid-spec")
+    server.stop()
+
+
 def test_each_fault_of_the_rules_is_named(tmp_path):
     server = Server(tmp_path, "--allow-fault-target", "yes")
     rules = [{"op": "read"}, {"action": "short", "op": "flush"}, {"action": "error", "delay": "1s"}]
