@@ -395,7 +395,8 @@ static int judge_disk(struct run *run)
         int r = image_look(&run->image);
 
         for (enum crash_kind kind = 0; r == 0 && kind < _CRASH_KIND_MAX; kind++)
-                r = judge_kind(run, kind);
+                if (kind == CRASH_POWER_CUT || !run->crash->power_cuts_only)
+                        r = judge_kind(run, kind);
         return r < 0 ? r : 0;
 }
 

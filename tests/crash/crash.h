@@ -27,6 +27,8 @@ struct crash_case {
         /* Make of the empty files what the target opens. Return 0 or -errno. NULL: they are as they should be. */
         int (*prepare)(char *const *paths);
         bool discard_is_undefined; /* a discarded sector need not read as zeroes */
+        bool power_cuts_only; /* what the death of a worker leaves is in kept memory, too, which the judge does not
+                                 give to the next worker: judge power cuts, which leave none */
 };
 
 struct crash_effort {

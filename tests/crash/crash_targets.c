@@ -5,7 +5,6 @@
  * UBLKD_TEST_SEED, or drawn. Exit status 1: there is a finding, which is printed with its seed. */
 #include "tests/crash/crash.h"
 #include "tests/unit/check.h"
-#include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 #include "ublkd/base/clock.h"
 
@@ -32,6 +31,15 @@ static const struct crash_case cases[] = {
                               "\"blockSize\":4096}", .parent = "/var/tmp",
          .files = 1,
          .file_size = 128 * 1024},
+        {.name = "fault over loop",
+         .spec = "{\"target\":{\"type\":\"fault\",\"child\":{\"type\":\"loop\",\"path\":\"@0\"}}}",
+         .files = 1,
+         .file_size = 128 * 1024},
+        {.name = "fault, volatile cache",
+         .spec = "{\"target\":{\"type\":\"fault\",\"volatileCache\":true,\"child\":{\"type\":\"loop\","
+                        "\"path\":\"@0\"}}}", .files = 1,
+         .file_size = 128 * 1024,
+         .power_cuts_only = true},
 };
 
 static uint64_t now(void)

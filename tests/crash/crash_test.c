@@ -2,6 +2,8 @@
 /* Tests of the crash judge: it finds each fault that targets for tests have, within a bounded number of runs, and none
  * in the same targets without one. */
 #include "tests/crash/crash.h"
+#include "targets/fault/fault.h"
+#include "targets/target_desc.h"
 #include "targets/worker/disk/registry.h"
 #include "tests/crash/crash_pair.h"
 #include "tests/crash/crash_slots.h"
@@ -12,6 +14,16 @@ enum { RUNS_MAX = 40 };
 
 static uint64_t seed;
 
+/* The target `fault`, which answers a flush from memory: its volatile cache keeps what was to be flushed. */
+static struct target_desc flushless_desc;
+static struct target flushless_target;
+
+static int answer_from_memory(struct target_io *io)
+{
+        (void)io;
+        return 0;
+}
+
 /* The linker puts ours beside those of the worker. */
 const struct target *__real_target_find(const char *name);
 const struct target *__wrap_target_find(const char *name);
@@ -20,10 +32,10 @@ const struct target_desc *__wrap_target_desc_find(const char *name);
 
 static const struct target *ours(const char *name)
 {
-        static const struct target *const all[] = {&pair_target, &slots_target};
+        static const struct target *const all[] = {&pair_target, &slots_target, &flushless_target};
 
         for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-                if (strcmp(name, all[i]->desc->name) == 0)
+                if (all[i]->desc && strcmp(name, all[i]->desc->name) == 0)
                         return all[i];
         return NULL;
 }
@@ -130,6 +142,42 @@ static void test_a_missing_barrier_is_found(void)
         }
 }
 
+static void make_flushless(void)
+{
+        flushless_desc = *fault_target.desc;
+        flushless_desc.name = "flushless";
+        flushless_target = fault_target;
+        flushless_target.desc = &flushless_desc;
+        flushless_target.flush = answer_from_memory;
+}
+
+static void test_a_flush_from_memory_is_found_below_a_volatile_cache(void)
+{
+        static const char *const types[] = {"fault", "flushless"};
+
+        make_flushless();
+        for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+                char spec[256];
+                const struct crash_case crash = {.name = types[i],
+                        .spec = spec,
+                        .files = 1,
+                        .file_size = 64 * 1024,
+                        .power_cuts_only = true};
+                struct crash_result result;
+
+                snprintf(spec, sizeof(spec),
+                        "{\"target\":{\"type\":\"%s\",\"volatileCache\":true,\"child\":{\"type\":\"loop\","
+                        "\"path\":\"@0\"}}}",
+                        types[i]);
+                CHECK_INT(judge(&crash, i == 0 ? RUNS_MAX / 8 : RUNS_MAX, i > 0, &result), 0);
+                CHECK_STR(crash_verdict_name(result.verdict), i == 0 ? "passed" : "lost");
+                if (i > 0)
+                        CHECK_INT(result.kind, CRASH_POWER_CUT);
+                printf("%s: %s in run %ju\n", types[i], crash_verdict_name(result.verdict),
+                        (uintmax_t)result.runs);
+        }
+}
+
 /* Two sectors written around the beginning of a flush, and one durably. */
 static void test_what_a_crash_leaves(void)
 {
@@ -224,6 +272,7 @@ int main(void)
         test_a_sound_target_passes();
         test_each_fault_is_found();
         test_a_missing_barrier_is_found();
+        test_a_flush_from_memory_is_found_below_a_volatile_cache();
         test_what_a_crash_leaves();
         test_a_seed_repeats_a_run();
         if (check_failures > 0)
