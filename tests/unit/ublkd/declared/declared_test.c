@@ -148,6 +148,62 @@ static void test_a_file_that_names_a_pool(void)
         world_free();
 }
 
+#define FAULT                                                                                                \
+        "{\"name\":\"d0\",\"target\":{\"type\":\"fault\",%s\"child\":{\"type\":\"null\"}},\"size\":"         \
+        "\"1MiB\"}"
+
+static void write_fault(const char *more)
+{
+        char path[160];
+        FILE *file;
+
+        file_path(0, 0, path);
+        file = fopen(path, "we");
+        if (!file)
+                abort();
+        fprintf(file, FAULT, more);
+        fclose(file);
+        apply();
+}
+
+/* As by an ublkd that allowed it. */
+static void put_fault(void)
+{
+        char path[160], text[160];
+        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE, .source = path};
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct device_record *record;
+        struct device_spec *spec = NULL;
+        enum put_outcome outcome;
+        cJSON *document;
+
+        file_path(0, 0, path);
+        snprintf(text, sizeof(text), FAULT, "");
+        document = cJSON_Parse(text);
+        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
+        cJSON_Delete(document);
+        CHECK_INT(device_store_put(world.store, spec, &condition, &record, &outcome, &problems), 0);
+}
+
+/* A new device has none; the rules of one that is there can end. */
+static void test_a_target_for_tests(void)
+{
+        world_make();
+        declared_disks_are_known(world.declared);
+        write_fault("");
+        CHECK(get("d0") == NULL);
+        file_set(0, 0, IS_GOOD);
+        apply();
+        write_fault("");
+        CHECK_INT(get("d0")->source_state, SOURCE_REFUSED);
+        CHECK_INT(target_tree_for_tests(get("d0")->spec->tree), -1);
+        put_fault();
+        write_fault("\"seed\":7,");
+        CHECK_INT(get("d0")->source_state, SOURCE_APPLIED);
+        CHECK_INT(get("d0")->generation, 3);
+        world_free();
+}
+
 /* A bad file that owns no device may be that of a device under another name. */
 static void test_a_file_that_is_renamed_and_broken(void)
 {
@@ -263,6 +319,7 @@ int main(void)
         test_before_the_disks_are_known();
         test_a_disk_that_can_be_adopted();
         test_a_file_that_names_a_pool();
+        test_a_target_for_tests();
         test_a_file_that_is_renamed_and_broken();
         test_a_start_removes_nothing();
         test_a_copy_of_a_file_changes_nothing();
