@@ -383,6 +383,11 @@ int target_tree_for_tests(const struct target_tree *tree)
         return -1;
 }
 
+int target_tree_new_for_tests(const struct target_tree *tree, const struct target_tree *before)
+{
+        return before && target_tree_equal(tree, before, false) ? -1 : target_tree_for_tests(tree);
+}
+
 int target_tree_store(const struct target_tree *tree)
 {
         for (unsigned i = 0; i < tree->count; i++)

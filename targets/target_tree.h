@@ -59,6 +59,9 @@ bool target_tree_has_size(const struct target_tree *tree);
 int target_tree_live_node(const struct target_tree *tree);
 /* Return the number of a target that is for tests only; -1: there is none. */
 int target_tree_for_tests(const struct target_tree *tree);
+/* Return the same, but -1 also if `before` (or NULL) is the same tree but for what a disk can follow: with rules that change, a
+ * disk that is there can be freed. */
+int target_tree_new_for_tests(const struct target_tree *tree, const struct target_tree *before);
 
 /* Return the number of the only target with a path of a backing store; -1: there is none. */
 int target_tree_store(const struct target_tree *tree);

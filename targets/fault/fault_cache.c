@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define ORDER_MAX (UINT64_MAX / 2)
+
 void fault_cache_open(struct fault_cache *cache, void *memory, uint32_t block_size)
 {
         unsigned count = (unsigned)((FAULT_CACHE_BYTES - sizeof(struct fault_cache_head))
@@ -14,9 +16,12 @@ void fault_cache_open(struct fault_cache *cache, void *memory, uint32_t block_si
         *cache = (struct fault_cache){.head = memory, .block_size = block_size, .count = count};
         cache->slots = (struct fault_slot *)(cache->head + 1);
         cache->data = (char *)(cache->slots + count);
-        for (unsigned i = 0; i < count; i++)
+        for (unsigned i = 0; i < count; i++) {
+                if (cache->slots[i].order > ORDER_MAX) /* no write has it: the memory was changed */
+                        fault_cache_drop(cache, (int)i);
                 if (cache->slots[i].order > cache->order)
                         cache->order = cache->slots[i].order;
+        }
 }
 
 static char *data_of(const struct fault_cache *cache, unsigned slot)

@@ -47,6 +47,9 @@ def test_without_the_setting_the_rules_of_a_device_that_is_there_can_end(tmp_pat
     assert server.ask("PATCH", "/devices/data", {"target": {"rules": []}}, MERGE).status == 200
     assert server.ask("GET", "/devices/data").json["spec"]["target"]["rules"] == []
     check_problem(server.ask("POST", "/devices", {**_of(FAULT), "name": "other"}), 422, "invalid-spec")
+    for change in ({"volatileCache": True}, {"child": {"type": "linear", "child": {"type": "null"}}}):
+        check_problem(server.ask("PATCH", "/devices/data", {"target": change}, MERGE), 422, "invalid-spec")
+    assert server.ask("GET", "/devices/data").json["spec"]["target"]["child"] == {"type": "null"}
     server.stop()
 
 
