@@ -286,8 +286,8 @@ typedef bool (*target_divide)(
         const struct target_io *io, struct target_cursor *cursor, struct target_part *ret);
 
 /* Perform all parts of a request of a target that stands on others. Suspends if a child does. Each part is performed, also
- * after another one has failed. Return what the request's callback has to return: the error of the first part that failed, if
- * one did. */
+ * after another one has failed. Return what the request's callback has to return. Of several errors: the first one after which
+ * data may be lost (of a flush or a write with IO_FUA), else the first. */
 int await_parts(struct target_io *io, target_divide divide);
 
 /* Each suspends the calling coroutine until the operation is done, and returns what the operation returned.

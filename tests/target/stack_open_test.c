@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening trees of targets: what the core knows of the store through targets that leave a part out, where faults are reported,
- * growth, and which children a request reaches. */
+ * and growth. */
 #include "tests/target/scratch.h"
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
-#include "targets/worker/queue/perform.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-enum { FILE_SIZE = 1 << 20, CALLS_MAX = 32 };
+enum { FILE_SIZE = 1 << 20 };
 
 struct place {
         struct scratch scratch;
@@ -247,190 +246,6 @@ static void test_faults_have_the_place_of_their_target(void)
         scratch_remove(&place.scratch);
 }
 
-/* ---- which children a request reaches ---- */
-
-static struct {
-        const struct target_device *device;
-        enum io_op op;
-        uint64_t offset;
-        uint32_t length;
-} calls[CALLS_MAX];
-static unsigned call_count;
-static enum io_op failing_op;
-static const struct target_device *failing; /* NULL: none */
-
-static int record(struct target_io *io)
-{
-        if (CHECK(call_count < CALLS_MAX)) {
-                calls[call_count].device = io->queue->device;
-                calls[call_count].op = io->op;
-                calls[call_count].offset = io->offset;
-                calls[call_count++].length = io->length;
-        }
-        if (failing == io->queue->device && failing_op == io->op)
-                return -ENOLINK;
-        return io->op == IO_READ || io->op == IO_WRITE ? (int)io->length : 0;
-}
-
-static uint64_t opened_offset, opened_size; /* bytes; what a recorder was asked for */
-
-static int open_recorder(
-        struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
-{
-        (void)problems;
-        opened_offset = device->wanted_offset;
-        opened_size = device->wanted_size;
-        *ret = (struct target_geometry){.size = FILE_SIZE,
-                .volatile_cache = true,
-                .max_discard_size = 1 << 20,
-                .max_write_zeroes_size = 1 << 20};
-        return 0;
-}
-
-static struct target recorder = {
-        .open = open_recorder,
-        .read = record,
-        .write = record,
-        .flush = record,
-        .discard = record,
-        .write_zeroes = record,
-};
-
-/* What the outer part leaves out counts for the length of the inner one: what the store is asked to claim ends with that. */
-static void test_a_part_of_a_part_with_a_length_wants_no_more(void)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        struct target_host host;
-        struct disk second;
-
-        if (CHECK_INT(
-                    target_host_open(&host,
-                            "{\"target\":{\"type\":\"linear\",\"offset\":4096,\"child\":{\"type\":\"linear\","
-                            "\"offset\":8192,\"length\":65536,\"child\":{\"type\":\"null\"}}}}",
-                            &problems),
-                    0)) {
-                recorder.desc = host.config.stack->targets[2]->desc;
-                host.config.stack->targets[2] = &recorder;
-                if (CHECK_INT(disk_open(&host.config, -1, &second, &problems), 0)) {
-                        CHECK_INT(opened_offset, 4096 + 8192);
-                        CHECK_INT(opened_size, 65536 - 4096);
-                        disk_close(&second);
-                }
-        }
-        target_host_close(&host);
-}
-
-/* A stripe of three in chunks of 4096 bytes, over targets that note what they are asked for. */
-static bool open_recorders(struct target_host *host)
-{
-        static const char tree[] =
-                "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"null\"},"
-                "{\"type\":\"null\"},{\"type\":\"null\"}]},\"blockSize\":512}";
-        _cleanup_problems_ struct problem_list problems = {};
-        const struct worker_msg msg = {
-                .type = WORKER_MSG_CONFIG,
-                .config = {.name = (char *)(uintptr_t) "test",
-                           .uid = (char *)(uintptr_t) "test",
-                           .spec = (char *)(uintptr_t)tree,
-                           .queues = 1,
-                           .queue_depth = HOST_DEPTH,
-                           .max_io_size = HOST_DATA_SIZE}
-        };
-
-        *host = (struct target_host){};
-        if (!CHECK_INT(worker_config_parse(&msg, &host->config, &problems), 0))
-                return false;
-        recorder.desc = host->config.stack->targets[1]->desc;
-        for (unsigned i = 1; i <= 3; i++)
-                host->config.stack->targets[i] = &recorder;
-        return CHECK_INT(target_host_start(host, &problems), 0);
-}
-
-static const struct target_device *recorder_of(const struct target_host *host, unsigned number)
-{
-        const struct target_queue *const *queues =
-                host->loop.queue.state; /* struct stack_queue begins with its queues */
-
-        return queues[0][1 + number].device;
-}
-
-static void clear_calls(void)
-{
-        call_count = 0;
-        failing = NULL;
-}
-
-static unsigned calls_of(const struct target_device *device, enum io_op op)
-{
-        unsigned count = 0;
-
-        for (unsigned i = 0; i < call_count; i++)
-                count += calls[i].device == device && calls[i].op == op;
-        return count;
-}
-
-static void test_a_discard_reaches_each_child_once(void)
-{
-        struct target_host host;
-
-        if (!CHECK(open_recorders(&host)))
-                return;
-        clear_calls();
-        CHECK_INT(target_host_one(&host, IO_DISCARD, 0, 4096, 9 * 4096), 0);
-        CHECK_INT(call_count, 3);
-        for (unsigned i = 0; i < 3; i++) {
-                CHECK_INT(calls_of(recorder_of(&host, i), IO_DISCARD), 1);
-                CHECK_INT(calls[i].length, 3 * 4096);
-        }
-        target_host_close(&host);
-}
-
-/* A child that fails does not keep the others from the request, and its error is the answer. */
-static void test_the_error_of_each_child_counts(void)
-{
-        static const struct {
-                enum io_op op;
-                uint32_t length;
-        } requests[] = {
-                {IO_FLUSH,        0       },
-                {IO_READ,         3 * 4096},
-                {IO_WRITE,        3 * 4096},
-                {IO_DISCARD,      3 * 4096},
-                {IO_WRITE_ZEROES, 3 * 4096}
-        };
-
-        for (size_t k = 0; k < ARRAY_SIZE(requests); k++)
-                for (unsigned bad = 0; bad < 3; bad++) {
-                        struct target_host host;
-
-                        if (!CHECK(open_recorders(&host)))
-                                return;
-                        clear_calls();
-                        failing = recorder_of(&host, bad);
-                        failing_op = requests[k].op;
-                        CHECK_INT(target_host_one(&host, requests[k].op, 0, 0, requests[k].length), -ENOLINK);
-                        for (unsigned i = 0; i < 3; i++)
-                                CHECK_INT(calls_of(recorder_of(&host, i), requests[k].op), 1);
-                        target_host_close(&host);
-                }
-}
-
-/* With FUA the core flushes after the request, of all children. */
-static void test_a_discard_with_fua_is_flushed(void)
-{
-        struct target_host host;
-
-        if (!CHECK(open_recorders(&host)))
-                return;
-        clear_calls();
-        CHECK_INT(target_host_one(&host, IO_DISCARD, IO_FUA, 0, 4096), 0);
-        CHECK_INT(calls_of(recorder_of(&host, 0), IO_DISCARD), 1);
-        for (unsigned i = 0; i < 3; i++)
-                CHECK_INT(calls_of(recorder_of(&host, i), IO_FLUSH), 1);
-        CHECK_INT(call_count, 4);
-        target_host_close(&host);
-}
-
 static void test_one_of_many_closes_all(void)
 {
         struct place place;
@@ -460,11 +275,7 @@ int main(void)
         test_the_bytes_of_the_part_are_locked();
         test_growth_and_a_cut();
         test_a_length_is_the_end();
-        test_a_part_of_a_part_with_a_length_wants_no_more();
         test_faults_have_the_place_of_their_target();
-        test_a_discard_reaches_each_child_once();
-        test_the_error_of_each_child_counts();
-        test_a_discard_with_fua_is_flushed();
         test_one_of_many_closes_all();
         return check_report();
 }

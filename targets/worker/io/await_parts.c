@@ -2,6 +2,7 @@
 /* Dividing a request among the children of its target, for await_parts() of target.h. The children are called as plain functions on
  * the coroutine of the request, one after another. */
 #include "targets/worker/io/io_loop.h"
+#include "targets/worker/io/lossy.h"
 
 #include <errno.h>
 
@@ -50,19 +51,26 @@ static int perform_part(const struct target_io *io, const struct target_part *pa
         return !carries_data(io) || (uint32_t)r == part->length ? 0 : -EIO;
 }
 
+/* Return which of two results the core has to know: an error, and among errors one after which data may be lost. */
+static int worse(const struct target_io *io, int before, int result)
+{
+        if (before >= 0)
+                return result;
+        if (result < 0 && result_is_lossy(io->op, io->flags, result)
+                && !result_is_lossy(io->op, io->flags, before))
+                return result;
+        return before;
+}
+
 int await_parts(struct target_io *io, target_divide divide)
 {
         struct target_cursor cursor = {};
         struct target_part part;
-        int first_error = 0;
+        int result = 0;
 
-        while (divide(io, &cursor, &part)) {
-                int r = perform_part(io, &part);
-
-                if (r < 0 && first_error == 0)
-                        first_error = r;
-        }
-        if (first_error < 0)
-                return first_error;
+        while (divide(io, &cursor, &part))
+                result = worse(io, result, perform_part(io, &part));
+        if (result < 0)
+                return result;
         return carries_data(io) ? (int)io->length : 0;
 }

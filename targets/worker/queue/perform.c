@@ -2,6 +2,8 @@
 /* From a request to its answer: what the core does around a target's callback. */
 #include "targets/worker/queue/perform.h"
 
+#include "targets/worker/io/lossy.h"
+
 enum { ERRNO_MAX = 4095 };
 
 typedef int (*callback)(struct target_io *io);
@@ -61,29 +63,11 @@ static bool flushes(const struct target_io *io)
         return io->op == IO_FLUSH || ((io->flags & IO_FUA) && changes_data(io->op));
 }
 
-/* Whether a flush that ended so may have lost what was acknowledged before: it was tried, and given up. */
-static bool flush_is_lossy(int result)
-{
-        return result < 0 && result != -EINTR && result != -EAGAIN;
-}
-
-/* The same of a write with FUA. One that found no room, or was not allowed, has failed before it was flushed;
- * what it was to write was not acknowledged. */
-static bool fua_is_lossy(int result)
-{
-        static const int harmless[] = {-ENOSPC, -EDQUOT, -EROFS, -EFBIG, -EINVAL, -EPERM, -EOPNOTSUPP};
-
-        for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
-                if (result == harmless[i])
-                        return false;
-        return flush_is_lossy(result);
-}
-
 static int flush_co(const struct target *target, struct target_io *io, const struct durability *durability)
 {
         int r = perform_answer(&(struct target_io){.op = IO_FLUSH}, target->flush(io));
 
-        return durability_answer(durability, io->op, r, flush_is_lossy(r));
+        return durability_answer(durability, io->op, r, result_is_lossy(IO_FLUSH, 0, r));
 }
 
 /* Not inlined: its request on the stack would cost every other one the stack protector's checks. */
@@ -99,7 +83,8 @@ __attribute__((noinline)) static int perform_flushing_co(
                 return flush_co(target, io, durability);
         result = perform_answer(io, call(io));
         if (native)
-                return durability_answer(durability, io->op, result, fua_is_lossy(result));
+                return durability_answer(
+                        durability, io->op, result, result_is_lossy(io->op, io->flags, result));
         if (result < 0 || !target->flush)
                 return result;
         r = flush_co(target, io, durability);

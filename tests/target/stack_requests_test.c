@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Which children a request of a tree of targets reaches, and what is answered when some of them fail. */
+#include "tests/target/target_host.h"
+#include "tests/unit/check.h"
+#include "tests/unit/loop_driver.h"
+
+enum { FILE_SIZE = 1 << 20, CALLS_MAX = 32, CHILDREN = 3 };
+
+static struct {
+        const struct target_device *device;
+        enum io_op op;
+        uint64_t offset;
+        uint32_t length;
+} calls[CALLS_MAX];
+static unsigned call_count;
+static enum io_op failing_op;
+static const struct target_device *failing; /* NULL: none */
+static int errors[CHILDREN];                /* of each child, for all that it is asked for; 0: none */
+
+/* The number of a child in its list. */
+static unsigned number_of(const struct target_io *io)
+{
+        const struct target_queue *const *queues = io->queue->of_disk->state; /* of struct stack_queue */
+
+        return (unsigned)(io->queue - &queues[0][1]);
+}
+
+static int record(struct target_io *io)
+{
+        if (CHECK(call_count < CALLS_MAX)) {
+                calls[call_count].device = io->queue->device;
+                calls[call_count].op = io->op;
+                calls[call_count].offset = io->offset;
+                calls[call_count++].length = io->length;
+        }
+        if (failing == io->queue->device && failing_op == io->op)
+                return -ENOLINK;
+        if (errors[number_of(io)] < 0)
+                return errors[number_of(io)];
+        return io->op == IO_READ || io->op == IO_WRITE ? (int)io->length : 0;
+}
+
+static uint64_t opened_offset, opened_size; /* bytes; what a recorder was asked for */
+
+static int open_recorder(
+        struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
+{
+        (void)problems;
+        opened_offset = device->wanted_offset;
+        opened_size = device->wanted_size;
+        *ret = (struct target_geometry){.size = FILE_SIZE,
+                .volatile_cache = true,
+                .max_discard_size = 1 << 20,
+                .max_write_zeroes_size = 1 << 20};
+        return 0;
+}
+
+static struct target recorder = {
+        .open = open_recorder,
+        .read = record,
+        .write = record,
+        .flush = record,
+        .discard = record,
+        .write_zeroes = record,
+};
+
+/* What the outer part leaves out counts for the length of the inner one: what the store is asked to claim ends with that. */
+static void test_a_part_of_a_part_with_a_length_wants_no_more(void)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct target_host host;
+        struct disk second;
+
+        if (CHECK_INT(
+                    target_host_open(&host,
+                            "{\"target\":{\"type\":\"linear\",\"offset\":4096,\"child\":{\"type\":\"linear\","
+                            "\"offset\":8192,\"length\":65536,\"child\":{\"type\":\"null\"}}}}",
+                            &problems),
+                    0)) {
+                recorder.desc = host.config.stack->targets[2]->desc;
+                host.config.stack->targets[2] = &recorder;
+                if (CHECK_INT(disk_open(&host.config, -1, &second, &problems), 0)) {
+                        CHECK_INT(opened_offset, 4096 + 8192);
+                        CHECK_INT(opened_size, 65536 - 4096);
+                        disk_close(&second);
+                }
+        }
+        target_host_close(&host);
+}
+
+/* A stripe of three in chunks of 4096 bytes, over targets that note what they are asked for. */
+static bool open_recorders(struct target_host *host)
+{
+        static const char tree[] =
+                "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"null\"},"
+                "{\"type\":\"null\"},{\"type\":\"null\"}]},\"blockSize\":512}";
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct worker_msg msg = {
+                .type = WORKER_MSG_CONFIG,
+                .config = {.name = (char *)(uintptr_t) "test",
+                           .uid = (char *)(uintptr_t) "test",
+                           .spec = (char *)(uintptr_t)tree,
+                           .queues = 1,
+                           .queue_depth = HOST_DEPTH,
+                           .max_io_size = HOST_DATA_SIZE}
+        };
+
+        *host = (struct target_host){};
+        if (!CHECK_INT(worker_config_parse(&msg, &host->config, &problems), 0))
+                return false;
+        recorder.desc = host->config.stack->targets[1]->desc;
+        for (unsigned i = 1; i <= 3; i++)
+                host->config.stack->targets[i] = &recorder;
+        return CHECK_INT(target_host_start(host, &problems), 0);
+}
+
+static const struct target_device *recorder_of(const struct target_host *host, unsigned number)
+{
+        const struct target_queue *const *queues =
+                host->loop.queue.state; /* struct stack_queue begins with its queues */
+
+        return queues[0][1 + number].device;
+}
+
+static void clear_calls(void)
+{
+        call_count = 0;
+        failing = NULL;
+        memset(errors, 0, sizeof(errors));
+}
+
+static unsigned calls_of(const struct target_device *device, enum io_op op)
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < call_count; i++)
+                count += calls[i].device == device && calls[i].op == op;
+        return count;
+}
+
+static void test_a_discard_reaches_each_child_once(void)
+{
+        struct target_host host;
+
+        if (!CHECK(open_recorders(&host)))
+                return;
+        clear_calls();
+        CHECK_INT(target_host_one(&host, IO_DISCARD, 0, 4096, 9 * 4096), 0);
+        CHECK_INT(call_count, 3);
+        for (unsigned i = 0; i < 3; i++) {
+                CHECK_INT(calls_of(recorder_of(&host, i), IO_DISCARD), 1);
+                CHECK_INT(calls[i].length, 3 * 4096);
+        }
+        target_host_close(&host);
+}
+
+/* A child that fails does not keep the others from the request, and its error is the answer. */
+static void test_the_error_of_each_child_counts(void)
+{
+        static const struct {
+                enum io_op op;
+                uint32_t length;
+        } requests[] = {
+                {IO_FLUSH,        0       },
+                {IO_READ,         3 * 4096},
+                {IO_WRITE,        3 * 4096},
+                {IO_DISCARD,      3 * 4096},
+                {IO_WRITE_ZEROES, 3 * 4096}
+        };
+
+        for (size_t k = 0; k < ARRAY_SIZE(requests); k++)
+                for (unsigned bad = 0; bad < 3; bad++) {
+                        struct target_host host;
+
+                        if (!CHECK(open_recorders(&host)))
+                                return;
+                        clear_calls();
+                        failing = recorder_of(&host, bad);
+                        failing_op = requests[k].op;
+                        CHECK_INT(target_host_one(&host, requests[k].op, 0, 0, requests[k].length), -ENOLINK);
+                        for (unsigned i = 0; i < 3; i++)
+                                CHECK_INT(calls_of(recorder_of(&host, i), requests[k].op), 1);
+                        target_host_close(&host);
+                }
+}
+
+/* With FUA the core flushes after the request, of all children. */
+static void test_a_discard_with_fua_is_flushed(void)
+{
+        struct target_host host;
+
+        if (!CHECK(open_recorders(&host)))
+                return;
+        clear_calls();
+        CHECK_INT(target_host_one(&host, IO_DISCARD, IO_FUA, 0, 4096), 0);
+        CHECK_INT(calls_of(recorder_of(&host, 0), IO_DISCARD), 1);
+        for (unsigned i = 0; i < 3; i++)
+                CHECK_INT(calls_of(recorder_of(&host, i), IO_FLUSH), 1);
+        CHECK_INT(call_count, 4);
+        target_host_close(&host);
+}
+
+/* The core marks the disk after it, so that no later flush succeeds. */
+static void check_answer_of_errors(
+        enum io_op op, unsigned flags, const int given[CHILDREN], int answer, bool lost)
+{
+        struct target_host host;
+
+        if (!CHECK(open_recorders(&host)))
+                return;
+        clear_calls();
+        memcpy(errors, given, sizeof(errors));
+        CHECK_INT(target_host_one(&host, op, flags, 0, op == IO_FLUSH ? 0 : CHILDREN * 4096), answer);
+        CHECK_INT(call_count, CHILDREN);
+        CHECK_INT(durability_is_lost(&host.durability), lost);
+        target_host_close(&host);
+}
+
+static void test_an_error_that_loses_data_is_the_answer(void)
+{
+        static const struct {
+                enum io_op op;
+                unsigned flags;
+                int errors[CHILDREN], answer;
+                bool lost;
+        } cases[] = {
+                {IO_FLUSH, 0,      {-EAGAIN, 0, -EIO},         -EIO,       true },
+                {IO_FLUSH, 0,      {-EINTR, -EREMOTEIO, -EIO}, -EREMOTEIO, true },
+                {IO_FLUSH, 0,      {-EIO, -EAGAIN, 0},         -EIO,       true },
+                {IO_FLUSH, 0,      {0, -EAGAIN, -EINTR},       -EAGAIN,    false},
+                {IO_WRITE, IO_FUA, {-ENOSPC, -EIO, 0},         -EIO,       true },
+                {IO_WRITE, IO_FUA, {0, -EDQUOT, -ENOSPC},      -EDQUOT,    false},
+                {IO_WRITE, 0,      {-ENOSPC, -EIO, 0},         -ENOSPC,    false},
+                {IO_READ,  0,      {0, -ENODATA, -EIO},        -ENODATA,   false},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                check_answer_of_errors(
+                        cases[i].op, cases[i].flags, cases[i].errors, cases[i].answer, cases[i].lost);
+}
+
+int main(void)
+{
+        if (!io_uring_is_there())
+                return CHECK_SKIP;
+        test_a_part_of_a_part_with_a_length_wants_no_more();
+        test_a_discard_reaches_each_child_once();
+        test_the_error_of_each_child_counts();
+        test_a_discard_with_fua_is_flushed();
+        test_an_error_that_loses_data_is_the_answer();
+        return check_report();
+}
