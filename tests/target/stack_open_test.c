@@ -5,6 +5,7 @@
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
+#include "targets/linear/linear.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -265,6 +266,42 @@ static void test_one_of_many_closes_all(void)
         scratch_remove(&place.scratch);
 }
 
+static int open_with_a_file(
+        struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
+{
+        int r = linear_target.open(device, ret, problems);
+
+        device->files[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
+        device->file_count = device->files[0] >= 0;
+        return r < 0 ? r : device->files[0] < 0 ? -errno : 0;
+}
+
+static void test_the_store_is_found_behind_the_files_of_other_targets(void)
+{
+        static struct target with_a_file;
+        _cleanup_problems_ struct problem_list problems = {};
+        struct target_host host;
+        struct disk second;
+        struct place place;
+        struct stat status;
+
+        if (!place_make(&place))
+                return;
+        with_a_file = linear_target;
+        with_a_file.open = open_with_a_file;
+        part_of_part(&place, "");
+        if (CHECK_INT(target_host_open(&host, place.spec, &problems), 0)) {
+                host.config.stack->targets[1] = &with_a_file;
+                if (CHECK_INT(disk_open(&host.config, -1, &second, &problems), 0)) {
+                        CHECK_INT(fstat(second.device.files[second.device.linear_file], &status), 0);
+                        CHECK_INT(status.st_ino, second.device.store.inode);
+                        disk_close(&second);
+                }
+        }
+        target_host_close(&host);
+        scratch_remove(&place.scratch);
+}
+
 int main(void)
 {
         if (!io_uring_is_there())
@@ -277,5 +314,6 @@ int main(void)
         test_a_length_is_the_end();
         test_faults_have_the_place_of_their_target();
         test_one_of_many_closes_all();
+        test_the_store_is_found_behind_the_files_of_other_targets();
         return check_report();
 }

@@ -275,9 +275,11 @@ static int open_stack(struct stack *stack, struct target_device *disk, struct ta
         for (unsigned i = 0; i < count_of(stack); i++) /* of an inner node: it has no I/O of its own */
                 ends = ends && (stack->devices[i].child_count > 0 || stack->devices[i].io_ends_with_process);
         disk->io_ends_with_process = ends;
+        if (r >= 0)
+                r = collect_files(stack, disk);
         if (store >= 0 && line)
                 take_line(stack, disk, store);
-        return r >= 0 ? collect_files(stack, disk) : r;
+        return r;
 }
 
 /* What the outermost target has composed, and what was collected of all. */
