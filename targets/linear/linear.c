@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 extern const struct target_desc linear_desc;
 
@@ -16,9 +17,9 @@ static uint64_t size_of_list(const struct target_device *device, const uint64_t 
         uint64_t size = 0;
 
         for (unsigned i = 0; i < device->child_count; i++) {
-                if (children[i] == 0 || children[i] > UINT64_MAX - size)
+                if (children[i] == 0)
                         return 0;
-                size += children[i];
+                size = children[i] <= UINT64_MAX - size ? size + children[i] : UINT64_MAX;
         }
         return size;
 }
@@ -65,13 +66,17 @@ static int check_end(const struct target_device *device, struct problem_list *pr
         return r < 0 ? r : -ENOSPC;
 }
 
+static uint32_t block_size_of(const struct target_device *device, const struct target_geometry *geometry)
+{
+        return device->wanted_block_size != 0 ? device->wanted_block_size : geometry->logical_block_size;
+}
+
 /* Each block of the disk must lie in one block of a child. */
 static int check_blocks(const struct target_device *device, const struct target_geometry *geometry,
         struct problem_list *problems)
 {
         const struct linear_options *options = device->config;
-        uint32_t block_size =
-                device->wanted_block_size != 0 ? device->wanted_block_size : geometry->logical_block_size;
+        uint32_t block_size = block_size_of(device, geometry);
         bool offset_fits = block_size == 0 || options->offset % block_size == 0,
              length_fits = block_size == 0 || options->length % block_size == 0;
         int r;
@@ -87,15 +92,59 @@ static int check_blocks(const struct target_device *device, const struct target_
         return r < 0 ? r : -EINVAL;
 }
 
-static void place_children(const struct target_device *device, struct linear_map *map)
+static int refuse_start(
+        unsigned child, int error, const char *reason, const char *sentence, struct problem_list *problems)
 {
-        uint64_t start = 0;
+        char pointer[32];
+        int r;
 
+        snprintf(pointer, sizeof(pointer), "/target/children/%u", child);
+        r = problem_add(problems, error, pointer, reason, "%s", sentence);
+        return r < 0 ? r : -error;
+}
+
+/* Check where child `next` would begin. Bytes of two children must never have the same place. */
+static int check_start(unsigned next, uint64_t start, uint64_t size_before, uint32_t block_size,
+        struct problem_list *problems)
+{
+        char sentence[192];
+
+        if (size_before == 0)
+                return refuse_start(next - 1, EINVAL, "SizeMissing",
+                        "This target has no size of its own, and another one follows it; give it as the "
+                        "child of "
+                        "a linear target with a length.",
+                        problems);
+        if (size_before > UINT64_MAX - start)
+                return refuse_start(next, EFBIG, "TooLarge",
+                        "This target would begin where no disk ends; leave it out, or make those before it "
+                        "shorter.",
+                        problems);
+        start += size_before;
+        if (block_size == 0 || start % block_size == 0)
+                return 0;
+        snprintf(sentence, sizeof(sentence),
+                "This target would begin at byte %" PRIu64
+                " of the disk, which is not a multiple of the block size, %" PRIu32
+                " bytes here; correct the length of the one before it.",
+                start, block_size);
+        return refuse_start(next, EINVAL, "OffsetNotAMultiple", sentence, problems);
+}
+
+static int place_children(const struct target_device *device, const struct target_geometry *geometry,
+        struct linear_map *map, struct problem_list *problems)
+{
+        int r = 0;
+
+        map->starts[0] = 0;
         map->count = device->child_count;
-        for (unsigned i = 0; i < map->count; i++) {
-                map->starts[i] = start;
-                start += device->children[i].size; /* each but the last has a length */
+        for (unsigned i = 1; r >= 0 && i < map->count; i++) {
+                uint64_t before = device->children[i - 1].size;
+
+                r = check_start(i, map->starts[i - 1], before, block_size_of(device, geometry), problems);
+                map->starts[i] = map->starts[i - 1] + before;
         }
+        return r;
 }
 
 static int linear_open(
@@ -114,8 +163,7 @@ static int linear_open(
         if (r < 0)
                 return r;
         map->offset = device->has_list ? 0 : options->offset;
-        place_children(device, map);
-        return 0;
+        return place_children(device, ret, map, problems);
 }
 
 static bool divide(const struct target_io *io, struct target_cursor *cursor, struct target_part *ret)
