@@ -294,7 +294,10 @@ int main(void)
                 return CHECK_SKIP;
         read_seed();
         for (size_t i = 0; i < ARRAY_SIZE(parents); i++)
-                for (size_t k = 0; access(parents[i], W_OK) == 0 && k < ARRAY_SIZE(trees); k++)
+                for (size_t k = 0; access(parents[i], W_OK) == 0 && k < ARRAY_SIZE(trees); k++) {
                         test_tree(parents[i], &trees[k], 512);
+                        if (trees[k].size % 4096 == 0) /* else a part begins in the middle of such a block */
+                                test_tree(parents[i], &trees[k], 4096);
+                }
         return check_report();
 }
