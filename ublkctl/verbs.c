@@ -86,7 +86,8 @@ static const struct verb verbs[] = {
                         "JSON, else a string; labels, cpus and owner.mode are always strings; null removes "
                         "the field. Bytes are a number, alone or with KiB, MiB, GiB or TiB: size=20GiB (or "
                         "20G). owner.uid and owner.gid also take names of this machine: "
-                        "owner.uid=alice. A disk does not shrink without --allow-shrink.",
+                        "owner.uid=alice. A disk does not shrink without --allow-shrink. With a number in a "
+                        "list, nothing is changed if another client changes the device at the same time.",
          .settings = BIT(ALLOW_SHRINK) | BIT(DROP_LAST_COPY) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 2, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .fields = true, .run = verb_set},
         {.name = "patch", .arguments = "NAME [JSON]", .summary = "change a device with a merge patch",

@@ -71,16 +71,23 @@ def spec(name="data", **more):
 
 
 @contextlib.contextmanager
-def answering(document):
-    """The URL of a server that answers every GET with that document."""
+def answering(document, etag=None, patches=None):
+    """The URL of a server that answers every GET with that document, and every PATCH, if it adds the headers of these to a list."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             body = json.dumps(document).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
+            if etag:
+                self.send_header("ETag", etag)
             self.end_headers()
             self.wfile.write(body)
+
+        def do_PATCH(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            patches.append(self.headers)
+            self.do_GET()
 
         def log_message(self, *_):
             pass

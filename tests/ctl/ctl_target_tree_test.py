@@ -3,6 +3,8 @@
 
 import pytest
 
+from ctl import answering
+
 STRIPE = ["size=1GiB", "target.type=stripe", "target.children.0.type=null", "target.children.1.type=null"]
 
 
@@ -35,6 +37,17 @@ def test_set_changes_one_of_the_children(ctl, server):
     assert spec_of(server)["target"]["children"] == [{"type": "null"}, {"type": "linear", "child": {"type": "null"}, "length": "1GiB"}]
     ctl("set", "data", "target.children.1.length=null", "target.children.2.type=null")
     assert spec_of(server)["target"]["children"] == [{"type": "null"}, {"type": "linear", "child": {"type": "null"}}, {"type": "null"}]
+
+
+@pytest.mark.parametrize("argument, tag", [("target.children.1.type=linear", '"7"'), ("target.chunk=8KiB", None)])
+def test_set_does_not_undo_what_another_client_made_of_the_list(ctl, argument, tag):
+    """A list is sent as a whole: as it was when it was read, it is right for no other spec than that."""
+    device = {"name": "data", "generation": 7, "spec": {
+        "name": "data", "target": {"type": "stripe", "children": [{"type": "null"}, {"type": "null"}]}}, "status": {}}
+    patches = []
+    with answering(device, '"7"', patches) as url:
+        ctl("--url", url, "set", "data", argument, "--no-wait")
+    assert [headers["If-Match"] for headers in patches] == [tag]
 
 
 @pytest.mark.parametrize("argument", ["target.children.3.type=null", "target.children.x.type=null", "target.children.1=7"])

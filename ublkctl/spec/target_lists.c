@@ -42,8 +42,7 @@ static enum exit_status merge_item(cJSON *list, const cJSON *member, unsigned le
         if (number < 0 || number > count) {
                 complain(NULL,
                         "'children.%s' is not one of the children: they have the numbers 0 to %d here, and a "
-                        "new one "
-                        "is next; give them in order.",
+                        "new one is next; give them in order.",
                         member->string, count > 0 ? count - 1 : 0);
                 return STATUS_USAGE;
         }
@@ -126,8 +125,10 @@ static enum exit_status merge_object(cJSON *to, const cJSON *patch, unsigned lev
         return status;
 }
 
-enum exit_status target_lists_settle(cJSON *target, const cJSON *stored)
+enum exit_status target_lists_settle(cJSON *target, const cJSON *stored, unsigned *ret_lists)
 {
+        unsigned lists = 0;
+
         for (unsigned level = 0; cJSON_IsObject(target) && level < LEVELS_MAX; level++) {
                 cJSON *members = cJSON_GetObjectItemCaseSensitive(target, list_name), *list;
                 enum exit_status status;
@@ -139,9 +140,11 @@ enum exit_status target_lists_settle(cJSON *target, const cJSON *stored)
                                 status = put(target, list_name, list);
                         if (status != STATUS_OK)
                                 return status;
+                        lists++;
                 }
                 target = cJSON_GetObjectItemCaseSensitive(target, "child");
                 stored = cJSON_GetObjectItemCaseSensitive(stored, "child");
         }
+        *ret_lists = lists;
         return STATUS_OK;
 }

@@ -71,11 +71,12 @@ static enum exit_status spec_from_arguments(int argc, char *argv[], cJSON **ret)
 {
         cJSON *spec = cJSON_CreateObject();
         enum exit_status status = STATUS_FAILED;
+        unsigned lists;
 
         if (spec && cJSON_AddStringToObject(spec, "name", argv[0]))
                 status = assignments_add(spec, argc - 1, argv + 1);
         if (status == STATUS_OK)
-                status = target_lists_settle(cJSON_GetObjectItemCaseSensitive(spec, "target"), NULL);
+                status = target_lists_settle(cJSON_GetObjectItemCaseSensitive(spec, "target"), NULL, &lists);
         if (status == STATUS_OK && !is_named(spec, argv[0])) {
                 complain(NULL, "The name is given twice, as '%s' and with 'name='; leave the second out.",
                         argv[0]);
@@ -182,10 +183,13 @@ static enum exit_status patch_device(
         struct request request = {
                 .method = "PATCH", .body = patch, .body_type = "application/merge-patch+json"};
         enum exit_status status = path ? call_get(context, name, &before) : STATUS_FAILED;
+        unsigned lists = 0;
 
         if (status == STATUS_OK)
                 status = target_lists_settle(cJSON_GetObjectItemCaseSensitive(patch, "target"),
-                        json_find(before.json, "spec.target"));
+                        json_find(before.json, "spec.target"), &lists);
+        if (lists > 0 && *before.etag) /* the whole list is sent: it would undo what another client changed */
+                request.if_match = before.etag;
         if (status == STATUS_OK)
                 status = check_shrink(context, name, before.json, json_find(patch, "size"));
         if (status == STATUS_OK)
