@@ -297,8 +297,8 @@ static int check_store(const struct target_tree *tree, unsigned number, struct p
         if (!is_in_line(tree, number))
                 return problem_add(problems, EINVAL, pointer, "StoreAmongChildren",
                         "a target with a backing store is among the children of another target, and ublkd "
-                        "keeps "
-                        "one store for each disk; give it as the \"child\" of linear targets, or alone");
+                        "keeps one store for each disk; give it as the \"child\" of linear targets, or "
+                        "alone");
         if (number == 0 || !text_option(&tree->nodes[number], "pool"))
                 return 0;
         snprintf(pool, sizeof(pool), "%s/pool", pointer);
