@@ -94,7 +94,8 @@ struct target_io {
         unsigned flags;  /* enum io_flag */
         uint64_t offset; /* bytes, a multiple of the logical block size, within the disk */
         uint32_t length; /* bytes; 0 for flush */
-        uint16_t tag; /* below device->queue_depth; no other request of the queue has it at the same time */
+        uint16_t tag; /* below device->queue_depth; no other request of the queue has it at the same time, but
+                         below another target several parts of one request may */
         /* length bytes: to fill (read) or to store (write). NULL for the other operations, and where the
          * bytes stay in the kernel, which only a target with TARGET_REGISTERED_BUFFERS lives with: it moves
          * them with await_read() and await_write(). The data of one tag always begins at the same address,
@@ -285,9 +286,9 @@ struct target_cursor {
 typedef bool (*target_divide)(
         const struct target_io *io, struct target_cursor *cursor, struct target_part *ret);
 
-/* Perform all parts of a request of a target that stands on others. Suspends if a child does. Each part is performed, also
- * after another one has failed. Return what the request's callback has to return. Of several errors: the first one after which
- * data may be lost (of a flush or a write with IO_FUA), else the first. */
+/* Perform all parts of a request of a target that stands on others, several at the same time, begun in their order. Suspends if a
+ * child does. Each part is performed, also after another one has failed. Return what the request's callback has to return. Of
+ * several errors: the first one after which data may be lost (of a flush or a write with IO_FUA), else the first. */
 int await_parts(struct target_io *io, target_divide divide);
 
 /* Each suspends the calling coroutine until the operation is done, and returns what the operation returned.

@@ -3,8 +3,13 @@
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
+#include "targets/target_wait.h"
 
-enum { FILE_SIZE = 1 << 20, CALLS_MAX = 32, CHILDREN = 3 };
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { FILE_SIZE = 1 << 20, CALLS_MAX = 1024, CHILDREN = 3 };
 
 static struct {
         const struct target_device *device;
@@ -23,6 +28,28 @@ static unsigned number_of(const struct target_io *io)
         const struct target_queue *const *queues = io->queue->of_disk->state; /* of struct stack_queue */
 
         return (unsigned)(io->queue - &queues[0][1]);
+}
+
+static bool slow;              /* each child waits, and others run meanwhile */
+static unsigned running, most; /* children at one time */
+static void (*on_begin)(const struct target_io *io);
+
+static int record(struct target_io *io);
+
+static int record_slowly(struct target_io *io)
+{
+        int r;
+
+        running++;
+        most = running > most ? running : most;
+        if (on_begin)
+                on_begin(io);
+        if (slow)
+                CHECK_INT(await_timeout(io->queue, 1000000 * (CHILDREN - number_of(io))),
+                        0); /* the last ends first */
+        r = record(io);
+        running--;
+        return r;
 }
 
 static int record(struct target_io *io)
@@ -57,11 +84,11 @@ static int open_recorder(
 
 static struct target recorder = {
         .open = open_recorder,
-        .read = record,
-        .write = record,
-        .flush = record,
-        .discard = record,
-        .write_zeroes = record,
+        .read = record_slowly,
+        .write = record_slowly,
+        .flush = record_slowly,
+        .discard = record_slowly,
+        .write_zeroes = record_slowly,
 };
 
 /* What the outer part leaves out counts for the length of the inner one: what the store is asked to claim ends with that. */
@@ -88,12 +115,14 @@ static void test_a_part_of_a_part_with_a_length_wants_no_more(void)
         target_host_close(&host);
 }
 
-/* A stripe of three in chunks of 4096 bytes, over targets that note what they are asked for. */
-static bool open_recorders(struct target_host *host)
+#define LEAF "{\"type\":\"loop\",\"path\":\"/not-opened\"}"
+
+/* A stripe of three in chunks of 4096 bytes, over targets that note what they are asked for. reserved: coroutines for each request;
+ * -1: as many as the tree wants. */
+static bool open_recorders_with(struct target_host *host, int reserved)
 {
-        static const char tree[] =
-                "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"null\"},"
-                "{\"type\":\"null\"},{\"type\":\"null\"}]},\"blockSize\":512}";
+        static const char tree[] = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[" LEAF
+                                   "," LEAF "," LEAF "]},\"blockSize\":512}";
         _cleanup_problems_ struct problem_list problems = {};
         const struct worker_msg msg = {
                 .type = WORKER_MSG_CONFIG,
@@ -111,7 +140,17 @@ static bool open_recorders(struct target_host *host)
         recorder.desc = host->config.stack->targets[1]->desc;
         for (unsigned i = 1; i <= 3; i++)
                 host->config.stack->targets[i] = &recorder;
+        host->config.stack->stores_anywhere = true;
+        if (reserved >= 0)
+                host->config.stack->desc.waits.children = (unsigned)reserved;
+        else
+                CHECK_INT(host->config.stack->desc.waits.children, CHILDREN - 1);
         return CHECK_INT(target_host_start(host, &problems), 0);
+}
+
+static bool open_recorders(struct target_host *host)
+{
+        return open_recorders_with(host, -1);
 }
 
 static const struct target_device *recorder_of(const struct target_host *host, unsigned number)
@@ -124,7 +163,9 @@ static const struct target_device *recorder_of(const struct target_host *host, u
 
 static void clear_calls(void)
 {
-        call_count = 0;
+        call_count = running = most = 0;
+        slow = false;
+        on_begin = NULL;
         failing = NULL;
         memset(errors, 0, sizeof(errors));
 }
@@ -239,6 +280,160 @@ static void test_an_error_that_loses_data_is_the_answer(void)
                         cases[i].op, cases[i].flags, cases[i].errors, cases[i].answer, cases[i].lost);
 }
 
+/* ---- parts at the same time ---- */
+
+static const struct {
+        enum io_op op;
+        uint32_t length;
+        unsigned parts;
+} wide[] = {
+        {IO_FLUSH,        0,               CHILDREN},
+        {IO_DISCARD,      9 * 4096,        CHILDREN},
+        {IO_WRITE_ZEROES, 9 * 4096,        CHILDREN},
+        {IO_READ,         CHILDREN * 4096, CHILDREN},
+        {IO_WRITE,        4 * 4096,        4       },
+};
+
+static void test_the_parts_of_a_request_run_at_the_same_time(void)
+{
+        for (size_t k = 0; k < ARRAY_SIZE(wide); k++) {
+                struct target_host host;
+
+                if (!CHECK(open_recorders(&host)))
+                        return;
+                clear_calls();
+                slow = true;
+                CHECK_INT(target_host_one(&host, wide[k].op, 0, 0, wide[k].length),
+                        wide[k].op == IO_READ || wide[k].op == IO_WRITE ? (int)wide[k].length : 0);
+                CHECK_INT(most, wide[k].parts);
+                CHECK_INT(call_count, wide[k].parts);
+                CHECK(calls[0].device == recorder_of(&host, CHILDREN - 1)); /* the first to end */
+                target_host_close(&host);
+        }
+}
+
+/* The request that touches one child stays on its own coroutine, where the child is called. */
+static void note_coroutines(const struct target_io *io)
+{
+        CHECK_INT(io_loop_of(io->queue)->coroutines.busy, 1);
+}
+
+static void test_one_part_takes_no_coroutine(void)
+{
+        struct target_host host;
+
+        if (!CHECK(open_recorders(&host)))
+                return;
+        clear_calls();
+        slow = true;
+        on_begin = note_coroutines;
+        CHECK_INT(target_host_one(&host, IO_READ, 0, 4096, 4096), 4096);
+        CHECK_INT(target_host_one(&host, IO_DISCARD, 0, 4096, 512), 0);
+        CHECK_INT(call_count, 2);
+        target_host_close(&host);
+}
+
+static void test_without_coroutines_each_part_waits_for_the_one_before(void)
+{
+        for (size_t k = 0; k < ARRAY_SIZE(wide); k++) {
+                struct target_host host;
+
+                if (!CHECK(open_recorders_with(&host, 0)))
+                        return;
+                clear_calls();
+                slow = true;
+                errors[1] = -ENOLINK;
+                CHECK_INT(target_host_one(&host, wide[k].op, 0, 0, wide[k].length), -ENOLINK);
+                CHECK_INT(most, 1);
+                CHECK_INT(call_count, wide[k].parts);
+                for (unsigned i = 0; i < CHILDREN; i++)
+                        CHECK(calls[i].device == recorder_of(&host, i));
+                target_host_close(&host);
+        }
+}
+
+/* All tags, each of which wants more coroutines than it has. */
+static void test_all_requests_fan_out(int reserved)
+{
+        struct host_request requests[HOST_DEPTH];
+        struct target_host host;
+
+        if (!CHECK(open_recorders_with(&host, reserved)))
+                return;
+        clear_calls();
+        slow = true;
+        for (unsigned i = 0; i < HOST_DEPTH; i++)
+                requests[i] = (struct host_request){
+                        .op = i % 2 == 0 ? IO_READ : IO_FLUSH, .length = i % 2 == 0 ? 9 * 4096 : 0};
+        CHECK_INT(target_host_perform(&host, requests, HOST_DEPTH), 0);
+        for (unsigned i = 0; i < HOST_DEPTH; i++)
+                CHECK_INT(requests[i].result, i % 2 == 0 ? 9 * 4096 : 0);
+        CHECK_INT(call_count, HOST_DEPTH / 2 * (9 + CHILDREN));
+        CHECK_INT(most, HOST_DEPTH * (1 + (reserved >= 0 ? reserved : CHILDREN - 1)));
+        CHECK_INT(running, 0);
+        target_host_close(&host);
+}
+
+/* Also of those that ended later, and of those behind the place where coroutines ran out. */
+static void test_the_error_of_each_slow_child_counts(void)
+{
+        for (int reserved = 0; reserved < CHILDREN; reserved++)
+                for (unsigned bad = 0; bad < CHILDREN; bad++) {
+                        struct target_host host;
+
+                        if (!CHECK(open_recorders_with(&host, reserved)))
+                                return;
+                        clear_calls();
+                        slow = true;
+                        errors[bad] = -EIO;
+                        errors[(bad + 1) % CHILDREN] = -EAGAIN;
+                        CHECK_INT(target_host_one(&host, IO_FLUSH, 0, 0, 0), -EIO);
+                        CHECK_INT(call_count, CHILDREN);
+                        CHECK(durability_is_lost(&host.durability));
+                        target_host_close(&host);
+                }
+}
+
+static int half_way = -1; /* where a worker writes what it has reached */
+
+/* The first child is flushed, and the others never are. */
+static int flush_half(struct target_io *io)
+{
+        if (number_of(io) > 0)
+                return await_timeout(io->queue, UINT64_MAX / 4);
+        return write(half_way, "f", 1) == 1 ? 0 : -EIO;
+}
+
+/* A worker that dies in the middle of a flush has not answered it, whatever part of it was done. */
+static void test_a_worker_that_dies_half_way_has_not_answered(void)
+{
+        char reached[8];
+        int ends[2], status;
+        pid_t pid;
+
+        if (!CHECK_INT(pipe2(ends, O_CLOEXEC), 0))
+                return;
+        pid = fork();
+        if (pid == 0) {
+                struct target_host host;
+
+                half_way = ends[1];
+                clear_calls();
+                recorder.flush = flush_half;
+                if (open_recorders(&host) && target_host_one(&host, IO_FLUSH, 0, 0, 0) <= 0)
+                        (void)!write(half_way, "a", 1);
+                _exit(0);
+        }
+        close_fd(ends[1]);
+        CHECK_INT(read(ends[0], reached, 1), 1);
+        CHECK_INT(kill(pid, SIGKILL), 0);
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        CHECK(WIFSIGNALED(status));
+        CHECK_INT(read(ends[0], reached + 1, sizeof(reached) - 1), 0); /* no answer */
+        CHECK_INT(reached[0], 'f');
+        close_fd(ends[0]);
+}
+
 int main(void)
 {
         if (!io_uring_is_there())
@@ -248,5 +443,12 @@ int main(void)
         test_the_error_of_each_child_counts();
         test_a_discard_with_fua_is_flushed();
         test_an_error_that_loses_data_is_the_answer();
+        test_the_parts_of_a_request_run_at_the_same_time();
+        test_one_part_takes_no_coroutine();
+        test_without_coroutines_each_part_waits_for_the_one_before();
+        for (int reserved = -1; reserved <= CHILDREN; reserved++)
+                test_all_requests_fan_out(reserved);
+        test_the_error_of_each_slow_child_counts();
+        test_a_worker_that_dies_half_way_has_not_answered();
         return check_report();
 }

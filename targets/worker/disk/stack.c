@@ -453,12 +453,25 @@ static int stack_flush(struct target_io *io)
         return inner.queue->device->target->flush(&inner);
 }
 
+/* Return how many coroutines to reserve for each request: one for each target that it can reach beside the first. */
+static unsigned reserve_children(const struct target_tree *tree)
+{
+        unsigned leaves = 0;
+
+        for (unsigned i = 0; i < tree->count; i++)
+                leaves += tree->nodes[i].child_count == 0;
+        if (target_tree_flags(tree) & TARGET_NEVER_WAITS) /* its requests have no coroutine at all */
+                return 0;
+        return leaves - 1 < TARGET_CHILDREN_MAX ? leaves - 1 : TARGET_CHILDREN_MAX;
+}
+
 void stack_make(const struct target_tree *tree, struct stack_config *ret)
 {
         ret->tree = tree;
         ret->desc = *tree->nodes[0].desc;
         ret->desc.flags = target_tree_flags(tree);
         ret->desc.needs = target_tree_needs(tree);
+        ret->desc.waits.children = reserve_children(tree);
         ret->target = (struct target){
                 .desc = &ret->desc,
                 .device_size = sizeof(struct stack),
