@@ -40,6 +40,16 @@ static const struct crash_case cases[] = {
                         "\"path\":\"@0\"}}}", .files = 1,
          .file_size = 128 * 1024,
          .power_cuts_only = true},
+        {.name = "stripe of two loops",
+         .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"loop\","
+                        "\"path\":\"@0\"},"
+                        "{\"type\":\"loop\",\"path\":\"@1\"}]}}", .files = 2,
+         .file_size = 64 * 1024},
+        {.name = "list of two loops",
+         .spec = "{\"target\":{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":"
+                        "61440,\"child\":{\"type\":"
+                        "\"loop\",\"path\":\"@0\"}},{\"type\":\"loop\",\"path\":\"@1\"}]}}", .files = 2,
+         .file_size = 64 * 1024},
 };
 
 static uint64_t now(void)

@@ -4,6 +4,7 @@
 #include "tests/crash/crash.h"
 #include "targets/fault/fault.h"
 #include "targets/target_desc.h"
+#include "targets/stripe/stripe.h"
 #include "targets/worker/disk/registry.h"
 #include "tests/crash/crash_pair.h"
 #include "tests/crash/crash_slots.h"
@@ -40,10 +41,37 @@ static const struct target *ours(const char *name)
         return NULL;
 }
 
+/* A stripe that flushes its first child only. */
+static bool skips_a_child;
+
+static bool divide_for_the_first(
+        const struct target_io *io, struct target_cursor *cursor, struct target_part *ret)
+{
+        (void)io;
+        *ret = (struct target_part){.child = 0};
+        return cursor->child++ == 0;
+}
+
+static int flush_the_first(struct target_io *io)
+{
+        return await_parts(io, divide_for_the_first);
+}
+
+static const struct target *skipping(void)
+{
+        static struct target target;
+
+        target = stripe_target;
+        target.flush = flush_the_first;
+        return &target;
+}
+
 const struct target *__wrap_target_find(const char *name)
 {
         const struct target *target = ours(name);
 
+        if (skips_a_child && strcmp(name, "stripe") == 0)
+                return skipping();
         return target ? target : __real_target_find(name);
 }
 
@@ -178,6 +206,27 @@ static void test_a_flush_from_memory_is_found_below_a_volatile_cache(void)
         }
 }
 
+static void test_a_flush_that_skips_a_child_is_found(void)
+{
+        static const struct crash_case crash = {.name = "stripe",
+                .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"loop\","
+                        "\"path\":\"@0\"},"
+                        "{\"type\":\"loop\",\"path\":\"@1\"}]}}",
+                .files = 2,
+                .file_size = 64 * 1024};
+
+        for (int skips = 0; skips <= 1; skips++) {
+                struct crash_result result;
+
+                skips_a_child = skips;
+                CHECK_INT(judge(&crash, skips ? RUNS_MAX : RUNS_MAX / 8, skips, &result), 0);
+                CHECK_STR(crash_verdict_name(result.verdict), skips ? "lost" : "passed");
+                if (skips)
+                        CHECK_INT(result.kind, CRASH_POWER_CUT);
+        }
+        skips_a_child = false;
+}
+
 /* Two sectors written around the beginning of a flush, and one durably. */
 static void test_what_a_crash_leaves(void)
 {
@@ -273,6 +322,7 @@ int main(void)
         test_each_fault_is_found();
         test_a_missing_barrier_is_found();
         test_a_flush_from_memory_is_found_below_a_volatile_cache();
+        test_a_flush_that_skips_a_child_is_found();
         test_what_a_crash_leaves();
         test_a_seed_repeats_a_run();
         if (check_failures > 0)
