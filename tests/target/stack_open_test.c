@@ -302,6 +302,45 @@ static void test_the_store_is_found_behind_the_files_of_other_targets(void)
         scratch_remove(&place.scratch);
 }
 
+static bool is_file(int fd, const char *path)
+{
+        struct stat one, other;
+
+        return fstat(fd, &one) == 0 && stat(path, &other) == 0 && one.st_dev == other.st_dev
+               && one.st_ino == other.st_ino;
+}
+
+/* Each store reports its own lost writes, and only the core asks. */
+static void test_each_store_has_a_witness(void)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct target_host host;
+        struct place place;
+        char second[512];
+
+        if (!place_make(&place)
+                || !CHECK_INT(scratch_file(&place.scratch, "second", FILE_SIZE, second, sizeof(second)), 0))
+                return;
+        snprintf(place.spec, sizeof(place.spec),
+                "{\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\",\"path\":\"%s\"},{"
+                "\"type\":\"null\"},"
+                "{\"type\":\"linear\",\"child\":{\"type\":\"loop\",\"path\":\"%s\"}}]}}",
+                place.path, second);
+        if (CHECK_INT(target_host_open(&host, place.spec, &problems), 0)
+                && CHECK_INT(host.disk.witness_count, 2)) {
+                CHECK(is_file(host.disk.witnesses[0], place.path));
+                CHECK(is_file(host.disk.witnesses[1], second));
+        }
+        target_host_close(&host);
+        part_of_part(&place, "");
+        if (CHECK_INT(target_host_open(&host, place.spec, &problems), 0)) {
+                CHECK_INT(host.disk.witness_count, 1);
+                CHECK_INT(host.disk.witnesses[0], host.disk.device.store.kept);
+        }
+        target_host_close(&host);
+        scratch_remove(&place.scratch);
+}
+
 int main(void)
 {
         if (!io_uring_is_there())
@@ -315,5 +354,6 @@ int main(void)
         test_faults_have_the_place_of_their_target();
         test_one_of_many_closes_all();
         test_the_store_is_found_behind_the_files_of_other_targets();
+        test_each_store_has_a_witness();
         return check_report();
 }

@@ -83,8 +83,10 @@ int target_host_start(struct target_host *host, struct problem_list *problems)
                 shared_region_unmap(&host->shared);
                 host->shared.region = given;
         }
-        host->durability = (struct durability){.shared = &host->shared, .kept = -1};
         r = disk_open(&host->config, -1, &host->disk, problems);
+        host->durability = (struct durability){.shared = &host->shared,
+                .witnesses = host->disk.witnesses,
+                .witness_count = host->disk.witness_count};
         return r < 0 ? r : start(host);
 }
 

@@ -141,8 +141,11 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
         disk.device.logical_block_size = disk.params.logical_block_size;
         disk.device.queues = disk.params.queues;
         disk.device.queue_depth = disk.params.queue_depth;
-        if (config->stack)
+        if (config->stack) {
                 stack_settle(&disk.device);
+                disk.witness_count = stack_witnesses(&disk.device, disk.witnesses);
+        } else if (disk.device.store.kept >= 0)
+                disk.witnesses[disk.witness_count++] = disk.device.store.kept;
         if (disk.device.linear && config->lock != WORKER_LOCK_NEVER)
                 disk.lock = DISK_LOCK_WANTED;
         *ret = disk;

@@ -17,6 +17,9 @@ struct disk {
         struct disk_params params;
         enum disk_lock lock;
         bool exists; /* the kernel has the disk already */
+        /* The kept descriptor of each backing store, also of those that the disk does not lie in as it is: files of the device. */
+        int witnesses[TARGET_NODES_MAX];
+        unsigned witness_count;
 };
 
 /* Open the backend. `config` must outlive the disk. store: a descriptor of the store that the disk is on,

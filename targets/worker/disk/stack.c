@@ -343,6 +343,17 @@ static int stack_measure(struct target_device *disk, uint64_t *ret)
         return r;
 }
 
+unsigned stack_witnesses(const struct target_device *disk, int ret[static TARGET_NODES_MAX])
+{
+        const struct stack *stack = disk->state;
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < count_of(stack); i++)
+                if (stack->devices[i].store.kept >= 0)
+                        ret[count++] = stack->devices[i].store.kept;
+        return count;
+}
+
 void stack_settle(const struct target_device *disk)
 {
         const struct stack *stack = disk->state;

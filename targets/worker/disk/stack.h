@@ -22,6 +22,9 @@ struct stack_config {
 /* Make the target of a tree in *ret, where ret->targets are set already. Its options are *ret, which stays where it is. */
 void stack_make(const struct target_tree *tree, struct stack_config *ret);
 
+/* Write the kept descriptor of each backing store below an open stack, in the order of the tree. Return how many there are. */
+unsigned stack_witnesses(const struct target_device *disk, int ret[static TARGET_NODES_MAX]);
+
 /* Give each target of an open stack what the core has chosen of the disk: block size, queues, whether it is read-only. Before
  * the first queue is started. */
 void stack_settle(const struct target_device *disk);

@@ -6,7 +6,7 @@
  * request, and every later flush and every later write with FUA fails with EIO, in this worker and in the
  * next ones, until the administrator accepts the loss.
  *
- * The kept descriptor (target_device.kept) is the witness. It is an open file description of its own, and so
+ * The kept descriptor of each backing store (target_store.kept) is a witness. It is an open file description of its own, and so
  * has a cursor of its own in the errors of the file (errseq_t): it still reports an error that another
  * fdatasync() has consumed, that of another queue, of a worker that is dead by now, or of another program. It
  * is asked after each flush, and before a worker begins to serve: sync_file_range() of a range that has no
@@ -24,7 +24,8 @@
 
 struct durability {
         const struct shared *shared;
-        int kept; /* the witness, or -1; the device's */
+        const int *witnesses; /* the disk's: struct disk */
+        unsigned witness_count;
 };
 
 /* Return whether a flush has failed, and the administrator has not accepted that. One load. */
@@ -33,7 +34,7 @@ static inline bool durability_is_lost(const struct durability *durability)
         return region_fault_is_latched(device_region_control(durability->shared->region), REGION_FAULT_FLUSH);
 }
 
-/* Latch what the witness reports. Call before the worker serves, and after the last request of any other
+/* Latch what the witnesses report. Call before the worker serves, and after the last request of any other
  * worker. */
 void durability_ask(const struct durability *durability);
 

@@ -114,6 +114,8 @@ static int serve(struct queue_thread *self)
         _cleanup_(ublk_queue_close_pointer) struct ublk_queue *queue = NULL;
         const struct ublk_queue_setup setup = {
                 .device = &all->disk->device,
+                .witnesses = all->disk->witnesses,
+                .witness_count = all->disk->witness_count,
                 .index = self->index,
                 .depth = all->disk->params.queue_depth,
                 .max_io_size = all->disk->params.max_io_size,
@@ -250,7 +252,8 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
         all->shared.news = all->event_fd;
         room_begin(&all->shared);
         region_errors_begin(device_region_control(all->shared.region));
-        durability_ask(&(struct durability){.shared = &all->shared, .kept = disk->device.store.kept});
+        durability_ask(&(struct durability){
+                .shared = &all->shared, .witnesses = disk->witnesses, .witness_count = disk->witness_count});
         r = all->event_fd < 0 ? -errno : start_work(all);
         if (r >= 0)
                 r = start_all(all);

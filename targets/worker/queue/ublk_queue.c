@@ -317,7 +317,9 @@ int ublk_queue_open(const struct ublk_queue_setup *setup, struct ublk_queue **re
         queue->served = setup->served;
         queue->control.region = setup->shared->region;
         throttle_open(&queue->throttle, setup->shared->region, setup->index);
-        queue->durability = (struct durability){.shared = setup->shared, .kept = setup->device->store.kept};
+        queue->durability = (struct durability){.shared = setup->shared,
+                .witnesses = setup->witnesses,
+                .witness_count = setup->witness_count};
         room_open(&queue->room, setup->shared);
         store_end_open(&queue->store_end, setup->device, setup->shared);
         queue_meter_open(&queue->meter, setup->shared, setup->index);

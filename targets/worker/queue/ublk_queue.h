@@ -18,6 +18,8 @@ struct ublk_queue;
 
 struct ublk_queue_setup {
         struct target_device *device; /* open, with its final size */
+        const int *witnesses;         /* of struct disk, which outlives the queue */
+        unsigned witness_count;
         unsigned index, depth;
         uint32_t max_io_size; /* bytes */
         struct data_route route;

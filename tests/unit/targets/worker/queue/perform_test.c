@@ -43,7 +43,7 @@ static struct durability durability;
 static void begin_again(void)
 {
         shared = shared_region_new();
-        durability = (struct durability){.shared = &shared, .kept = -1};
+        durability = (struct durability){.shared = &shared};
 }
 
 static int perform(const struct target *target, struct fake *fake, bool read_only, struct target_io io)

@@ -27,7 +27,7 @@ static const struct target unwritable = {.desc = &desc, .read = full};
 static const struct io_loop no_loop;
 
 static struct shared shared;
-static struct durability durability = {.shared = &shared, .kept = -1};
+static struct durability durability = {.shared = &shared};
 
 /* ---- which requests are plain ---- */
 
