@@ -4,6 +4,7 @@
  * The main thread only talks: it takes the configuration, opens the backend, starts the threads that serve,
  * and then answers supervisors as they come and go. Nothing that happens to them touches the I/O. How far it
  * has got is one value, `stage`, and each step is taken when its facts are there. */
+#include "targets/worker/disk/store_locks.h"
 #include "targets/worker/os/device_node.h"
 #include "targets/worker/queue/queue_threads.h"
 #include "targets/worker/os/round_clock.h"

@@ -6,6 +6,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 #include "targets/linear/linear.h"
+#include "targets/worker/disk/store_locks.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
 /* The open backend of this worker's device, and the disk that comes of it. */
 #include "targets/worker/disk/disk.h"
 
-#include "targets/worker/disk/backing_lock.h"
+#include "targets/worker/disk/store_locks.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -146,67 +146,10 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
                 disk.witness_count = stack_witnesses(&disk.device, disk.witnesses);
         } else if (disk.device.store.kept >= 0)
                 disk.witnesses[disk.witness_count++] = disk.device.store.kept;
-        if (disk.device.linear && config->lock != WORKER_LOCK_NEVER)
-                disk.lock = DISK_LOCK_WANTED;
+        disk.is_tree = config->stack != NULL;
+        if (config->lock != WORKER_LOCK_NEVER)
+                store_locks_want(&disk);
         *ret = disk;
-        return 0;
-}
-
-/* From byte `from` of the disk to byte `to`. */
-static struct backing_range range_of(const struct disk *disk, uint64_t from, uint64_t to)
-{
-        const struct target_device *device = &disk->device;
-
-        return (struct backing_range){
-                .fd = device->store.kept >= 0 ? device->store.kept : device->files[device->linear_file],
-                .start = device->linear_offset + from,
-                .end = device->linear_offset + to,
-                .writes = !disk->params.read_only,
-        };
-}
-
-int disk_lock(struct disk *disk)
-{
-        struct backing_range range;
-        int r;
-
-        if (disk->lock != DISK_LOCK_WANTED && disk->lock != DISK_LOCK_BESIDE_READERS)
-                return 0;
-        range = range_of(disk, 0, disk->params.size);
-        r = backing_lock(&range);
-        if (r == -EAGAIN && disk->exists && backing_lock_beside_readers(&range)) {
-                disk->lock = DISK_LOCK_BESIDE_READERS;
-                return 0;
-        }
-        if (r != -EAGAIN)
-                disk->lock = r >= 0 ? DISK_LOCK_HELD : DISK_LOCK_NONE;
-        return r;
-}
-
-int disk_lock_explain(const struct disk *disk, struct problem_list *problems, pid_t *ret_holder)
-{
-        struct backing_range range = range_of(disk, 0, disk->params.size);
-
-        return backing_lock_explain(&range, "/target", problems, ret_holder);
-}
-
-/* Those that are served already stay locked. */
-static int lock_growth(const struct disk *disk, uint64_t size, struct problem_list *problems)
-{
-        struct backing_range range = range_of(disk, disk->params.size, size);
-        int r;
-
-        if (disk->lock == DISK_LOCK_BESIDE_READERS && backing_lock_beside_readers(&range))
-                return 0;
-        if (disk->lock != DISK_LOCK_HELD && disk->lock != DISK_LOCK_BESIDE_READERS)
-                return 0;
-        r = backing_lock(&range);
-        if (r < 0) {
-                pid_t holder;
-                int added = backing_lock_explain(&range, "/size", problems, &holder);
-
-                return added < 0 ? added : r;
-        }
         return 0;
 }
 
@@ -253,7 +196,7 @@ int disk_grow(struct disk *disk, uint64_t size, struct problem_list *problems)
                 r = check_growth(disk, size, problems);
         if (r < 0 || size <= disk->params.size)
                 return r;
-        r = lock_growth(disk, size, problems);
+        r = store_locks_grow(disk, size, problems);
         if (r < 0)
                 return r;
         disk->params.size = size;

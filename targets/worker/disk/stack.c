@@ -315,8 +315,13 @@ static int stack_open(struct target_device *disk, struct target_geometry *ret, s
 
 static int measure_leaf(struct target_device *device, uint64_t *ret)
 {
+        int r;
+
         *ret = 0;
-        return device->target->measure ? device->target->measure(device, ret) : 0;
+        r = device->target->measure ? device->target->measure(device, ret) : 0;
+        if (r >= 0 && *ret > target_size(device))
+                __atomic_store_n(&device->size, *ret, __ATOMIC_RELAXED);
+        return r;
 }
 
 static int stack_measure(struct target_device *disk, uint64_t *ret)
@@ -352,6 +357,37 @@ unsigned stack_witnesses(const struct target_device *disk, int ret[static TARGET
                 if (stack->devices[i].store.kept >= 0)
                         ret[count++] = stack->devices[i].store.kept;
         return count;
+}
+
+/* A store has a longer part than it needs where the disk is smaller than the tree. */
+static struct backing_range range_of(const struct target_device *leaf)
+{
+        uint64_t start = leaf->linear_offset + leaf->wanted_offset,
+                 end = leaf->wanted_size != 0 ? start + leaf->wanted_size
+                                              : leaf->linear_offset + target_size(leaf);
+
+        return (struct backing_range){
+                .fd = leaf->store.kept >= 0 ? leaf->store.kept : leaf->files[leaf->linear_file],
+                .start = start,
+                .end = end > start ? end : start};
+}
+
+unsigned stack_ranges(const struct target_device *disk, struct disk_range ret[static TARGET_NODES_MAX])
+{
+        const struct stack *stack = disk->state;
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < count_of(stack); i++)
+                if (stack->devices[i].linear)
+                        ret[count++] = (struct disk_range){.range = range_of(&stack->devices[i]), .node = i};
+        return count;
+}
+
+void stack_pointer(const struct target_device *disk, unsigned node, char ret[static TARGET_POINTER_SIZE])
+{
+        const struct stack *stack = disk->state;
+
+        target_tree_pointer(stack->config->tree, node, ret);
 }
 
 void stack_settle(const struct target_device *disk)

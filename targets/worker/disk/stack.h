@@ -9,6 +9,7 @@
 
 #include "targets/target.h"
 #include "targets/target_tree.h"
+#include "targets/worker/disk/disk_range.h"
 
 /* The options of a stack. */
 struct stack_config {
@@ -24,6 +25,12 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret);
 
 /* Write the kept descriptor of each backing store below an open stack, in the order of the tree. Return how many there are. */
 unsigned stack_witnesses(const struct target_device *disk, int ret[static TARGET_NODES_MAX]);
+
+/* Write what the tree can reach of each backing store that is one file, in the order of the tree; without `writes` and `lock`. It has
+ * grown with the store after measure(). Return how many there are. */
+unsigned stack_ranges(const struct target_device *disk, struct disk_range ret[static TARGET_NODES_MAX]);
+/* Write the pointer of a node of the tree. */
+void stack_pointer(const struct target_device *disk, unsigned node, char ret[static TARGET_POINTER_SIZE]);
 
 /* Give each target of an open stack what the core has chosen of the disk: block size, queues, whether it is read-only. Before
  * the first queue is started. */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* The locks of a disk over several backing stores: on each of them, or the disk is not served. */
+#include "targets/worker/disk/store_locks.h"
+#include "tests/target/scratch.h"
+#include "tests/target/target_host.h"
+#include "tests/unit/check.h"
+#include "tests/unit/loop_driver.h"
+
+#include <fcntl.h>
+
+enum { FILES = 2, FILE_SIZE = 256 << 10, PART_BEGIN = 8192, PART_LENGTH = 65536 };
+
+struct place {
+        struct scratch scratch;
+        char paths[FILES][512], spec[2048];
+        int others[FILES]; /* of another server */
+        struct target_host host;
+};
+
+static void place_close(struct place *place)
+{
+        for (unsigned i = 0; i < FILES; i++)
+                close_fd(place->others[i]);
+        target_host_close(&place->host);
+        scratch_remove(&place->scratch);
+}
+
+/* A list of a part of the first file, and the second one from byte 4096 on. */
+static bool place_open(struct place *place)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        bool good;
+
+        *place = (struct place){};
+        good = CHECK_INT(scratch_make(&place->scratch, getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"), 0);
+
+        for (unsigned i = 0; i < FILES; i++) {
+                const char name[] = {(char)('a' + i), '\0'};
+
+                good = good
+                       && CHECK_INT(scratch_file(&place->scratch, name, FILE_SIZE, place->paths[i],
+                                            sizeof(place->paths[i])),
+                               0);
+                place->others[i] = open(place->paths[i], O_RDWR | O_CLOEXEC);
+        }
+        snprintf(place->spec, sizeof(place->spec),
+                "{\"target\":{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"offset\":%d,"
+                "\"length\":%d,\"child\":"
+                "{\"type\":\"loop\",\"path\":\"%s\"}},{\"type\":\"loop\",\"path\":\"%s\",\"offset\":4096}]}}",
+                PART_BEGIN, PART_LENGTH, place->paths[0], place->paths[1]);
+        return good && CHECK_INT(target_host_open(&place->host, place->spec, &problems), 0);
+}
+
+/* Return whether another server gets the byte. */
+static bool is_free(const struct place *place, unsigned file, off_t byte)
+{
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+        bool good = fcntl(place->others[file], F_OFD_SETLK, &lock) == 0;
+
+        lock.l_type = F_UNLCK;
+        CHECK_INT(fcntl(place->others[file], F_OFD_SETLK, &lock), 0);
+        return good;
+}
+
+static void test_what_the_disk_reaches_of_each_store_is_locked(void)
+{
+        static const struct {
+                unsigned file;
+                off_t byte;
+                bool free;
+        } bytes[] = {
+                {0, PART_BEGIN - 1,               true },
+                {0, PART_BEGIN,                   false},
+                {0, PART_BEGIN + PART_LENGTH - 1, false},
+                {0, PART_BEGIN + PART_LENGTH,     true },
+                {1, 4095,                         true },
+                {1, 4096,                         false},
+                {1, FILE_SIZE - 1,                false},
+        };
+        struct place place;
+
+        if (place_open(&place)) {
+                CHECK_INT(place.host.disk.lock, DISK_LOCK_WANTED);
+                CHECK_INT(disk_lock(&place.host.disk), 0);
+                CHECK_INT(place.host.disk.lock, DISK_LOCK_HELD);
+                for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
+                        CHECK_INT(is_free(&place, bytes[i].file, bytes[i].byte), bytes[i].free);
+        }
+        place_close(&place);
+}
+
+static void other_locks(const struct place *place, unsigned file, short type)
+{
+        struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = PART_BEGIN, .l_len = 1};
+
+        CHECK_INT(fcntl(place->others[file], F_OFD_SETLK, &lock), 0);
+}
+
+/* With the pointer of the store that is locked. */
+static void test_one_that_is_locked_keeps_the_disk_from_being_served(void)
+{
+        static const char *const pointers[] = {"/target/children/0/child", "/target/children/1"};
+
+        for (unsigned locked = 0; locked < FILES; locked++) {
+                _cleanup_problems_ struct problem_list problems = {};
+                struct place place;
+                pid_t holder;
+
+                if (place_open(&place)) {
+                        other_locks(&place, locked, F_WRLCK);
+                        CHECK_INT(disk_lock(&place.host.disk), -EAGAIN);
+                        CHECK_INT(place.host.disk.lock, DISK_LOCK_WANTED);
+                        CHECK_INT(disk_lock_explain(&place.host.disk, &problems, &holder), 0);
+                        if (CHECK_INT(problems.count, 1)) {
+                                CHECK_STR(problems.items[0].pointer, pointers[locked]);
+                                CHECK_STR(problems.items[0].reason, "BackingInUse");
+                        }
+                        other_locks(&place, locked, F_UNLCK);
+                        CHECK_INT(disk_lock(&place.host.disk), 0);
+                        CHECK_INT(place.host.disk.lock, DISK_LOCK_HELD);
+                        CHECK(!is_free(&place, 0, PART_BEGIN) && !is_free(&place, 1, FILE_SIZE - 1));
+                }
+                place_close(&place);
+        }
+}
+
+/* A reader of one does not keep a disk that exists from its lock, which becomes whole when the reader has gone. */
+static void test_a_reader_of_one(void)
+{
+        struct place place;
+
+        if (place_open(&place)) {
+                place.host.disk.exists = true;
+                other_locks(&place, 1, F_RDLCK);
+                CHECK_INT(disk_lock(&place.host.disk), 0);
+                CHECK_INT(place.host.disk.lock, DISK_LOCK_BESIDE_READERS);
+                CHECK(!is_free(&place, 0, PART_BEGIN) && !is_free(&place, 1, FILE_SIZE - 1));
+                other_locks(&place, 1, F_UNLCK);
+                CHECK_INT(disk_lock(&place.host.disk), 0);
+                CHECK_INT(place.host.disk.lock, DISK_LOCK_HELD);
+        }
+        place_close(&place);
+}
+
+/* Two children of one tree on the same bytes would destroy each other's data. */
+static void test_the_same_bytes_twice_are_not_served(void)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct place place;
+
+        if (place_open(&place)) {
+                target_host_close(&place.host);
+                snprintf(place.spec, sizeof(place.spec),
+                        "{\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\",\"path\":\"%s\"},"
+                        "{\"type\":\"loop\",\"path\":\"%s\"}]}}",
+                        place.paths[0], place.paths[0]);
+                if (CHECK_INT(target_host_open(&place.host, place.spec, &problems), 0))
+                        CHECK_INT(disk_lock(&place.host.disk), -EAGAIN);
+        }
+        place_close(&place);
+}
+
+static void test_growth_locks_the_rest(void)
+{
+        enum { SIZE = PART_LENGTH + FILE_SIZE - 4096 };
+        struct place place;
+
+        if (place_open(&place)) {
+                _cleanup_problems_ struct problem_list problems = {};
+                struct flock lock = {
+                        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = FILE_SIZE, .l_len = 4096};
+
+                CHECK_INT(place.host.disk.params.size, SIZE);
+                CHECK_INT(disk_lock(&place.host.disk), 0);
+                CHECK_INT(truncate(place.paths[1], FILE_SIZE + 4096), 0);
+                CHECK(is_free(&place, 1, FILE_SIZE));
+                CHECK_INT(fcntl(place.others[1], F_OFD_SETLK, &lock), 0);
+                CHECK_INT(disk_grow(&place.host.disk, SIZE + 4096, &problems), -EAGAIN);
+                if (CHECK_INT(problems.count, 1))
+                        CHECK_STR(problems.items[0].pointer, "/size");
+                CHECK_INT(target_size(&place.host.disk.device), SIZE);
+                problem_list_clear(&problems);
+                lock.l_type = F_UNLCK;
+                CHECK_INT(fcntl(place.others[1], F_OFD_SETLK, &lock), 0);
+                CHECK_INT(disk_grow(&place.host.disk, SIZE + 4096, &problems), 0);
+                CHECK_INT(target_size(&place.host.disk.device), SIZE + 4096);
+                CHECK(!is_free(&place, 1, FILE_SIZE + 4095));
+                CHECK(is_free(&place, 0, PART_BEGIN + PART_LENGTH));
+        }
+        place_close(&place);
+}
+
+int main(void)
+{
+        if (!io_uring_is_there())
+                return CHECK_SKIP;
+        test_what_the_disk_reaches_of_each_store_is_locked();
+        test_one_that_is_locked_keeps_the_disk_from_being_served();
+        test_a_reader_of_one();
+        test_the_same_bytes_twice_are_not_served();
+        test_growth_locks_the_rest();
+        return check_report();
+}
