@@ -155,7 +155,8 @@ struct target_store {
         bool claimed;          /* `kept` is exclusive */
         bool as_given;         /* `kept` is what was given */
         /* Where the store ends, also where open() fails because of that, and as measure() sees it. Not known of
-         * a block device that has no bytes at all: its medium or its server is away, and its data with it. */
+         * a block device that has no bytes at all: its medium or its server is away, and its data with it. Of a tree over several
+         * stores: where the disk ends by them; 0: a part in its middle is gone. */
         bool end_known;
         uint64_t end; /* bytes */
 };

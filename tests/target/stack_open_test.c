@@ -303,6 +303,70 @@ static void test_the_store_is_found_behind_the_files_of_other_targets(void)
         scratch_remove(&place.scratch);
 }
 
+/* Two files of FILE_SIZE bytes each; the disk has all of them. */
+static void test_a_cut_of_one_of_several_stores(void)
+{
+        static const struct {
+                const char *before, *between, *after;
+                uint64_t size;
+                off_t cuts[2];
+                bool cut;
+        } cases[] = {
+                {"{\"type\":\"stripe\",\"children\":[",                                                   ",", "]}", 2 * FILE_SIZE, {FILE_SIZE, FILE_SIZE},
+                 false                                                                                                                                                     },
+                {"{\"type\":\"stripe\",\"children\":[",                                                   ",", "]}", 2 * FILE_SIZE,
+                 {FILE_SIZE - 512, FILE_SIZE},                                                                                                                        true },
+                {"{\"type\":\"stripe\",\"children\":[",                                                   ",", "]}", 2 * FILE_SIZE, {FILE_SIZE, 65536},               true },
+                {"{\"type\":\"stripe\",\"children\":[",                                                   ",", "]}", FILE_SIZE,     {FILE_SIZE / 2, FILE_SIZE},
+                 false                                                                                                                                                     },
+                {"{\"type\":\"stripe\",\"children\":[",                                                   ",", "]}", FILE_SIZE,     {FILE_SIZE / 2 - 1, FILE_SIZE},
+                 true                                                                                                                                                      },
+                {"{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":1048576,\"child\":",
+                 "},",                                                                                         "]}", 2 * FILE_SIZE, {FILE_SIZE, FILE_SIZE - 512},     true },
+                /* The other one has grown by more than that. */
+                {"{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":1048576,\"child\":",
+                 "},",                                                                                         "]}", 2 * FILE_SIZE, {FILE_SIZE - 512, 2 * FILE_SIZE}, true },
+                {"{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":1048576,\"child\":",
+                 "},",                                                                                         "]}", 2 * FILE_SIZE, {2 * FILE_SIZE, FILE_SIZE},       false},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                _cleanup_problems_ struct problem_list problems = {};
+                struct target_host host;
+                struct disk second;
+                struct place place;
+                char other[512];
+                uint64_t end;
+                int r;
+
+                if (!place_make(&place)
+                        || !CHECK_INT(
+                                scratch_file(&place.scratch, "other", FILE_SIZE, other, sizeof(other)), 0))
+                        return;
+                snprintf(place.spec, sizeof(place.spec),
+                        "{\"target\":%s{\"type\":\"loop\",\"path\":\"%s\"}%s{\"type\":\"loop\",\"path\":\"%"
+                        "s\"}%s,"
+                        "\"size\":%ju,\"blockSize\":512}",
+                        cases[i].before, place.path, cases[i].between, other, cases[i].after,
+                        (uintmax_t)cases[i].size);
+                if (CHECK_INT(target_host_open(&host, place.spec, &problems), 0)) {
+                        CHECK(!disk_is_cut(&host.disk, &end));
+                        CHECK_INT(truncate(place.path, cases[i].cuts[0]), 0);
+                        CHECK_INT(truncate(other, cases[i].cuts[1]), 0);
+                        (void)disk_grow(&host.disk, cases[i].size, &problems); /* which looks */
+                        CHECK_INT(disk_is_cut(&host.disk, &end), cases[i].cut);
+                        r = disk_open(&host.config, -1, &second, &problems);
+                        CHECK_INT(r == -ENOSPC || r == -EINVAL, cases[i].cut);
+                        if (!CHECK_INT(disk_is_cut(&second, &end), cases[i].cut))
+                                fprintf(stderr, "  in case %zu\n", i);
+                        if (r >= 0)
+                                disk_close(&second);
+                }
+                target_host_close(&host);
+                scratch_remove(&place.scratch);
+        }
+}
+
 static bool is_file(int fd, const char *path)
 {
         struct stat one, other;
@@ -356,5 +420,6 @@ int main(void)
         test_one_of_many_closes_all();
         test_the_store_is_found_behind_the_files_of_other_targets();
         test_each_store_has_a_witness();
+        test_a_cut_of_one_of_several_stores();
         return check_report();
 }

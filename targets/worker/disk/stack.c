@@ -205,6 +205,40 @@ static void take_line(const struct stack *stack, struct target_device *disk, int
         disk->linear_in_memory = leaf->linear_in_memory && !disk->by_callbacks;
 }
 
+/* Return how large a node is by the sizes of the nodes, or, of a leaf, by the end of its store; 0: as large as asked for, or not
+ * known. */
+static uint64_t size_by_ends(const struct stack *stack, unsigned number, const uint64_t *sizes)
+{
+        const struct target_node *node = &stack->config->tree->nodes[number];
+        const struct target_device *device = &stack->devices[number];
+
+        if (node->child_count > 0)
+                return device->target->size(device, &sizes[node->first_child]);
+        if (!device->store.end_known)
+                return 0;
+        return device->store.end > device->linear_offset ? device->store.end - device->linear_offset : 1;
+}
+
+/* Where the disk ends by the ends of its stores, in bytes of the disk, for disk_is_cut(). A part with a length that is not there ends
+ * the disk at once: behind it others may have grown. size: of the disk; 0: not known. */
+static void note_end(const struct stack *stack, struct target_device *disk, uint64_t size)
+{
+        uint64_t sizes[TARGET_NODES_MAX] = {};
+        bool is_short = false, any = false;
+
+        for (unsigned i = count_of(stack); i-- > 0;) {
+                const struct target_device *device = &stack->devices[i];
+                uint64_t needed = i == 0 ? size : device->wanted_offset + device->wanted_size;
+
+                sizes[i] = size_by_ends(stack, i, sizes);
+                if ((i == 0 || device->wanted_size != 0) && sizes[i] != 0 && sizes[i] < needed)
+                        is_short = true;
+                any = any || device->store.end_known;
+        }
+        disk->store.end_known = any && (sizes[0] != 0 || is_short);
+        disk->store.end = is_short && sizes[0] >= size ? 0 : sizes[0];
+}
+
 static bool is_line(const struct stack *stack)
 {
         uint64_t offset;
@@ -279,6 +313,8 @@ static int open_stack(struct stack *stack, struct target_device *disk, struct ta
                 r = collect_files(stack, disk);
         if (store >= 0 && line)
                 take_line(stack, disk, store);
+        else
+                note_end(stack, disk, disk->wanted_size);
         return r;
 }
 
@@ -342,7 +378,8 @@ static int stack_measure(struct target_device *disk, uint64_t *ret)
         if (store >= 0 && disk->linear) {
                 disk->store.end = stack->devices[store].store.end;
                 disk->store.end_known = stack->devices[store].store.end_known;
-        }
+        } else
+                note_end(stack, disk, target_size(disk));
         if (r >= 0)
                 *ret = sizes[0];
         return r;
