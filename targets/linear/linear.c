@@ -112,8 +112,7 @@ static int check_start(unsigned next, uint64_t start, uint64_t size_before, uint
         if (size_before == 0)
                 return refuse_start(next - 1, EINVAL, "SizeMissing",
                         "This target has no size of its own, and another one follows it; give it as the "
-                        "child of "
-                        "a linear target with a length.",
+                        "child of a linear target with a length.",
                         problems);
         if (size_before > UINT64_MAX - start)
                 return refuse_start(next, EFBIG, "TooLarge",

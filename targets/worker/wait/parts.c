@@ -71,14 +71,18 @@ struct parts {
         int result;
 };
 
-/* Perform parts until there is none any more: as many as the other coroutines of the request leave. */
+/* Perform parts until there is none any more: as many as the other coroutines of the request leave. What they have noted meanwhile is
+ * read after the part has ended. */
 static int perform_rest(void *argument)
 {
         struct parts *parts = argument;
         struct target_part part;
 
-        while (parts->divide(parts->io, &parts->cursor, &part))
-                parts->result = worse(parts->io, parts->result, perform_part(parts->io, &part));
+        while (parts->divide(parts->io, &parts->cursor, &part)) {
+                int r = perform_part(parts->io, &part);
+
+                parts->result = worse(parts->io, parts->result, r);
+        }
         return 0;
 }
 
