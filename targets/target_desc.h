@@ -32,7 +32,9 @@ enum target_need {
 /* What each queue reserves when it opens, for a target that waits for more than its files
  * (targets/target_wait.h). All zero, which is nothing, for most. */
 struct target_waits {
-        unsigned children;          /* coroutines of await_all() for each request, beside the request's own */
+        /* Coroutines of await_all() for each request, beside the request's own; no more than TARGET_QUEUE_CHILDREN_MAX for all
+         * requests of a queue together. */
+        unsigned children;
         unsigned background;        /* coroutines of the background, for each queue */
         unsigned device_background; /* the same for the device: on the thread of its first queue */
         unsigned files;             /* places for descriptors of the queue: target_queue_set_file() */
@@ -45,7 +47,8 @@ enum { TARGET_LIVE_MAX = 1024, TARGET_COUNTS_MAX = 64 };
 /* What a target may declare. */
 enum {
         TARGET_CHILDREN_MAX = 14,
-        TARGET_BACKGROUND_MAX = 8, /* of each kind */
+        TARGET_QUEUE_CHILDREN_MAX = 64, /* all that are reserved in a queue, whatever its depth */
+        TARGET_BACKGROUND_MAX = 8,      /* of each kind */
         TARGET_QUEUE_FILES_MAX = 8,
         TARGET_WORK_THREADS_MAX = 8,
 };

@@ -32,9 +32,9 @@ struct target_child {
 
 /* Run all of them at the same time, and return when each has returned: what they use may lie on the stack of
  * the caller. They begin in their order. The first one runs on the coroutine of the caller, so n of them need
- * n - 1 of desc->waits.children. Those that find none wait for a place, or run on the coroutine of the caller
- * one after the other: so it always ends, also in a target that declares none. None may wait for another of
- * the same call. Return 0, or the error of the child that failed first. */
+ * n - 1 of desc->waits.children, which all requests of a queue share. Those that find none wait for a place, or
+ * run on the coroutine of the caller one after the other: so it always ends, also in a target that declares
+ * none. None may wait for another of the same call. Return 0, or the error of the child that failed first. */
 int await_all(struct target_queue *queue, struct target_child *children, unsigned count);
 
 /* ---- descriptors ---- */

@@ -4,6 +4,8 @@
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 #include "targets/target_wait.h"
+#include "targets/worker/queue/perform.h"
+#include "targets/worker/wait/wait_room.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -352,9 +354,11 @@ static void test_without_coroutines_each_part_waits_for_the_one_before(void)
         }
 }
 
-/* All tags, each of which wants more coroutines than it has. */
+/* All tags, each of which wants more coroutines than it has, and together more than there are in a queue. */
 static void test_all_requests_fan_out(int reserved)
 {
+        int wanted = HOST_DEPTH * (reserved >= 0 ? reserved : CHILDREN - 1);
+        int there = wanted < TARGET_QUEUE_CHILDREN_MAX ? wanted : TARGET_QUEUE_CHILDREN_MAX;
         struct host_request requests[HOST_DEPTH];
         struct target_host host;
 
@@ -362,6 +366,8 @@ static void test_all_requests_fan_out(int reserved)
                 return;
         clear_calls();
         slow = true;
+        CHECK_INT(wait_room_stacks(&host.disk.device, 0, HOST_DEPTH), there);
+        CHECK_INT(wait_room_stacks(&host.disk.device, 0, UINT16_MAX), reserved == 0 ? 0 : 64);
         for (unsigned i = 0; i < HOST_DEPTH; i++)
                 requests[i] = (struct host_request){
                         .op = i % 2 == 0 ? IO_READ : IO_FLUSH, .length = i % 2 == 0 ? 9 * 4096 : 0};
@@ -369,7 +375,7 @@ static void test_all_requests_fan_out(int reserved)
         for (unsigned i = 0; i < HOST_DEPTH; i++)
                 CHECK_INT(requests[i].result, i % 2 == 0 ? 9 * 4096 : 0);
         CHECK_INT(call_count, HOST_DEPTH / 2 * (9 + CHILDREN));
-        CHECK_INT(most, HOST_DEPTH * (1 + (reserved >= 0 ? reserved : CHILDREN - 1)));
+        CHECK_INT(most, HOST_DEPTH + there);
         CHECK_INT(running, 0);
         target_host_close(&host);
 }
@@ -396,12 +402,72 @@ static void test_the_error_of_each_slow_child_counts(void)
 
 static int half_way = -1; /* where a worker writes what it has reached */
 
-/* The first child is flushed, and the others never are. */
+static void reach(char what)
+{
+        CHECK_INT(write(half_way, &what, 1), 1);
+}
+
+static bool flushed;
+
+/* The first child is flushed after the others have begun on their coroutines, and these never end. */
 static int flush_half(struct target_io *io)
 {
-        if (number_of(io) > 0)
-                return await_timeout(io->queue, UINT64_MAX / 4);
-        return write(half_way, "f", 1) == 1 ? 0 : -EIO;
+        int r = await_timeout(io->queue, number_of(io) > 0 ? UINT64_MAX / 4 : 1);
+
+        flushed = true;
+        reach('f');
+        return r;
+}
+
+/* It ends after a turn of the loop behind the end of the first child: a flush that waited for no more is answered before. */
+static int read_behind(struct target_io *io)
+{
+        bool over;
+        int r;
+
+        do {
+                over = flushed;
+                r = await_timeout(io->queue, 100000);
+        } while (r >= 0 && !over);
+        reach('r');
+        return r < 0 ? r : (int)io->length;
+}
+
+static void answer_flush_co(void *argument)
+{
+        struct host_request *request = argument;
+
+        (void)perform_co(&request->io, request->durability);
+        reach('a');
+}
+
+static void read_co(void *argument)
+{
+        struct host_request *request = argument;
+
+        (void)perform_co(&request->io, request->durability);
+}
+
+static void serve_half(int end)
+{
+        struct host_request requests[] = {
+                {.io = {.op = IO_FLUSH}}, {.io = {.op = IO_READ, .length = 4096, .tag = 1}}};
+        struct target_host host;
+
+        half_way = end;
+        clear_calls();
+        recorder.flush = flush_half;
+        recorder.read = read_behind;
+        if (!open_recorders(&host))
+                return;
+        for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+                requests[i].io.queue = &host.loop.queue;
+                requests[i].io.data = requests[i].io.op == IO_READ ? target_host_data(&host, 1) : NULL;
+                requests[i].durability = &host.durability;
+                CHECK_INT(
+                        co_start(&host.loop.coroutines, i == 0 ? answer_flush_co : read_co, &requests[i]), 0);
+        }
+        (void)loop_drive(&host.loop);
 }
 
 /* A worker that dies in the middle of a flush has not answered it, whatever part of it was done. */
@@ -415,22 +481,18 @@ static void test_a_worker_that_dies_half_way_has_not_answered(void)
                 return;
         pid = fork();
         if (pid == 0) {
-                struct target_host host;
-
-                half_way = ends[1];
-                clear_calls();
-                recorder.flush = flush_half;
-                if (open_recorders(&host) && target_host_one(&host, IO_FLUSH, 0, 0, 0) <= 0)
-                        (void)!write(half_way, "a", 1);
+                serve_half(ends[1]);
                 _exit(0);
         }
         close_fd(ends[1]);
-        CHECK_INT(read(ends[0], reached, 1), 1);
+        CHECK_INT(read(ends[0], &reached[0], 1), 1);
+        CHECK_INT(reached[0], 'f');
+        CHECK_INT(read(ends[0], &reached[1], 1), 1);
+        CHECK_INT(reached[1], 'r'); /* not 'a' */
         CHECK_INT(kill(pid, SIGKILL), 0);
         CHECK_INT(waitpid(pid, &status, 0), pid);
         CHECK(WIFSIGNALED(status));
-        CHECK_INT(read(ends[0], reached + 1, sizeof(reached) - 1), 0); /* no answer */
-        CHECK_INT(reached[0], 'f');
+        CHECK_INT(read(ends[0], &reached[2], sizeof(reached) - 2), 0);
         close_fd(ends[0]);
 }
 

@@ -9,9 +9,8 @@
 
 #include <stdlib.h>
 
-_Static_assert(UBLK_MAX_QUEUE_DEPTH * (1 + TARGET_CHILDREN_MAX)
-                               + 2 * TARGET_BACKGROUND_MAX * (1 + TARGET_CHILDREN_MAX) + 1
-                       <= CO_COUNT_MAX,
+_Static_assert(
+        UBLK_MAX_QUEUE_DEPTH + TARGET_QUEUE_CHILDREN_MAX + 2 * TARGET_BACKGROUND_MAX + 1 <= CO_COUNT_MAX,
         "each queue can have the stacks that a target may declare");
 
 static const struct target_waits *waits_of(const struct target_device *device)
@@ -36,9 +35,12 @@ static unsigned residents(const struct target_waits *waits, unsigned index)
         return waits->background + (index == 0 ? waits->device_background : 0);
 }
 
+/* Few requests fan out at one time. A stack that was used once stays mapped, and a tree may have many leaves. */
 static unsigned children(const struct target_waits *waits, unsigned index, unsigned depth)
 {
-        return waits->children * (depth + residents(waits, index));
+        unsigned all = waits->children * (depth + residents(waits, index));
+
+        return all < TARGET_QUEUE_CHILDREN_MAX ? all : TARGET_QUEUE_CHILDREN_MAX;
 }
 
 unsigned wait_room_stacks(const struct target_device *device, unsigned index, unsigned depth)

@@ -162,6 +162,7 @@ static void test_the_device_has_one_queue_for_it(void)
         device = (struct target_device){.target = &target};
         CHECK_INT(wait_room_stacks(&device, 1, DEPTH), 2 * (DEPTH + 1) + 1 + 1);
         CHECK_INT(wait_room_stacks(&device, 0, DEPTH), 2 * (DEPTH + 3) + 3 + 1);
+        CHECK_INT(wait_room_stacks(&device, 0, 128), TARGET_QUEUE_CHILDREN_MAX + 3 + 1);
 }
 
 /* Requests go on while the background waits, and after it: it is asked only when they have ended. */
