@@ -98,7 +98,7 @@ int chan_offer(struct chan *chan, const struct worker_msg *msg)
 
 int chan_send(struct chan *chan, const struct worker_msg *msg, int fd)
 {
-        const int fds[_CONFIG_FD_MAX] = {fd, -1};
+        const int fds[_CONFIG_FD_MAX] = {fd, [1 ... _CONFIG_FD_MAX - 1] = -1};
         struct pollfd poll_fd = {.fd = chan->connection, .events = POLLOUT};
         int r;
 

@@ -54,7 +54,7 @@ int worker_start_user(const struct worker_start *start _unused_, int number, uin
 }
 
 int worker_start_run(struct worker_start *start _unused_, const struct worker_msg *config,
-        const int fds[_CONFIG_FD_MAX], struct worker_process *ret)
+        const int fds[static _CONFIG_FD_MAX], struct worker_process *ret)
 {
         int index, r = on_worker_start(config, fds[CONFIG_FD_STORE], &index);
 

@@ -77,7 +77,8 @@ static void start_with(struct process *process, const char *name, int region)
 
         process->fds[CONFIG_FD_LISTENER] = listener;
         process->fds[CONFIG_FD_REGION] = region;
-        process->fds[CONFIG_FD_STORE] = -1;
+        for (unsigned i = CONFIG_FD_STORE; i < _CONFIG_FD_MAX; i++)
+                process->fds[i] = -1;
         process->address = (struct sockaddr_un){.sun_family = AF_UNIX};
         snprintf(
                 process->address.sun_path, sizeof(process->address.sun_path), "%.80s/%s", scratch.path, name);

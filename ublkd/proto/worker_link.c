@@ -66,7 +66,7 @@ int worker_msg_send(int fd, const struct worker_msg *msg)
         return r < 0 ? r : send_text(fd, msg->type, text, NULL);
 }
 
-int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[_CONFIG_FD_MAX])
+int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[static _CONFIG_FD_MAX])
 {
         _cleanup_free_ char *text = NULL;
         int r = worker_msg_encode(msg, &text);
@@ -166,7 +166,7 @@ static int receive_with_fds(int fd, size_t size_max, struct worker_msg *ret, int
         return r;
 }
 
-int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[_CONFIG_FD_MAX])
+int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[static _CONFIG_FD_MAX])
 {
         return receive_with_fds(fd, WORKER_MSG_SIZE_MAX, ret, ret_fds);
 }

@@ -25,11 +25,13 @@ enum field_kind {
         FIELD_INT, /* int */
         FIELD_U16,
         FIELD_U32,
-        FIELD_U64,      /* as a decimal string */
-        FIELD_STRING,   /* char *, owned */
-        FIELD_STAGE,    /* enum worker_stage, by name */
-        FIELD_PROBLEMS, /* struct problem_list */
-        FIELD_CLAIMS,   /* struct backing_claims; in several fields of the message, see claims_json.h */
+        FIELD_U64,           /* as a decimal string */
+        FIELD_STRING,        /* char *, owned */
+        FIELD_STAGE,         /* enum worker_stage, by name */
+        FIELD_PROBLEMS,      /* struct problem_list */
+        FIELD_CLAIMS,        /* struct backing_claims; in several fields of the message, see claims_json.h */
+        FIELD_WANTED_STORES, /* struct store_list, of CONFIG */
+        FIELD_FOUND_STORES,  /* the same, of BACKING */
         _FIELD_KIND_MAX
 };
 
@@ -56,13 +58,15 @@ enum {
         CLAIMS_TEXT_MAX = (BACKING_CLAIMS_MAX + 1) * CLAIM_TEXT_MAX, /* the first is there twice */
         TOKEN_TEXT_MAX = 6 * TOKEN_LENGTH_MAX,
         HELLO_TEXT_MAX = 6 * (UID_LENGTH_MAX + VERSION_LENGTH_MAX),
+        STORE_TEXT_MAX = 2 * TOKEN_TEXT_MAX + 256,
         NAMES_MAX = 1024, /* of all fields of a message, and their numbers */
 };
 static_assert(CLAIMS_TEXT_MAX + PROBLEMS_TEXT_MAX + 2 * WORKER_STABLE_PATH_MAX + NAMES_MAX
                       <= WORKER_REPORT_SIZE_MAX,
         "the largest PARAMS can be sent");
 static_assert(HELLO_TEXT_MAX + NAMES_MAX <= WORKER_SHORT_SIZE_MAX, "the largest HELLO can be sent");
-static_assert(2 * TOKEN_TEXT_MAX + NAMES_MAX <= WORKER_SHORT_SIZE_MAX, "the largest BACKING can be sent");
+static_assert(STORE_LIST_MAX * STORE_TEXT_MAX + NAMES_MAX <= WORKER_REPORT_SIZE_MAX,
+        "the largest BACKING can be sent");
 
 #define AT(member) offsetof(struct worker_msg, member)
 
@@ -92,6 +96,7 @@ static const struct field config_fields[] = {
         {.name = "shared", .kind = FIELD_BOOL, .offset = AT(config.shared), .optional = true},
         {.name = "hasData", .kind = FIELD_BOOL, .offset = AT(config.has_data), .optional = true},
         {.name = "storeUser", .kind = FIELD_U32, .offset = AT(config.store_user), .optional = true, .max = UINT32_MAX - 1},
+        {.name = "stores", .kind = FIELD_WANTED_STORES, .offset = AT(config.stores), .optional = true},
 };
 
 static const struct field backing_fields[] = {
@@ -103,6 +108,7 @@ static const struct field backing_fields[] = {
         {.name = "minor", .kind = FIELD_U32, .offset = AT(backing.minor), .max = UINT32_MAX},
         {.name = "inode", .kind = FIELD_U64, .offset = AT(backing.inode)},
         {.name = "claimed", .kind = FIELD_BOOL, .offset = AT(backing.claimed)},
+        {.name = "stores", .kind = FIELD_FOUND_STORES, .offset = AT(backing.stores), .optional = true},
 };
 /* clang-format on */
 
@@ -210,7 +216,7 @@ static const struct {
         [WORKER_MSG_FAILED] = {"failed", WORKER_REPORT_SIZE_MAX, failed_fields, ARRAY_SIZE(failed_fields)},
         [WORKER_MSG_GROWN] = {"grown", WORKER_REPORT_SIZE_MAX, grown_fields, ARRAY_SIZE(grown_fields)},
         [WORKER_MSG_NEWS] = {"news", WORKER_SHORT_SIZE_MAX, NULL, 0},
-        [WORKER_MSG_BACKING] = {"backing", WORKER_SHORT_SIZE_MAX, backing_fields, ARRAY_SIZE(backing_fields)},
+        [WORKER_MSG_BACKING] = {"backing", WORKER_REPORT_SIZE_MAX, backing_fields, ARRAY_SIZE(backing_fields)},
         [WORKER_MSG_NOTICE] = {"notice", WORKER_REPORT_SIZE_MAX, notice_fields, ARRAY_SIZE(notice_fields)},
 };
 /* clang-format on */
@@ -321,6 +327,10 @@ static bool add_field(cJSON *object, const struct field *field, const struct wor
                 return add_problems(object, field->name, value);
         case FIELD_CLAIMS:
                 return claims_json_add(object, value);
+        case FIELD_WANTED_STORES:
+                return store_list_write(object, field->name, value, STORE_LIST_IN_CONFIG);
+        case FIELD_FOUND_STORES:
+                return store_list_write(object, field->name, value, STORE_LIST_IN_BACKING);
         case _FIELD_KIND_MAX:
                 break;
         }
@@ -455,6 +465,10 @@ static int read_field(const cJSON *object, const struct field *field, struct wor
                 return read_problems(item, value);
         case FIELD_CLAIMS:
                 return claims_json_read(object, value);
+        case FIELD_WANTED_STORES:
+                return store_list_read(item, STORE_LIST_IN_CONFIG, value);
+        case FIELD_FOUND_STORES:
+                return store_list_read(item, STORE_LIST_IN_BACKING, value);
         case _FIELD_KIND_MAX:
                 break;
         }
@@ -513,5 +527,7 @@ void worker_msg_clear(struct worker_msg *msg)
                         problem_list_clear(value);
                 else if (field->kind == FIELD_CLAIMS)
                         backing_claims_clear(value);
+                else if (field->kind == FIELD_WANTED_STORES || field->kind == FIELD_FOUND_STORES)
+                        store_list_clear(value);
         }
 }

@@ -20,6 +20,7 @@
 #include "ublkd/backing/backing_claims.h"
 #include "ublkd/base/problem.h"
 #include "ublkd/kernel/data_path.h"
+#include "ublkd/proto/store_list.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,8 +42,9 @@ enum {
 enum worker_config_fd {
         CONFIG_FD_LISTENER, /* the device's socket, bound; the worker is to listen on it */
         CONFIG_FD_REGION,   /* proto/device_region.h */
-        CONFIG_FD_STORE,    /* the store that the disk is on, from BACKING of a worker before; or -1 */
-        _CONFIG_FD_MAX
+        CONFIG_FD_STORE, /* the store that the disk is on, from BACKING of a worker before; or -1. With a list of stores: the
+                               first of those that have one */
+        _CONFIG_FD_MAX = CONFIG_FD_STORE + STORE_LIST_MAX
 };
 
 /* The NAME of a process that has no device yet. */
@@ -99,6 +101,8 @@ struct worker_backing {
         uint32_t major, minor; /* of the disk, or of the file system that has the file */
         uint64_t inode;        /* of the file; 0: a disk */
         bool claimed;          /* the descriptor is an exclusive open of a block device */
+        /* The answer to a CONFIG with a list, and then all above is empty: each store, with the descriptors of those that are open. */
+        struct store_list stores;
 };
 
 /* The disk that the kernel is to show. Bytes, unless named otherwise; 0 means "cannot". */
@@ -161,6 +165,10 @@ struct worker_msg {
                         bool has_data; /* the store may be that of a disk with data, which `exists` need not show:
                                           advise nothing that loses it */
                         uint32_t store_user; /* whose rights the worker opens the store with; 0: its own */
+                        /* Of a disk that does not lie in one store as it is, in place of `expected_*`, `shared` and `store_user`: one for
+                         * each store of the tree. A worker refuses a list of another length. An older worker does not know it, and
+                         * refuses such a tree. */
+                        struct store_list stores;
                 } config;
                 struct {
                         int number;              /* serve /dev/ublkcN */
@@ -190,13 +198,13 @@ struct worker_msg {
 int worker_msg_send(int fd, const struct worker_msg *msg);
 /* Send one message with descriptors beside it, which stay the caller's: those before the first -1. Return as
  * worker_msg_send(). */
-int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[_CONFIG_FD_MAX]);
+int worker_msg_send_fds(int fd, const struct worker_msg *msg, const int fds[static _CONFIG_FD_MAX]);
 /* Receive one message of either side. Never blocks. Return 1 and a message, which the caller clears; 0: the peer closed;
  * -EAGAIN: none there; -EBADMSG: not a message of this protocol; other -errno. */
 int worker_msg_receive(int fd, struct worker_msg *ret);
 /* Receive one message, as worker_msg_receive(), with the descriptors beside it, which the caller closes; -1
  * where nothing came. */
-int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[_CONFIG_FD_MAX]);
+int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[static _CONFIG_FD_MAX]);
 /* Receive one message of a worker, as worker_msg_receive(): one that is larger than a worker may send is
  * -EBADMSG, and is not parsed. ret_fds: as in worker_msg_receive_fds(), or NULL: the kernel drops the
  * descriptors. */

@@ -223,7 +223,8 @@ static int start(struct worker_proc *worker, const struct worker_msg *config, in
         r = worker_start_run(worker->starter, config,
                 (const int[]){[CONFIG_FD_LISTENER] = listener,
                         [CONFIG_FD_REGION] = region,
-                        [CONFIG_FD_STORE] = store},
+                        [CONFIG_FD_STORE] = store,
+                        [CONFIG_FD_STORE + 1 ... _CONFIG_FD_MAX - 1] = -1},
                 &process);
         if (r < 0) {
                 (void)runtime_dir_remove_worker(worker->dir, worker->uid);

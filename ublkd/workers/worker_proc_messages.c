@@ -65,7 +65,10 @@ static void on_hello(struct worker_proc *worker, const struct worker_msg *msg)
 
 static void on_backing(struct worker_proc *worker, const struct worker_msg *msg, int *fd)
 {
-        worker_store_read(msg, TAKE_FD(*fd), &worker->store);
+        if (msg->backing.stores.count > 0)
+                break_off(worker, "it sent a list of stores, of which it was given none");
+        else
+                worker_store_read(msg, TAKE_FD(*fd), &worker->store);
 }
 
 /* Takes over the message. */

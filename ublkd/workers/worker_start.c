@@ -222,7 +222,7 @@ static int take_spare(struct worker_start *start, const struct worker_msg *confi
 /* ---- what others call ---- */
 
 int worker_start_run(struct worker_start *start, const struct worker_msg *config,
-        const int fds[_CONFIG_FD_MAX], struct worker_process *ret)
+        const int fds[static _CONFIG_FD_MAX], struct worker_process *ret)
 {
         /* A preflight shows what a new process can have; the spare may have a wall that none can have any more. */
         bool preflight = config->config.lock == WORKER_LOCK_NEVER;

@@ -54,4 +54,4 @@ void worker_start_count(struct worker_start *start, int change);
 /* Start a process, or take the spare, for the device in `config` (type CONFIG). fds stay the caller's. Never
  * waits. Return 0; -errno and nothing was started. */
 int worker_start_run(struct worker_start *start, const struct worker_msg *config,
-        const int fds[_CONFIG_FD_MAX], struct worker_process *ret);
+        const int fds[static _CONFIG_FD_MAX], struct worker_process *ret);

@@ -65,6 +65,24 @@ static void test_the_largest_params_can_be_sent(void)
         }
 }
 
+static void check_the_largest_list(const char *token)
+{
+        struct listed_store stores[STORE_LIST_MAX];
+        struct listed_store store = {
+                .has_fd = true, .major = UINT32_MAX, .minor = UINT32_MAX, .inode = UINT64_MAX};
+
+        memcpy(store.identity.boot, token, BACKING_TOKEN_SIZE);
+        memcpy(store.identity.lasting, token, BACKING_TOKEN_SIZE);
+        for (unsigned i = 0; i < STORE_LIST_MAX; i++)
+                stores[i] = store;
+        (void)encoded_size(&(struct worker_msg){
+                .type = WORKER_MSG_BACKING,
+                .backing = {.boot = (char *)(uintptr_t) "",
+                            .lasting = (char *)(uintptr_t) "",
+                            .stores = {stores, STORE_LIST_MAX}}
+        });
+}
+
 static void test_the_largest_of_the_others_can_be_sent(void)
 {
         struct worker_msg failed = {.type = WORKER_MSG_FAILED, .failed.holder = INT_MAX};
@@ -101,6 +119,7 @@ static void test_the_largest_of_the_others_can_be_sent(void)
                             .minor = UINT32_MAX,
                             .inode = UINT64_MAX}
         });
+        check_the_largest_list(token);
         worker_msg_clear(&failed);
         worker_msg_clear(&grown);
         worker_msg_clear(&notice);
@@ -134,7 +153,7 @@ static void test_a_report_is_bounded(void)
 {
         _cleanup_free_ char *big = long_text(WORKER_REPORT_SIZE_MAX + 1, ' ');
         _cleanup_worker_msg_ struct worker_msg got = {};
-        int fds[_CONFIG_FD_MAX] = {-1, -1, -1}, pair[2];
+        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1}, pair[2];
 
         CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
         CHECK_INT(send(pair[1], big, WORKER_REPORT_SIZE_MAX + 1, 0), WORKER_REPORT_SIZE_MAX + 1);

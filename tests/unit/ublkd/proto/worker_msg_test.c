@@ -469,8 +469,8 @@ static unsigned open_fds(void)
 static void test_descriptors(void)
 {
         const struct worker_msg live = {.type = WORKER_MSG_LIVE};
-        const int given[_CONFIG_FD_MAX] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-        int got[_CONFIG_FD_MAX] = {-1, -1, -1}, pair[2];
+        const int given[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = STDIN_FILENO};
+        int got[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1}, pair[2];
         struct worker_msg msg = {};
         unsigned before;
 

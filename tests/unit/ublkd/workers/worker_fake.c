@@ -88,7 +88,7 @@ static bool listen_for(enum worker_msg_type type)
 {
         struct worker_msg msg = {};
         struct pollfd channel = {.fd = WORKER_CHANNEL_FD, .events = POLLIN};
-        int fds[_CONFIG_FD_MAX] = {-1, -1, -1}, r;
+        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1}, r;
         bool right;
 
         poll(&channel, 1, -1);
@@ -319,6 +319,20 @@ static void be_twice(void)
         pause();
 }
 
+static void be_listing_stores(void)
+{
+        static struct listed_store stores[2];
+
+        send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
+        send_message(&(struct worker_msg){
+                .type = WORKER_MSG_BACKING,
+                .backing = {.boot = (char *)(uintptr_t) "",
+                            .lasting = (char *)(uintptr_t) "",
+                            .stores = {stores, 2}}
+        });
+        pause();
+}
+
 static void be_bragging(void)
 {
         send_hello(worker_fake_uid, getpid(), WORKER_STAGE_SERVING, 1);
@@ -455,7 +469,7 @@ static void be_inspecting(void)
 {
         sigset_t mask;
         struct worker_msg config = {};
-        int fds[_CONFIG_FD_MAX] = {-1, -1, -1};
+        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
         DIR *dir = opendir("/proc/self/fd");
         char null[64] = "";
 
@@ -505,6 +519,7 @@ static const struct {
         {"wrong-uid",        be_wrong_uid            },
         {"wrong-pid",        be_wrong_pid            },
         {"twice",            be_twice                },
+        {"listing-stores",   be_listing_stores       },
         {"bragging",         be_bragging             },
         {"closing",          be_closing              },
         {"failing-late",     be_failing_late         },

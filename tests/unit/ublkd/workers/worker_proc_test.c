@@ -509,6 +509,8 @@ static void run_tests(struct watch *watch)
         watch_check_death(watch, "wrong-uid", "was killed by ublkd: it serves another device");
         watch_check_death(watch, "wrong-pid", "was killed by ublkd: it claims to be another process");
         watch_check_death(watch, "twice", "was killed by ublkd: it sent HELLO twice");
+        watch_check_death(watch, "listing-stores",
+                "was killed by ublkd: it sent a list of stores, of which it was given none");
         watch_check_death(watch, "bragging", "was killed by ublkd: it claims to serve before GO");
         watch_check_death(watch, "closing", "exited with status 7");
         watch_check_death(watch, "failing-and-stay", "was killed by ublkd: it did not leave by itself");

@@ -131,7 +131,9 @@ static int run_with(struct test *test, const char *name, const char *spec, struc
         int r;
 
         r = worker_start_run(test->start, &config,
-                (const int[]){[CONFIG_FD_LISTENER] = null, [CONFIG_FD_REGION] = null, [CONFIG_FD_STORE] = -1},
+                (const int[]){[CONFIG_FD_LISTENER] = null,
+                        [CONFIG_FD_REGION] = null,
+                        [CONFIG_FD_STORE... _CONFIG_FD_MAX - 1] = -1},
                 ret);
         if (r >= 0 && ret->pid == groups.spare)
                 groups.spare = 0;
