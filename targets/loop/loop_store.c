@@ -267,12 +267,31 @@ static int open_path(const struct store_opening *opening, struct stat *ret_stat)
         return fd;
 }
 
-/* The store is the right one by where it comes from: nothing is compared. */
+/* A descriptor in the wrong place of the list would have bytes of one store written to another. */
+static int check_given(const struct store_opening *opening, int fd, const struct stat *stat)
+{
+        struct target_store *store = &opening->device->store;
+        int r;
+
+        if (!store->is_one_of_several || backing_identity_is_empty(&store->expected))
+                return 0;
+        store_identify(fd, stat, &store->found);
+        if (backing_compare(&store->expected, &store->found, store->expected_in_this_boot) != BACKING_OTHER)
+                return 0;
+        r = problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
+                "The worker was given another store in place of %s: it is %s, the disk is on %s; stop the "
+                "device and start it again, so that each store is opened at its path.",
+                opening->options->path, backing_identity_text(&store->found),
+                backing_identity_text(&store->expected));
+        return r < 0 ? r : -EBADF; /* not one of is_dead() */
+}
+
+/* The only store of a disk is the right one by where it comes from: nothing is compared. */
 static int open_given(const struct store_opening *opening, struct stat *ret_stat)
 {
         struct target_store *store = &opening->device->store;
         _cleanup_close_ int given = TAKE_FD(store->given);
-        int fd = reopen_for(opening, given, access_mode(opening->device));
+        int fd = reopen_for(opening, given, access_mode(opening->device)), r;
 
         if (fd < 0)
                 return fd;
@@ -285,6 +304,11 @@ static int open_given(const struct store_opening *opening, struct stat *ret_stat
                 return -EACCES;
         }
         note_place(store, ret_stat);
+        r = check_given(opening, fd, ret_stat);
+        if (r < 0) {
+                close_fd(fd);
+                return r;
+        }
         store->found = store->expected;
         store->as_given = true;
         store->claimed = S_ISBLK(ret_stat->st_mode) && !opening->device->read_only && !store->shared;

@@ -96,9 +96,8 @@ int chan_offer(struct chan *chan, const struct worker_msg *msg)
         return r;
 }
 
-int chan_send(struct chan *chan, const struct worker_msg *msg, int fd)
+int chan_send(struct chan *chan, const struct worker_msg *msg, const int fds[static _CONFIG_FD_MAX])
 {
-        const int fds[_CONFIG_FD_MAX] = {fd, [1 ... _CONFIG_FD_MAX - 1] = -1};
         struct pollfd poll_fd = {.fd = chan->connection, .events = POLLOUT};
         int r;
 

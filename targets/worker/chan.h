@@ -28,7 +28,7 @@ void chan_hang_up(struct chan *chan);
 /* Send a message, if the peer has room for it. Return 0, also without a connection; -EAGAIN: it has none now; other
  * -errno after ending the connection. */
 int chan_offer(struct chan *chan, const struct worker_msg *msg);
-/* Send a message. fd: goes with it and stays the caller's; -1: none. May wait a second for a peer that does
+/* Send a message. fds: go with it and stay the caller's, those before the first -1. May wait a second for a peer that does
  * not read. Return 0, also without a connection; or -errno after ending the connection, because the peer is
  * gone or has not read. */
-int chan_send(struct chan *chan, const struct worker_msg *msg, int fd);
+int chan_send(struct chan *chan, const struct worker_msg *msg, const int fds[static _CONFIG_FD_MAX]);

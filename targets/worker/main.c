@@ -225,6 +225,8 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
                 return fail_with(worker, r, "NotStartedByUblkd", "The device's socket cannot be listened on");
         r = worker_config_parse(msg, &worker->config, &problems);
         if (r >= 0)
+                r = worker_config_take_stores(&worker->config, &fds[CONFIG_FD_STORE], &problems);
+        if (r >= 0)
                 r = map_region(worker, TAKE_FD(fds[CONFIG_FD_REGION]), &problems);
         if (r >= 0)
                 r = choose_cpus(&worker->config, &problems);

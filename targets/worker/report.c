@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static int send_with(struct worker *worker, const struct worker_msg *msg, int fd)
+static int send_with(
+        struct worker *worker, const struct worker_msg *msg, const int fds[static _CONFIG_FD_MAX])
 {
-        int r = chan_send(&worker->chan, msg, fd);
+        int r = chan_send(&worker->chan, msg, fds);
 
         if (r < 0 && r != -EPIPE)
                 log_warning(worker->name, "A report to the supervisor failed: %s; the worker goes on.",
@@ -19,7 +20,9 @@ static int send_with(struct worker *worker, const struct worker_msg *msg, int fd
 
 int report(struct worker *worker, const struct worker_msg *msg)
 {
-        return send_with(worker, msg, -1);
+        static const int none[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
+
+        return send_with(worker, msg, none);
 }
 
 static enum worker_stage current_stage(const struct worker *worker)
@@ -49,16 +52,52 @@ static int send_hello(struct worker *worker)
         });
 }
 
-static bool has_store(const struct worker *worker)
+static bool is_known(const struct target_store *store)
 {
-        const struct target_store *store = &worker->disk.device.store;
-
         return store->kept >= 0 || !backing_identity_is_empty(&store->found);
 }
 
-static int send_backing(struct worker *worker, int fd)
+static struct listed_store listed(const struct target_store *store, bool with_fd)
+{
+        return (struct listed_store){
+                .identity = store->found,
+                .has_fd = with_fd && store->kept >= 0,
+                .claimed = store->claimed,
+                .major = store->major,
+                .minor = store->minor,
+                .inode = store->inode,
+        };
+}
+
+/* Each store, those that are open and the one that was refused. */
+static int send_list(struct worker *worker, bool with_fds)
+{
+        static char empty[] = "";
+        struct listed_store stores[STORE_LIST_MAX] = {};
+        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
+        unsigned count = worker->config.store_count, next = 0;
+        bool any = false;
+
+        for (unsigned i = 0; i < count; i++) {
+                any = any || is_known(&worker->config.stores[i]);
+                stores[i] = listed(&worker->config.stores[i], with_fds);
+                if (stores[i].has_fd)
+                        fds[next++] = worker->config.stores[i].kept;
+        }
+        if (!any)
+                return 0;
+        return send_with(worker,
+                &(struct worker_msg){
+                        .type = WORKER_MSG_BACKING,
+                        .backing = {.boot = empty, .lasting = empty, .stores = {stores, count}}
+        },
+                fds);
+}
+
+static int send_backing(struct worker *worker, bool with_fd)
 {
         struct target_store *store = &worker->disk.device.store;
+        const int fds[_CONFIG_FD_MAX] = {with_fd ? store->kept : -1, [1 ... _CONFIG_FD_MAX - 1] = -1};
         const struct worker_msg msg = {
                 .type = WORKER_MSG_BACKING,
                 .backing = {.boot = store->found.boot,
@@ -71,17 +110,19 @@ static int send_backing(struct worker *worker, int fd)
                             .claimed = store->claimed},
         };
 
-        return has_store(worker) ? send_with(worker, &msg, fd) : 0;
+        if (worker->config.stores)
+                return send_list(worker, with_fd);
+        return is_known(store) ? send_with(worker, &msg, fds) : 0;
 }
 
 int report_backing(struct worker *worker)
 {
-        return send_backing(worker, worker->disk.device.store.kept);
+        return send_backing(worker, true);
 }
 
 int report_locked_backing(struct worker *worker)
 {
-        return send_backing(worker, -1);
+        return send_backing(worker, false);
 }
 
 int report_params(struct worker *worker)

@@ -172,6 +172,95 @@ static void read_expected(const struct worker_msg *msg, struct worker_config *re
         ret->store_user = msg->config.store_user;
 }
 
+/* ---- several stores ---- */
+
+static unsigned count_stores(const struct target_tree *tree)
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < tree->count; i++)
+                count += target_node_has_store(&tree->nodes[i]);
+        return count;
+}
+
+static int refuse_list(unsigned there, unsigned given, const char *what, struct problem_list *problems)
+{
+        int r = problem_add(problems, EBADMSG, "/target", "MalformedSpec",
+                "The target has %u backing stores, and ublkd gave the worker %u %s; install ublkd and "
+                "ublkd-worker of one version, and start ublkd again.",
+                there, given, what);
+
+        return r < 0 ? r : -EINVAL;
+}
+
+/* `given` only says that there is to be a descriptor: worker_config_take_stores(). */
+static struct target_store read_store(
+        const struct listed_store *from, const struct worker_config *config, unsigned count)
+{
+        return (struct target_store){
+                .given = -1,
+                .kept = -1,
+                .as_given = from->has_fd,
+                .expected = from->identity,
+                .expected_in_this_boot = from->in_this_boot,
+                .served = config->exists,
+                .has_data = config->wish.has_data,
+                .shared = from->is_shared,
+                .is_one_of_several = count > 1,
+                .user = from->user,
+        };
+}
+
+static int read_list(const struct store_list *list, struct worker_config *ret, struct problem_list *problems)
+{
+        unsigned there = count_stores(ret->tree);
+
+        if (list->count == 0)
+                return 0;
+        if (!ret->stack || list->count != there)
+                return refuse_list(there, list->count, "of them in a list", problems);
+        ret->stores = calloc(list->count, sizeof(*ret->stores));
+        if (!ret->stores)
+                return -ENOMEM;
+        ret->store_count = list->count;
+        for (unsigned i = 0; i < list->count; i++) {
+                ret->stores[i] = read_store(&list->items[i], ret, list->count);
+                ret->expected_served =
+                        ret->expected_served || list->items[i].was_served || list->items[i].has_fd;
+        }
+        ret->stack->stores = ret->stores;
+        ret->stack->store_count = ret->store_count;
+        return 0;
+}
+
+int worker_config_take_stores(
+        struct worker_config *config, int fds[static STORE_LIST_MAX], struct problem_list *problems)
+{
+        unsigned wanted = 0, there = 0;
+
+        while (there < STORE_LIST_MAX && fds[there] >= 0)
+                there++;
+        for (unsigned i = 0; i < config->store_count; i++)
+                wanted += config->stores[i].as_given;
+        if (config->store_count > 0 && wanted != there) /* which of them is missing is not known */
+                return refuse_list(
+                        config->store_count, there, "descriptors of them, not those of its list", problems);
+        for (unsigned i = 0, next = 0; i < config->store_count; i++)
+                if (config->stores[i].as_given) {
+                        config->stores[i].given = TAKE_FD(fds[next]);
+                        next++;
+                }
+        return 0;
+}
+
+static bool any_is_expected(const struct store_list *list)
+{
+        for (unsigned i = 0; i < list->count; i++)
+                if (!backing_identity_is_empty(&list->items[i].identity))
+                        return true;
+        return false;
+}
+
 int worker_config_parse(
         const struct worker_msg *msg, struct worker_config *ret, struct problem_list *problems)
 {
@@ -192,9 +281,11 @@ int worker_config_parse(
         if (!ret->name || !ret->uid)
                 return -ENOMEM;
         read_expected(msg, ret);
-        ret->wish.has_data =
-                ret->exists || msg->config.has_data || !backing_identity_is_empty(&ret->expected);
+        ret->wish.has_data = ret->exists || msg->config.has_data || !backing_identity_is_empty(&ret->expected)
+                             || any_is_expected(&msg->config.stores);
         r = parse_spec(msg->config.spec, ret, problems);
+        if (r >= 0 && problems->count == 0)
+                r = read_list(&msg->config.stores, ret, problems);
         if (r < 0)
                 return r;
         return problems->count > 0 ? -EINVAL : 0;
@@ -254,6 +345,9 @@ int worker_config_map_region(struct worker_config *config, int fd, void **ret, s
 
 void worker_config_clear(struct worker_config *config)
 {
+        for (unsigned i = 0; i < config->store_count; i++)
+                close_fd(config->stores[i].given);
+        free(config->stores);
         free(config->stack);
         target_tree_free(config->tree);
         free(config->name);

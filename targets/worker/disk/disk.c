@@ -2,6 +2,7 @@
 /* The open backend of this worker's device, and the disk that comes of it. */
 #include "targets/worker/disk/disk.h"
 
+#include "targets/worker/disk/stack_stores.h"
 #include "targets/worker/disk/store_locks.h"
 
 #include <inttypes.h>

@@ -3,32 +3,16 @@
  * another. So what goes from the leaves up counts down. */
 #include "targets/worker/disk/stack.h"
 
+#include "targets/worker/disk/stack_internal.h"
 #include "targets/worker/disk/stack_rules.h"
+#include "targets/worker/disk/stack_stores.h"
 
 #include <string.h>
-
-struct stack_node {
-        struct target_geometry
-                geometry;    /* its claims, sharing and stable path are moved to that of the stack */
-        unsigned first_file; /* of its files among those of the disk */
-        bool is_open;
-};
-
-struct stack {
-        const struct stack_config *config;
-        struct target_device *devices; /* one for each node */
-        struct stack_node *nodes;
-};
 
 struct stack_queue {
         struct target_queue *queues; /* one for each node */
         unsigned started;            /* of these, from the last one down */
 };
-
-static unsigned count_of(const struct stack *stack)
-{
-        return stack->config->tree->count;
-}
 
 /* ---- opening ---- */
 
@@ -68,7 +52,7 @@ static bool is_part(const struct target_device *device, uint64_t *ret)
 static void want_parts(struct stack *stack, const struct target_device *disk)
 {
         stack->devices[0].wanted_size = disk->wanted_size;
-        for (unsigned i = 0; i < count_of(stack); i++) {
+        for (unsigned i = 0; i < stack_count(stack); i++) {
                 const struct target_device *device = &stack->devices[i];
                 struct target_device *child = &stack->devices[stack->config->tree->nodes[i].first_child];
                 uint64_t offset, own, unlimited = 0;
@@ -81,12 +65,6 @@ static void want_parts(struct stack *stack, const struct target_device *disk)
                                      : own > device->wanted_offset ? own - device->wanted_offset
                                                                    : 0;
         }
-}
-
-/* Return the number of the node whose store is that of the disk; -1: none. */
-static int store_of(const struct stack *stack)
-{
-        return target_tree_store(stack->config->tree);
 }
 
 static struct stack *stack_new(const struct target_device *disk)
@@ -161,7 +139,7 @@ static int take_findings(struct stack *stack, unsigned number, struct target_geo
 
 static int open_nodes(struct stack *stack, struct target_geometry *ret, struct problem_list *problems)
 {
-        for (unsigned i = count_of(stack); i-- > 0;) {
+        for (unsigned i = stack_count(stack); i-- > 0;) {
                 _cleanup_problems_ struct problem_list found = {};
                 int r = open_node(stack, i, &found), taken = take_findings(stack, i, ret);
 
@@ -176,7 +154,7 @@ static int open_nodes(struct stack *stack, struct target_geometry *ret, struct p
 /* All files of the disk are in one list, which the rings hold. */
 static int collect_files(struct stack *stack, struct target_device *disk)
 {
-        for (unsigned i = 0; i < count_of(stack); i++) {
+        for (unsigned i = 0; i < stack_count(stack); i++) {
                 const struct target_device *device = &stack->devices[i];
 
                 stack->nodes[i].first_file = disk->file_count;
@@ -189,61 +167,11 @@ static int collect_files(struct stack *stack, struct target_device *disk)
         return 0;
 }
 
-/* What the core knows of the store, if the disk lies in it as it is: as of a disk without the targets above. */
-static void take_line(const struct stack *stack, struct target_device *disk, int store)
-{
-        const struct target_device *leaf = &stack->devices[store];
-
-        disk->store = leaf->store;
-        disk->linear_offset = leaf->linear_offset + leaf->wanted_offset;
-        disk->linear = leaf->linear;
-        disk->linear_file = stack->nodes[store].first_file + leaf->linear_file;
-        disk->linear_end_known = leaf->linear_end_known;
-        for (unsigned i = 0; i < (unsigned)store; i++)
-                if (stack->devices[i].target->desc->flags & TARGET_SEES_ALL)
-                        disk->by_callbacks = true;
-        disk->linear_in_memory = leaf->linear_in_memory && !disk->by_callbacks;
-}
-
-/* Return how large a node is by the sizes of the nodes, or, of a leaf, by the end of its store; 0: as large as asked for, or not
- * known. */
-static uint64_t size_by_ends(const struct stack *stack, unsigned number, const uint64_t *sizes)
-{
-        const struct target_node *node = &stack->config->tree->nodes[number];
-        const struct target_device *device = &stack->devices[number];
-
-        if (node->child_count > 0)
-                return device->target->size(device, &sizes[node->first_child]);
-        if (!device->store.end_known)
-                return 0;
-        return device->store.end > device->linear_offset ? device->store.end - device->linear_offset : 1;
-}
-
-/* Where the disk ends by the ends of its stores, in bytes of the disk, for disk_is_cut(). A part with a length that is not there ends
- * the disk at once: behind it others may have grown. size: of the disk; 0: not known. */
-static void note_end(const struct stack *stack, struct target_device *disk, uint64_t size)
-{
-        uint64_t sizes[TARGET_NODES_MAX] = {};
-        bool is_short = false, any = false;
-
-        for (unsigned i = count_of(stack); i-- > 0;) {
-                const struct target_device *device = &stack->devices[i];
-                uint64_t needed = i == 0 ? size : device->wanted_offset + device->wanted_size;
-
-                sizes[i] = size_by_ends(stack, i, sizes);
-                if ((i == 0 || device->wanted_size != 0) && sizes[i] != 0 && sizes[i] < needed)
-                        is_short = true;
-                any = any || device->store.end_known;
-        }
-        disk->store.end_known = any && (sizes[0] != 0 || is_short);
-        disk->store.end = is_short && sizes[0] >= size ? 0 : sizes[0];
-}
-
 static bool is_line(const struct stack *stack)
 {
         uint64_t offset;
 
-        for (unsigned i = 0; i + 1 < count_of(stack); i++)
+        for (unsigned i = 0; i + 1 < stack_count(stack); i++)
                 if (!is_part(&stack->devices[i], &offset))
                         return false;
         return true;
@@ -253,13 +181,15 @@ static void stack_close(struct target_device *disk)
 {
         struct stack *stack = disk->state;
 
-        for (unsigned i = 0; stack->devices && stack->nodes && i < count_of(stack); i++) {
+        for (unsigned i = 0; stack->devices && stack->nodes && i < stack_count(stack); i++) {
                 struct target_device *device = &stack->devices[i];
 
                 if (stack->nodes[i].is_open && device->target->close)
                         device->target->close(device);
                 free(device->state);
         }
+        if (stack->config)
+                stack_stores_closed(stack->config);
         free(stack->nodes);
         free(stack->devices);
         *stack = (struct stack){};
@@ -267,54 +197,27 @@ static void stack_close(struct target_device *disk)
 
 static void close_files(const struct stack *stack)
 {
-        for (unsigned i = 0; stack->nodes && i < count_of(stack); i++)
+        for (unsigned i = 0; stack->nodes && i < stack_count(stack); i++)
                 for (unsigned file = 0; file < stack->devices[i].file_count; file++)
                         close_fd(stack->devices[i].files[file]);
-}
-
-static bool has_stores(const struct stack *stack)
-{
-        for (unsigned i = 0; i < count_of(stack); i++)
-                if (target_node_has_store(&stack->config->tree->nodes[i]))
-                        return true;
-        return false;
-}
-
-/* Only a store that the disk lies in as it is can be locked, recognised, and opened with the rights of a user. */
-static int check_stores(const struct stack *stack, struct problem_list *problems)
-{
-        int r;
-
-        if (stack->config->stores_anywhere || is_line(stack) || !has_stores(stack))
-                return 0;
-        r = problem_add(problems, EACCES, "/target", "BackingFileNotPermitted",
-                "A backing store among the children of a target can be neither locked nor recognised; "
-                "give it as the \"child\" of linear targets, or alone.");
-        return r < 0 ? r : -EACCES;
 }
 
 static int open_stack(struct stack *stack, struct target_device *disk, struct target_geometry *ret,
         struct problem_list *problems)
 {
         bool line = is_line(stack), ends = true;
-        int store = store_of(stack), r = check_stores(stack, problems);
+        int r = stack_stores_check(stack, line, problems);
 
         if (r < 0)
                 return r;
-        if (store >= 0 && line) {
-                stack->devices[store].store = disk->store;
-                disk->store.given = -1;
-        }
+        stack_stores_give(stack, disk, line);
         r = open_nodes(stack, ret, problems);
-        for (unsigned i = 0; i < count_of(stack); i++) /* of an inner node: it has no I/O of its own */
+        for (unsigned i = 0; i < stack_count(stack); i++) /* of an inner node: it has no I/O of its own */
                 ends = ends && (stack->devices[i].child_count > 0 || stack->devices[i].io_ends_with_process);
         disk->io_ends_with_process = ends;
         if (r >= 0)
                 r = collect_files(stack, disk);
-        if (store >= 0 && line)
-                take_line(stack, disk, store);
-        else
-                note_end(stack, disk, disk->wanted_size);
+        stack_stores_take(stack, disk, line);
         return r;
 }
 
@@ -364,9 +267,9 @@ static int stack_measure(struct target_device *disk, uint64_t *ret)
 {
         const struct stack *stack = disk->state;
         uint64_t sizes[TARGET_NODES_MAX];
-        int store = store_of(stack), r = 0;
+        int r = 0;
 
-        for (unsigned i = count_of(stack); r >= 0 && i-- > 0;) {
+        for (unsigned i = stack_count(stack); r >= 0 && i-- > 0;) {
                 struct target_device *device = &stack->devices[i];
 
                 if (device->child_count > 0)
@@ -375,49 +278,10 @@ static int stack_measure(struct target_device *disk, uint64_t *ret)
                 else
                         r = measure_leaf(device, &sizes[i]);
         }
-        if (store >= 0 && disk->linear) {
-                disk->store.end = stack->devices[store].store.end;
-                disk->store.end_known = stack->devices[store].store.end_known;
-        } else
-                note_end(stack, disk, target_size(disk));
+        stack_stores_measured(stack, disk);
         if (r >= 0)
                 *ret = sizes[0];
         return r;
-}
-
-unsigned stack_witnesses(const struct target_device *disk, int ret[static TARGET_NODES_MAX])
-{
-        const struct stack *stack = disk->state;
-        unsigned count = 0;
-
-        for (unsigned i = 0; i < count_of(stack); i++)
-                if (stack->devices[i].store.kept >= 0)
-                        ret[count++] = stack->devices[i].store.kept;
-        return count;
-}
-
-/* A store has a longer part than it needs where the disk is smaller than the tree. */
-static struct backing_range range_of(const struct target_device *leaf)
-{
-        uint64_t start = leaf->linear_offset + leaf->wanted_offset,
-                 end = leaf->wanted_size != 0 ? start + leaf->wanted_size
-                                              : leaf->linear_offset + target_size(leaf);
-
-        return (struct backing_range){
-                .fd = leaf->store.kept >= 0 ? leaf->store.kept : leaf->files[leaf->linear_file],
-                .start = start,
-                .end = end > start ? end : start};
-}
-
-unsigned stack_ranges(const struct target_device *disk, struct disk_range ret[static TARGET_NODES_MAX])
-{
-        const struct stack *stack = disk->state;
-        unsigned count = 0;
-
-        for (unsigned i = 0; i < count_of(stack); i++)
-                if (stack->devices[i].linear)
-                        ret[count++] = (struct disk_range){.range = range_of(&stack->devices[i]), .node = i};
-        return count;
 }
 
 void stack_pointer(const struct target_device *disk, unsigned node, char ret[static TARGET_POINTER_SIZE])
@@ -431,7 +295,7 @@ void stack_settle(const struct target_device *disk)
 {
         const struct stack *stack = disk->state;
 
-        for (unsigned i = 0; i < count_of(stack); i++) {
+        for (unsigned i = 0; i < stack_count(stack); i++) {
                 struct target_device *device = &stack->devices[i];
 
                 device->read_only = disk->read_only;
@@ -471,7 +335,7 @@ static void stack_stop_queue(struct target_queue *queue)
 {
         const struct stack *stack = queue->device->state;
         struct stack_queue *state = queue->state;
-        unsigned count = count_of(stack);
+        unsigned count = stack_count(stack);
 
         for (unsigned i = count - state->started; i < count; i++) {
                 const struct target *target = stack->devices[i].target;
@@ -489,7 +353,7 @@ static int stack_start_queue(struct target_queue *queue)
 {
         const struct stack *stack = queue->device->state;
         struct stack_queue *state = queue->state;
-        unsigned count = count_of(stack);
+        unsigned count = stack_count(stack);
         int r = 0;
 
         state->queues = calloc(count, sizeof(*state->queues));

@@ -4,12 +4,12 @@
  *
  * Where each target above the only one with a backing store just leaves out what is before its part, the disk lies in that store as
  * it is: the stack is linear (struct target_device), and the core moves, locks, flushes and fences it as it does without the
- * targets above. The supervisor starts no disk with a store that lies otherwise in a tree (target_tree_check()). */
+ * targets above. A store that lies otherwise in a tree is opened only by the list of CONFIG (struct worker_config). ublkd sends none
+ * yet, and starts no such disk (target_tree_check()). */
 #pragma once
 
 #include "targets/target.h"
 #include "targets/target_tree.h"
-#include "targets/worker/disk/disk_range.h"
 
 /* The options of a stack. */
 struct stack_config {
@@ -17,18 +17,16 @@ struct stack_config {
         struct target_desc desc;
         const struct target_tree *tree;
         const struct target *targets[TARGET_NODES_MAX]; /* of each node */
-        bool stores_anywhere; /* only of a test: open also a store that the disk does not lie in as it is */
+        /* One for each store of the tree, in its order: what open() is to find, and then what it found, also if it failed. NULL: the
+         * core has one store at most, struct target_device has it, and the disk lies in it as it is. */
+        struct target_store *stores;
+        unsigned store_count;
+        bool stores_anywhere; /* only of a test: open stores among children without a list */
 };
 
 /* Make the target of a tree in *ret, where ret->targets are set already. Its options are *ret, which stays where it is. */
 void stack_make(const struct target_tree *tree, struct stack_config *ret);
 
-/* Write the kept descriptor of each backing store below an open stack, in the order of the tree. Return how many there are. */
-unsigned stack_witnesses(const struct target_device *disk, int ret[static TARGET_NODES_MAX]);
-
-/* Write what the tree can reach of each backing store that is one file, in the order of the tree; without `writes` and `lock`. It has
- * grown with the store after measure(). Return how many there are. */
-unsigned stack_ranges(const struct target_device *disk, struct disk_range ret[static TARGET_NODES_MAX]);
 /* Write the pointer of a node of the tree. */
 void stack_pointer(const struct target_device *disk, unsigned node, char ret[static TARGET_POINTER_SIZE]);
 

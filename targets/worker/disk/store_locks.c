@@ -4,6 +4,7 @@
 
 #include "targets/worker/disk/backing_lock.h"
 #include "targets/worker/disk/stack.h"
+#include "targets/worker/disk/stack_stores.h"
 
 #include <errno.h>
 
