@@ -196,7 +196,8 @@ struct target_device {
         uint64_t linear_offset; /* bytes; also set where open() fails because of where the store ends */
         bool linear_end_known; /* lseek(SEEK_END) on that file returns at once, without a lock and without asking
                                   a server, where it ends: the core looks before it answers requests, see
-                                  targets/worker/queue/store_end.h */
+                                  targets/worker/queue/store_end.h. Of a disk that is not linear: reaches_end()
+                                  of the target returns so */
         bool linear_in_memory; /* that file has no device below it: the core need not wait for a short read or
                                   write of it, and does it in place */
         bool by_callbacks; /* the core's: a target above the file wants to see each request (TARGET_SEES_ALL), so
@@ -244,6 +245,9 @@ struct target {
          * disk may grow to any size. On the main thread, while the queues serve; must not block for
          * long. 0 or -errno. */
         int (*measure)(struct target_device *device, uint64_t *ret);
+        /* Optional, of a disk that is not linear: return whether its backing stores still reach to the end of the disk; else
+         * *ret is where it ends by them, in bytes. On the thread of any queue, while the disk may grow. */
+        bool (*reaches_end)(const struct target_device *device, uint64_t *ret);
         /* Of a target that stands on others, in place of measure(): return its size by those of its children. Bytes; 0: as
          * large as asked for. Pure; also called before open(). */
         uint64_t (*size)(const struct target_device *device, const uint64_t *children);

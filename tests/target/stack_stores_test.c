@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { FILES = 2, FILE_SIZE = 256 << 10, SPEC_SIZE = 2048 };
 
@@ -340,6 +341,59 @@ static void test_a_disk_was_served_if_one_of_its_stores_was(void)
         remove_files();
 }
 
+static void check_end(bool reaches, uint64_t bytes)
+{
+        uint64_t end = 0;
+
+        CHECK_INT(disk.device.target->reaches_end(&disk.device, &end), reaches);
+        if (!reaches)
+                CHECK_INT(end, bytes);
+}
+
+/* Without measure(), which the queues never call. */
+static void test_where_the_disk_ends_is_looked_at_in_each_store(void)
+{
+        for (unsigned cut = 0; cut < FILES; cut++) {
+                int r;
+
+                make_files();
+                r = open_list(STRIPE, FILES, NULL);
+                CHECK_INT(r, 0);
+                CHECK(!disk.device.linear);
+                check_end(true, 0);
+                CHECK_INT(truncate(paths[cut], FILE_SIZE - 4096), 0);
+                CHECK_INT(disk.device.target->reaches_end(&disk.device, &(uint64_t){0}), false);
+                CHECK_INT(truncate(paths[cut], 2 * FILE_SIZE), 0);
+                check_end(true, 0);
+                CHECK_INT(truncate(paths[cut], 0), 0);
+                CHECK_INT(disk.device.target->reaches_end(&disk.device, &(uint64_t){0}), false);
+                close_list(r);
+                remove_files();
+        }
+}
+
+/* A disk that is smaller than its stores needs only a part of them. */
+static void test_the_end_of_a_small_disk(void)
+{
+        int r;
+
+        make_files();
+        r = open_list("{\"target\":{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":65536,"
+                      "\"child\":" LOOP "}," LOOP "]},\"size\":131072}",
+                FILES, NULL);
+        CHECK_INT(r, 0);
+        CHECK_INT(truncate(paths[0], 65536), 0);
+        CHECK_INT(truncate(paths[1], 65536), 0);
+        check_end(true, 0);
+        CHECK_INT(truncate(paths[1], 65536 - 4096), 0);
+        check_end(false, 131072 - 4096);
+        CHECK_INT(truncate(paths[1], FILE_SIZE), 0);
+        CHECK_INT(truncate(paths[0], 65536 - 4096), 0);
+        CHECK_INT(disk.device.target->reaches_end(&disk.device, &(uint64_t){0}), false);
+        close_list(r);
+        remove_files();
+}
+
 int main(void)
 {
         test_all_of_a_list_are_opened();
@@ -350,6 +404,8 @@ int main(void)
         test_a_list_may_have_one_descriptor();
         test_descriptors_that_are_not_those_of_the_list_are_refused();
         test_a_list_of_one();
+        test_where_the_disk_ends_is_looked_at_in_each_store();
+        test_the_end_of_a_small_disk();
         test_a_disk_was_served_if_one_of_its_stores_was();
         return check_report();
 }

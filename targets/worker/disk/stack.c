@@ -427,6 +427,7 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret)
                 .open = stack_open,
                 .close = stack_close,
                 .measure = stack_measure,
+                .reaches_end = stack_reaches_end,
                 .start_queue = stack_start_queue,
                 .stop_queue = stack_stop_queue,
         };

@@ -5,6 +5,7 @@
 #include "targets/worker/disk/stack_internal.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 static bool has_store(const struct stack *stack, unsigned number)
 {
@@ -66,23 +67,30 @@ void stack_stores_give(struct stack *stack, struct target_device *disk, bool lin
 
 /* ---- where the disk ends ---- */
 
+/* Where something ends. */
+struct end {
+        bool known;
+        uint64_t bytes;
+};
+
 /* Return how large a node is by the sizes of the nodes, or, of a leaf, by the end of its store; 0: as large as asked for, or not
  * known. */
-static uint64_t size_by_ends(const struct stack *stack, unsigned number, const uint64_t *sizes)
+static uint64_t size_by_ends(
+        const struct stack *stack, unsigned number, const struct end *ends, const uint64_t *sizes)
 {
         const struct target_node *node = &stack->config->tree->nodes[number];
         const struct target_device *device = &stack->devices[number];
 
         if (node->child_count > 0)
                 return device->target->size(device, &sizes[node->first_child]);
-        if (!device->store.end_known)
+        if (!ends[number].known)
                 return 0;
-        return device->store.end > device->linear_offset ? device->store.end - device->linear_offset : 1;
+        return ends[number].bytes > device->linear_offset ? ends[number].bytes - device->linear_offset : 1;
 }
 
-/* Where the disk ends by the ends of its stores, in bytes of the disk, for disk_is_cut(). A part with a length that is not there ends
+/* Return where the disk ends by the ends of the stores of its nodes, in bytes of the disk. A part with a length that is not there ends
  * the disk at once: behind it others may have grown. size: of the disk; 0: not known. */
-static void note_end(const struct stack *stack, struct target_device *disk, uint64_t size)
+static struct end end_of_disk(const struct stack *stack, const struct end *ends, uint64_t size)
 {
         uint64_t sizes[TARGET_NODES_MAX] = {};
         bool is_short = false, any = false;
@@ -91,13 +99,59 @@ static void note_end(const struct stack *stack, struct target_device *disk, uint
                 const struct target_device *device = &stack->devices[i];
                 uint64_t needed = i == 0 ? size : device->wanted_offset + device->wanted_size;
 
-                sizes[i] = size_by_ends(stack, i, sizes);
+                sizes[i] = size_by_ends(stack, i, ends, sizes);
                 if ((i == 0 || device->wanted_size != 0) && sizes[i] != 0 && sizes[i] < needed)
                         is_short = true;
-                any = any || device->store.end_known;
+                any = any || ends[i].known;
         }
-        disk->store.end_known = any && (sizes[0] != 0 || is_short);
-        disk->store.end = is_short && sizes[0] >= size ? 0 : sizes[0];
+        return (struct end){
+                .known = any && (sizes[0] != 0 || is_short),
+                .bytes = is_short && sizes[0] >= size ? 0 : sizes[0],
+        };
+}
+
+/* For disk_is_cut(). */
+static void note_end(const struct stack *stack, struct target_device *disk, uint64_t size)
+{
+        struct end ends[TARGET_NODES_MAX] = {}, end;
+
+        for (unsigned i = 0; i < stack_count(stack); i++)
+                ends[i] = (struct end){stack->devices[i].store.end_known, stack->devices[i].store.end};
+        end = end_of_disk(stack, ends, size);
+        disk->store.end_known = end.known;
+        disk->store.end = end.bytes;
+}
+
+/* The size first: the disk grows only after its stores have grown. */
+bool stack_reaches_end(const struct target_device *disk, uint64_t *ret)
+{
+        const struct stack *stack = disk->state;
+        uint64_t size = target_size(disk);
+        struct end ends[TARGET_NODES_MAX] = {}, end;
+
+        for (unsigned i = 0; i < stack_count(stack); i++) {
+                const struct target_device *device = &stack->devices[i];
+                off_t there = device->linear && has_store(stack, i)
+                                      ? lseek(device->files[device->linear_file], 0, SEEK_END)
+                                      : -1; /* no code uses the position */
+
+                if (there >= 0)
+                        ends[i] = (struct end){true, (uint64_t)there};
+        }
+        end = end_of_disk(stack, ends, size);
+        if (!end.known || end.bytes >= size)
+                return true;
+        *ret = end.bytes;
+        return false;
+}
+
+/* Return whether all of it can be looked at in each round. */
+static bool ends_are_known(const struct stack *stack)
+{
+        for (unsigned i = 0; i < stack_count(stack); i++)
+                if (has_store(stack, i) && !stack->devices[i].linear_end_known)
+                        return false;
+        return has_stores(stack);
 }
 
 /* ---- what was found ---- */
@@ -141,10 +195,12 @@ void stack_stores_take(const struct stack *stack, struct target_device *disk, bo
 
         if (stack->config->stores)
                 take_list(stack, disk);
-        if (only >= 0 && line)
+        if (only >= 0 && line) {
                 take_line(stack, disk, only);
-        else
-                note_end(stack, disk, disk->wanted_size);
+                return;
+        }
+        disk->linear_end_known = ends_are_known(stack);
+        note_end(stack, disk, disk->wanted_size);
 }
 
 void stack_stores_measured(const struct stack *stack, struct target_device *disk)

@@ -18,6 +18,8 @@ void stack_stores_give(struct stack *stack, struct target_device *disk, bool lin
 void stack_stores_take(const struct stack *stack, struct target_device *disk, bool line);
 /* Note where the stores end now, after they were measured. */
 void stack_stores_measured(const struct stack *stack, struct target_device *disk);
+/* The reaches_end() of a stack. */
+bool stack_reaches_end(const struct target_device *disk, uint64_t *ret);
 /* Note that the descriptors of all stores are closed. */
 void stack_stores_closed(const struct stack_config *config);
 

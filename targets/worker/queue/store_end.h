@@ -12,6 +12,8 @@
  * the file as long as it was. Where the kernel cannot return at once where the store ends
  * (target_device.linear_end_known), the worker looks after a read that failed.
  *
+ * Of a tree over several stores each is looked at: the disk ends where by their ends it ends.
+ *
  * On the queue's thread. */
 #pragma once
 

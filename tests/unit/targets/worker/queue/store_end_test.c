@@ -12,11 +12,23 @@ static struct target_device device;
 static struct region_control *control;
 static struct shared shared;
 
-static void open_store(bool linear, bool end_known)
+static bool tree_reaches; /* the answer of a target that is not linear */
+
+static bool reaches_end(const struct target_device *of, uint64_t *ret)
+{
+        CHECK(of == &device);
+        *ret = 4096;
+        return tree_reaches;
+}
+
+static const struct target without_a_look = {.reaches_end = NULL}, with_a_look = {.reaches_end = reaches_end};
+
+static void open_store_of(const struct target *target, bool linear, bool end_known)
 {
         shared = shared_region_new();
         control = device_region_control(shared.region);
-        device = (struct target_device){.linear = linear,
+        device = (struct target_device){.target = target,
+                .linear = linear,
                 .linear_end_known = end_known,
                 .linear_offset = OFFSET,
                 .size = DISK,
@@ -24,6 +36,11 @@ static void open_store(bool linear, bool end_known)
                 .file_count = 1};
         CHECK_INT(ftruncate(device.files[0], OFFSET + DISK), 0);
         store_end_open(&end, &device, &shared);
+}
+
+static void open_store(bool linear, bool end_known)
+{
+        open_store_of(&without_a_look, linear, end_known);
 }
 
 static bool holds_after(off_t size)
@@ -82,8 +99,30 @@ static void test_without_a_file(void)
         close(device.files[0]);
 }
 
+/* What lies in several stores is looked at by its target. */
+static void test_of_a_tree(void)
+{
+        open_store_of(&with_a_look, false, true);
+        tree_reaches = true;
+        CHECK(holds_after(0));
+        tree_reaches = false;
+        CHECK(!holds_after(OFFSET + DISK));
+        CHECK_INT(control->faults[REGION_FAULT_CUT].detail, 4096);
+        tree_reaches = true;
+        CHECK(!holds_after(OFFSET + DISK));
+        close(device.files[0]);
+        /* Only when something has failed. */
+        open_store_of(&with_a_look, false, false);
+        tree_reaches = false;
+        CHECK(holds_after(0));
+        CHECK(!store_end_look(&end));
+        CHECK(!holds_after(0));
+        close(device.files[0]);
+}
+
 int main(void)
 {
+        test_of_a_tree();
         test_cut_off();
         test_found_by_another();
         test_grown();
