@@ -143,7 +143,7 @@ int worker_msg_send(int fd, const struct worker_msg *msg)
 }
 
 /* Nothing has arrived: it has closed the channel, unless it is dead. */
-int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds)
+int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds, unsigned room)
 {
         struct worker_stand_in *worker = worker_stand_in_at(fd - FIRST_CHANNEL);
 
@@ -151,9 +151,9 @@ int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds)
                 return worker->death ? 0 : -EAGAIN;
         *ret = *worker->incoming;
         worker->incoming = NULL;
-        for (int i = 0; ret_fds && i < _CONFIG_FD_MAX; i++)
+        for (unsigned i = 0; i < room; i++)
                 ret_fds[i] = i == 0 ? worker->incoming_fd : -1;
-        if (!ret_fds)
+        if (room == 0)
                 close_away(worker->incoming_fd);
         return 1;
 }

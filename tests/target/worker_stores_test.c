@@ -87,7 +87,8 @@ static bool expect(int fd, enum worker_msg_type type, struct worker_msg *ret, in
         for (unsigned i = 0; i < _CONFIG_FD_MAX; i++)
                 ret_fds[i] = -1;
         return CHECK_INT(poll(&poll_fd, 1, PATIENCE), 1)
-               && CHECK_INT(worker_report_receive(fd, ret, ret_fds), 1) && CHECK_INT(ret->type, type);
+               && CHECK_INT(worker_report_receive(fd, ret, ret_fds, _CONFIG_FD_MAX), 1)
+               && CHECK_INT(ret->type, type);
 }
 
 static void skip(int fd, enum worker_msg_type type)

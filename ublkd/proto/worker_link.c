@@ -99,15 +99,14 @@ static void detach(struct msghdr *header, int *ret_fds)
                         memcpy(ret_fds, CMSG_DATA(item), item->cmsg_len - CMSG_LEN(0));
 }
 
-static void drop(int *fds)
+static void drop(int *fds, unsigned count)
 {
-        for (size_t i = 0; i < _CONFIG_FD_MAX; i++)
+        for (unsigned i = 0; i < count; i++)
                 fds[i] = close_fd(fds[i]);
 }
 
-/* Takes the next message, and the descriptors beside it unless ret_fds is NULL. Its size, 0: the end, or
- * -errno. */
-static ssize_t receive_text(int fd, size_t size_max, char **ret_text, int *ret_fds)
+/* Takes the next message, and as many of the descriptors beside it as there is room for. Its size, 0: the end, or -errno. */
+static ssize_t receive_text(int fd, size_t size_max, char **ret_text, int *ret_fds, unsigned room)
 {
         struct iovec bytes = {};
         struct msghdr header = {.msg_iov = &bytes, .msg_iovlen = 1};
@@ -126,53 +125,45 @@ static ssize_t receive_text(int fd, size_t size_max, char **ret_text, int *ret_f
                 return -ENOMEM;
         bytes = (struct iovec){text, (size_t)size};
         header = (struct msghdr){.msg_iov = &bytes, .msg_iovlen = 1};
-        if (ret_fds) {
+        if (room > 0) {
                 header.msg_control = &control;
-                header.msg_controllen = sizeof(control.space);
+                header.msg_controllen =
+                        CMSG_LEN(room * sizeof(int)); /* what pads it would be room for one more */
         }
         n = receive(fd, &header, MSG_TRUNC);
         if (n < 0)
                 return n;
-        if (ret_fds)
+        if (room > 0)
                 detach(&header, ret_fds);
         *ret_text = TAKE_PTR(text);
         return n == size ? n : -EBADMSG;
 }
 
-/* fds: all -1, or NULL. */
-static int receive_message(int fd, size_t size_max, struct worker_msg *ret, int *fds)
+/* fds: all -1, at least `room`. */
+static int receive_message(int fd, size_t size_max, struct worker_msg *ret, int *fds, unsigned room)
 {
         _cleanup_free_ char *text = NULL;
-        ssize_t size = receive_text(fd, size_max, &text, fds);
+        ssize_t size = receive_text(fd, size_max, &text, fds, room);
         int r = size > 0 ? worker_msg_decode(text, (size_t)size, ret) : (int)size;
 
-        if (r < 0 && fds)
-                drop(fds);
+        if (r < 0)
+                drop(fds, room);
         return size > 0 && r >= 0 ? 1 : r;
 }
 
 int worker_msg_receive(int fd, struct worker_msg *ret)
 {
-        return receive_message(fd, WORKER_MSG_SIZE_MAX, ret, NULL);
-}
-
-static int receive_with_fds(int fd, size_t size_max, struct worker_msg *ret, int *ret_fds)
-{
-        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
-        int r = receive_message(fd, size_max, ret, fds);
-
-        if (r > 0)
-                memcpy(ret_fds, fds, sizeof(fds));
-        return r;
+        return receive_message(fd, WORKER_MSG_SIZE_MAX, ret, NULL, 0);
 }
 
 int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[static _CONFIG_FD_MAX])
 {
-        return receive_with_fds(fd, WORKER_MSG_SIZE_MAX, ret, ret_fds);
+        memset(ret_fds, -1, _CONFIG_FD_MAX * sizeof(*ret_fds));
+        return receive_message(fd, WORKER_MSG_SIZE_MAX, ret, ret_fds, _CONFIG_FD_MAX);
 }
 
-int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds)
+int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds, unsigned room)
 {
-        return ret_fds ? receive_with_fds(fd, WORKER_REPORT_SIZE_MAX, ret, ret_fds)
-                       : receive_message(fd, WORKER_REPORT_SIZE_MAX, ret, NULL);
+        memset(ret_fds, -1, room * sizeof(*ret_fds));
+        return receive_message(fd, WORKER_REPORT_SIZE_MAX, ret, ret_fds, room);
 }

@@ -206,9 +206,9 @@ int worker_msg_receive(int fd, struct worker_msg *ret);
  * where nothing came. */
 int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[static _CONFIG_FD_MAX]);
 /* Receive one message of a worker, as worker_msg_receive(): one that is larger than a worker may send is
- * -EBADMSG, and is not parsed. ret_fds: as in worker_msg_receive_fds(), or NULL: the kernel drops the
- * descriptors. */
-int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds);
+ * -EBADMSG, and is not parsed. ret_fds: as in worker_msg_receive_fds(), but `room` of them, at most _CONFIG_FD_MAX: the kernel
+ * closes what the worker sends beyond. */
+int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds, unsigned room);
 /* Return the size of the largest message of the type, in bytes. */
 size_t worker_msg_size_max(enum worker_msg_type type);
 /* Convert text to a message, or back; for fuzzing and tests. Of problems too many for a message, those at the

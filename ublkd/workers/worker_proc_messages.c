@@ -65,10 +65,11 @@ static void on_hello(struct worker_proc *worker, const struct worker_msg *msg)
 
 static void on_backing(struct worker_proc *worker, const struct worker_msg *msg, int *fd)
 {
-        if (msg->backing.stores.count > 0)
-                break_off(worker, "it sent a list of stores, of which it was given none");
-        else
+        if (msg->backing.stores.count == 0)
                 worker_store_read(msg, TAKE_FD(*fd), &worker->store);
+        else if (
+                !worker->adopted) /* a later ublkd may have given an adopted one a list: it goes on to serve */
+                break_off(worker, "it sent a list of stores, of which it was given none");
 }
 
 /* Takes over the message. */
@@ -164,27 +165,26 @@ static void handle_message(struct worker_proc *worker, struct worker_msg *msg, i
         }
 }
 
-static bool expects_store(const struct worker_proc *worker)
+/* Return how many descriptors are taken: the store, while it is unknown. The kernel closes all others. */
+static unsigned fds_expected(const struct worker_proc *worker)
 {
-        return !worker->store.known && worker->params.type != WORKER_MSG_PARAMS;
+        return !worker->store.known && worker->params.type != WORKER_MSG_PARAMS ? 1 : 0;
 }
 
 int worker_proc_receive(struct worker_proc *worker)
 {
         _cleanup_worker_msg_ struct worker_msg msg = {};
-        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1}, r;
+        int store = -1, r;
 
-        /* Take descriptors only while the store is unknown: the kernel drops those of later messages. */
-        r = worker_report_receive(worker->channel, &msg, expects_store(worker) ? fds : NULL);
+        r = worker_report_receive(worker->channel, &msg, &store, fds_expected(worker));
         if (r == -EAGAIN)
                 return 0;
         if (r == -EBADMSG)
                 break_off(worker, "it sent an invalid message");
         if (r <= 0)
                 return r < 0 ? r : -EPIPE;
-        handle_message(worker, &msg, &fds[0]);
-        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-                close_away(fds[i]);
+        handle_message(worker, &msg, &store);
+        close_away(store);
         return worker->fault != WORKER_FAULT_NONE
                        ? -EBADMSG
                        : 1; /* read nothing more from a worker that will be killed */

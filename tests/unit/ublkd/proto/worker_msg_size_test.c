@@ -158,8 +158,8 @@ static void test_a_report_is_bounded(void)
         CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
         CHECK_INT(send(pair[1], big, WORKER_REPORT_SIZE_MAX + 1, 0), WORKER_REPORT_SIZE_MAX + 1);
         CHECK_INT(worker_msg_send(pair[1], &(struct worker_msg){.type = WORKER_MSG_NEWS}), 0);
-        CHECK_INT(worker_report_receive(pair[0], &got, NULL), -EBADMSG);
-        CHECK_INT(worker_report_receive(pair[0], &got, fds), 1);
+        CHECK_INT(worker_report_receive(pair[0], &got, NULL, 0), -EBADMSG);
+        CHECK_INT(worker_report_receive(pair[0], &got, fds, _CONFIG_FD_MAX), 1);
         CHECK_INT(got.type, WORKER_MSG_NEWS);
         close(pair[0]);
         close(pair[1]);

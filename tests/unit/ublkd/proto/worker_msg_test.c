@@ -488,6 +488,10 @@ static void test_descriptors(void)
         CHECK_INT(got[CONFIG_FD_LISTENER], -1); /* nothing came beside it */
         CHECK_INT(got[CONFIG_FD_REGION], -1);
         CHECK_INT(worker_msg_send_fds(pair[0], &live, given), 0);
+        CHECK_INT(worker_report_receive(pair[1], &msg, got, 1), 1); /* who wants one gets no more */
+        CHECK_INT(open_fds(), before + 1);
+        close(got[0]);
+        CHECK_INT(worker_msg_send_fds(pair[0], &live, given), 0);
         CHECK_INT(worker_msg_receive(pair[1], &msg), 1); /* who does not want them gets none */
         CHECK_INT(open_fds(), before);
         close(pair[0]);

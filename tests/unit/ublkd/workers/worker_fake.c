@@ -104,6 +104,20 @@ static bool listen_for(enum worker_msg_type type)
         return true;
 }
 
+static void send_stores(void)
+{
+        static struct listed_store stores[2];
+
+        send_message(&(struct worker_msg){
+                .type = WORKER_MSG_BACKING,
+                .backing = {.boot = (char *)(uintptr_t) "",
+                            .lasting = (char *)(uintptr_t) "",
+                            .stores = {stores, 2}}
+        });
+}
+
+static bool lists_later; /* its first ublkd had given it a list, which this one does not know */
+
 /* Every later supervisor gets the whole story. */
 void worker_fake_serve(int at)
 {
@@ -115,6 +129,8 @@ void worker_fake_serve(int at)
                         _exit(93);
                 close(fd);
                 send_hello(worker_fake_uid, getpid(), WORKER_STAGE_SERVING, WORKER_FAKE_NUMBER);
+                if (lists_later)
+                        send_stores();
                 send_params();
                 send_message(&(struct worker_msg){.type = WORKER_MSG_READY});
                 while (listen_for(WORKER_MSG_LIVE))
@@ -321,16 +337,15 @@ static void be_twice(void)
 
 static void be_listing_stores(void)
 {
-        static struct listed_store stores[2];
-
         send_hello(worker_fake_uid, getpid(), WORKER_STAGE_OPENING, -1);
-        send_message(&(struct worker_msg){
-                .type = WORKER_MSG_BACKING,
-                .backing = {.boot = (char *)(uintptr_t) "",
-                            .lasting = (char *)(uintptr_t) "",
-                            .stores = {stores, 2}}
-        });
+        send_stores();
         pause();
+}
+
+static void be_listing_stores_later(void)
+{
+        lists_later = true;
+        be_good();
 }
 
 static void be_bragging(void)
@@ -499,41 +514,42 @@ static const struct {
         const char *name;
         void (*be)(void);
 } characters[] = {
-        {"good",             be_good                 },
-        {"failing",          be_failing              },
-        {"failing-and-stay", be_failing_and_stay     },
-        {"killed",           be_killed               },
-        {"silent",           be_silent               },
-        {"garbage",          be_garbage              },
-        {"ready-first",      be_ready_first          },
-        {"ready-before-go",  be_ready_before_go      },
-        {"ready-twice",      be_ready_twice          },
-        {"unreachable",      be_unreachable          },
-        {"failing-twice",    be_failing_twice        },
-        {"flood-of-news",    be_flooding_with_news   },
-        {"flood-of-notices", be_flooding_with_notices},
-        {"notice-of-two",    be_noticing_much        },
-        {"long-winded",      be_long_winded          },
-        {"huge",             be_huge                 },
-        {"commanding",       be_commanding           },
-        {"wrong-uid",        be_wrong_uid            },
-        {"wrong-pid",        be_wrong_pid            },
-        {"twice",            be_twice                },
-        {"listing-stores",   be_listing_stores       },
-        {"bragging",         be_bragging             },
-        {"closing",          be_closing              },
-        {"failing-late",     be_failing_late         },
-        {"full",             be_full                 },
-        {"closing-and-stay", be_closing_and_stay     },
-        {"growing-unasked",  be_growing_unasked      },
-        {"growing-twice",    be_growing_twice        },
-        {"overgrowing",      be_overgrowing          },
-        {"shrinking",        be_shrinking            },
-        {"without-end",      be_growing_without_end  },
-        {"boundless",        be_boundless            },
-        {"wrapping",         be_wrapping             },
-        {"forging",          be_forging              },
-        {"inspecting",       be_inspecting           },
+        {"good",                 be_good                 },
+        {"failing",              be_failing              },
+        {"failing-and-stay",     be_failing_and_stay     },
+        {"killed",               be_killed               },
+        {"silent",               be_silent               },
+        {"garbage",              be_garbage              },
+        {"ready-first",          be_ready_first          },
+        {"ready-before-go",      be_ready_before_go      },
+        {"ready-twice",          be_ready_twice          },
+        {"unreachable",          be_unreachable          },
+        {"failing-twice",        be_failing_twice        },
+        {"flood-of-news",        be_flooding_with_news   },
+        {"flood-of-notices",     be_flooding_with_notices},
+        {"notice-of-two",        be_noticing_much        },
+        {"long-winded",          be_long_winded          },
+        {"huge",                 be_huge                 },
+        {"commanding",           be_commanding           },
+        {"wrong-uid",            be_wrong_uid            },
+        {"wrong-pid",            be_wrong_pid            },
+        {"twice",                be_twice                },
+        {"listing-stores",       be_listing_stores       },
+        {"listing-stores-later", be_listing_stores_later },
+        {"bragging",             be_bragging             },
+        {"closing",              be_closing              },
+        {"failing-late",         be_failing_late         },
+        {"full",                 be_full                 },
+        {"closing-and-stay",     be_closing_and_stay     },
+        {"growing-unasked",      be_growing_unasked      },
+        {"growing-twice",        be_growing_twice        },
+        {"overgrowing",          be_overgrowing          },
+        {"shrinking",            be_shrinking            },
+        {"without-end",          be_growing_without_end  },
+        {"boundless",            be_boundless            },
+        {"wrapping",             be_wrapping             },
+        {"forging",              be_forging              },
+        {"inspecting",           be_inspecting           },
 };
 
 /* Leaves CONFIG where it is. */

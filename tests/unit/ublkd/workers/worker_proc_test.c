@@ -81,6 +81,25 @@ static void test_adoption(struct watch *watch)
 }
 
 /* Adopt a worker that is not a child of the test: a process that has exited started it. */
+/* As after a downgrade: it serves what this ublkd could not begin, and must go on. */
+static void test_adoption_of_a_worker_with_a_list_of_stores(struct watch *watch)
+{
+        watch_spawn(watch, "listing-stores-later");
+        CHECK(watch_run_until(watch, watch_is_open));
+        CHECK_INT(worker_proc_go(watch->worker, WORKER_FAKE_NUMBER, &watch_copy, NULL), 0);
+        CHECK(watch_run_until(watch, watch_is_ready));
+        CHECK_INT(worker_proc_live(watch->worker), 0);
+        watch_let_go(watch);
+        if (!CHECK_INT(watch_adopt(watch), 0))
+                return;
+        CHECK(watch_run_until(watch, watch_is_serving));
+        CHECK(!worker_proc_store(watch->worker));
+        kill(worker_proc_pid(watch->worker), SIGKILL);
+        CHECK(watch_run_until(watch, watch_is_dead));
+        CHECK_STR(worker_proc_death(watch->worker)->sentence, "was killed by SIGKILL");
+        watch_let_go(watch);
+}
+
 static void test_adoption_of_a_stranger(struct watch *watch)
 {
         pid_t go_between;
@@ -484,6 +503,7 @@ static void run_tests(struct watch *watch)
 {
         test_life(watch);
         test_adoption(watch);
+        test_adoption_of_a_worker_with_a_list_of_stores(watch);
         test_adoption_of_a_stranger(watch);
         test_adoption_without_a_worker(watch);
         test_a_worker_that_closed_its_socket_is_found(watch);
