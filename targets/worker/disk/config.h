@@ -34,7 +34,7 @@ struct worker_config {
          * found. The stack has them. NULL: the disk has one store at most, that above. */
         struct target_store *stores;
         unsigned store_count;
-        struct target_live live; /* as in struct target_store */
+        struct target_live live;     /* as in struct target_device */
         struct region_kept_map kept; /* from worker_config_map_region(); zeroes: none */
 };
 
