@@ -164,6 +164,7 @@ int worker_msg_receive_fds(int fd, struct worker_msg *ret, int ret_fds[static _C
 
 int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds, unsigned room)
 {
-        memset(ret_fds, -1, room * sizeof(*ret_fds));
+        if (room > 0) /* else ret_fds may be NULL */
+                memset(ret_fds, -1, room * sizeof(*ret_fds));
         return receive_message(fd, WORKER_REPORT_SIZE_MAX, ret, ret_fds, room);
 }
