@@ -11,7 +11,7 @@ from api_listen_test import start_tcp
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SEED = os.environ.get("UBLKD_SEED", "1")
-EXAMPLES = os.environ.get("UBLKD_EXAMPLES", "20")
+EXAMPLES = os.environ.get("UBLKD_EXAMPLES", "8")
 
 
 def test_requests_that_the_document_allows(tmp_path):

@@ -11,7 +11,7 @@ from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.shell import run
 from harness.wait import holds_for
-from harness.ways import HAS, Way, of_this_kernel, ways
+from harness.ways import HAS, Way, main_ways, of_this_kernel, ways
 
 _KILLS = 2
 _KILLS_IN_MEMORY = 10
@@ -128,7 +128,7 @@ def _assert_kept(disk, on_crash):
     assert found == block("b") or (on_crash != "reissue" and found == bytes(4096)), on_crash
 
 
-@ways
+@main_ways
 def test_a_crash_in_every_mode(way, make_daemon, store):
     """What readers and writers see whose requests are in the workers' hands when these die.
 

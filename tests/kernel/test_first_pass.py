@@ -16,7 +16,7 @@ from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
 
-_ROUNDS = 5
+_ROUNDS = 3
 _HELD_AT_MOST = 30  # seconds: some seconds by the clock of ublkd, on a busy machine
 
 

@@ -233,7 +233,7 @@ def test_programs_that_list_disks_know_the_partitions(parted, directory):
     assert {"TYPE=ext4", "LABEL=of-part", "PART_ENTRY_NUMBER=1", "PART_ENTRY_NAME=one"} <= set(lines)
 
 
-@pytest.mark.parametrize("times", [20, pytest.param(1000, marks=pytest.mark.storm)])
+@pytest.mark.parametrize("times", [5, pytest.param(1000, marks=pytest.mark.storm)])
 def test_each_new_disk_is_opened_by_its_name_at_once(api, times):
     """An earlier disk of that name has just been removed, and udev may remove the link after ublkd has made it."""
     owner = {"uid": 77, "gid": 78, "mode": "0600"}

@@ -248,6 +248,7 @@ def test_a_death_between_the_image_and_the_record(pool, make_daemon, policy, dir
         run("umount", "-l", state)
 
 
+@pytest.mark.storm
 def test_deaths_while_images_are_made_and_deleted(pool, daemon):
     """Whatever ublkd was about to do: in the end there is a device with its image, or neither."""
     for index in range(8):

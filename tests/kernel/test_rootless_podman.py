@@ -86,6 +86,7 @@ def _create(container, daemon):
     return daemon.api.wait_for(name, lambda now: now["status"]["node"], "with a node")
 
 
+@pytest.mark.storm
 def test_a_running_container_gets_a_disk_that_recovers(daemon, inside, directory):
     device = _create(inside, daemon)
     name, disk = device["name"], Disk(device["status"]["id"])

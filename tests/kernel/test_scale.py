@@ -46,6 +46,7 @@ def _live(api):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_many_devices_are_applied_recovered_at_once_and_removed(daemon, directory):
     api = daemon.api
     file = directory / "many.json"

@@ -325,6 +325,7 @@ def test_dying_while_a_disk_is_recovered_on_request(mortal):
 
 
 @pytest.mark.long
+@pytest.mark.storm
 def test_dying_while_it_starts_and_finds_its_devices(mortal, file_of):
     """The same worker and the same number after every death."""
     api = mortal.api

@@ -109,6 +109,7 @@ def test_the_next_owner_reads_nothing_of_the_last_one(place):
         assert following.read(offset, 4096) == bytes(4096)
 
 
+@pytest.mark.storm
 def test_quotas_hold_when_many_ask_at_once(place):
     """Beside deaths of ublkd; an image that was made for a device that was refused does not exist."""
     def create(index):

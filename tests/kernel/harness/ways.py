@@ -66,18 +66,18 @@ _COMBINED = (
 )
 
 
-def _marks(way):
-    return [*([] if way.needs <= _EVERYWHERE else [pytest.mark.both]), *([pytest.mark.storm] if way in _COMBINED else [])]
+def _marks(way, storms):
+    return [*([] if way.needs <= _EVERYWHERE else [pytest.mark.both]), *([pytest.mark.storm] if way in storms else [])]
 
 
-def of_this_kernel(*ways_):
+def of_this_kernel(*ways_, storms=_COMBINED):
     """Parametrize a test with those of the ways that this kernel has, as `way`. What an older one lacks it cannot run
-    for this one (--long-part)."""
+    for this one (--long-part). `storms` are left to ./check --all."""
     here = [way for way in ways_ if all(HAS[name] for name in way.needs)]
-    return pytest.mark.parametrize("way", [pytest.param(way, marks=_marks(way)) for way in here], ids=str)
+    return pytest.mark.parametrize("way", [pytest.param(way, marks=_marks(way, storms)) for way in here], ids=str)
 
 
-ways = of_this_kernel(
+_ALL = (
     Way("copy"),
     Way("copy", batch=True),
     Way("user-copy"),
@@ -88,3 +88,6 @@ ways = of_this_kernel(
     _BY_HAND,
     dataclasses.replace(_BY_HAND, batch=True),
 )
+ways = of_this_kernel(*_ALL)
+# For a test that takes half a minute with each.
+main_ways = of_this_kernel(*_ALL, storms=[way for way in _ALL if way.batch or way.worker or not way.auto_buffers])
