@@ -268,7 +268,9 @@ def test_consent(daemon, ext4, file_of):
     api.ask("POST", "/devices/data/recover", (200, 202))  # without consent: it is tried, and refused again
     _wait_changed(api)
     api.ask("POST", "/devices/data/recover?accept-backing=another", 409)
-    api.ask("POST", f"/devices/data/recover?accept-backing={found}&wait=ready&timeout=60s", 200)
+    accept = f"/devices/data/recover?accept-backing={found}&wait=ready&timeout=60s"
+    # While the request before is tried, what it finds is not known yet.
+    wait_until(lambda: api.request("POST", accept).status_code == 200, "accepted")
     assert disk.read(0, 4096) == block("z")
     backing = _backing(api)
     assert backing["identity"] == found and backing["found"] is None
