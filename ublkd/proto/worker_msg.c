@@ -65,6 +65,8 @@ static_assert(CLAIMS_TEXT_MAX + PROBLEMS_TEXT_MAX + 2 * WORKER_STABLE_PATH_MAX +
                       <= WORKER_REPORT_SIZE_MAX,
         "the largest PARAMS can be sent");
 static_assert(HELLO_TEXT_MAX + NAMES_MAX <= WORKER_SHORT_SIZE_MAX, "the largest HELLO can be sent");
+static_assert(2 * TOKEN_TEXT_MAX + NAMES_MAX <= WORKER_SHORT_SIZE_MAX,
+        "the largest BACKING without a list can be sent to an older ublkd, which reads no more");
 static_assert(STORE_LIST_MAX * STORE_TEXT_MAX + NAMES_MAX <= WORKER_REPORT_SIZE_MAX,
         "the largest BACKING can be sent");
 
