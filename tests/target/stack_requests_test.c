@@ -47,7 +47,7 @@ static int record_slowly(struct target_io *io)
         if (on_begin)
                 on_begin(io);
         if (slow)
-                CHECK_INT(await_timeout(io->queue, 1000000 * (CHILDREN - number_of(io))),
+                CHECK_INT(await_timeout(io->queue, 10000000 * (CHILDREN - number_of(io))),
                         0); /* the last ends first */
         r = record(io);
         running--;
