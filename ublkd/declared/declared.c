@@ -94,13 +94,13 @@ static bool path_may(
         int r = config->refuse_unstable_paths ? device_spec_path_is_unstable(record, declaration->spec) : 0;
         const char *refusal = declaration->no_image;
         const struct target_tree *before = record && record->spec ? record->spec->tree : NULL;
-        bool for_tests = target_tree_new_for_tests(declaration->spec->tree, before) >= 0;
 
         if (!refusal && r != 0)
                 refusal = r < 0 ? "out of memory."
                                 : "its path may be another disk after a reboot, and this ublkd refuses such "
                                   "paths (--unstable-paths); give a link in /dev/disk/by-id.";
-        if (!refusal && !config->allow_fault_target && for_tests)
+        if (!refusal && !config->allow_fault_target
+                && target_tree_new_for_tests(declaration->spec->tree, before) >= 0)
                 refusal =
                         "its target is for tests, and this ublkd has AllowFaultTarget=no; give another one.";
         if (refusal)

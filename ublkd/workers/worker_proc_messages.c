@@ -63,12 +63,12 @@ static void on_hello(struct worker_proc *worker, const struct worker_msg *msg)
                 accept_hello(worker, msg);
 }
 
+/* A later ublkd may have given an adopted worker a list: it goes on to serve. */
 static void on_backing(struct worker_proc *worker, const struct worker_msg *msg, int *fd)
 {
         if (msg->backing.stores.count == 0)
                 worker_store_read(msg, TAKE_FD(*fd), &worker->store);
-        else if (
-                !worker->adopted) /* a later ublkd may have given an adopted one a list: it goes on to serve */
+        else if (!worker->adopted)
                 break_off(worker, "it sent a list of stores, of which it was given none");
 }
 
