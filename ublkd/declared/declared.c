@@ -11,6 +11,7 @@
 #include "ublkd/declared/declared_plan.h"
 #include "ublkd/declared/declared_pool.h"
 #include "ublkd/declared/declared_record.h"
+#include "ublkd/declared/declared_refusal.h"
 #include "ublkd/declared/declared_set.h"
 #include "ublkd/declared/dir_mounts.h"
 #include "ublkd/offload/apart.h"
@@ -86,23 +87,11 @@ static void refuse(struct declared *declared, const struct declaration *declarat
 typedef bool (*step_function)(
         struct declared *declared, const struct declaration *declaration, const struct device_record *record);
 
-/* The pools, and the policy of ublkd for paths and targets. Return false if one refuses the spec. */
-static bool path_may(
+static bool is_allowed(
         struct declared *declared, const struct declaration *declaration, const struct device_record *record)
 {
-        const struct declared_config *config = &declared->config;
-        int r = config->refuse_unstable_paths ? device_spec_path_is_unstable(record, declaration->spec) : 0;
-        const char *refusal = declaration->no_image;
-        const struct target_tree *before = record && record->spec ? record->spec->tree : NULL;
+        const char *refusal = declared_refusal(&declared->config, declaration, record);
 
-        if (!refusal && r != 0)
-                refusal = r < 0 ? "out of memory."
-                                : "its path may be another disk after a reboot, and this ublkd refuses such "
-                                  "paths (--unstable-paths); give a link in /dev/disk/by-id.";
-        if (!refusal && !config->allow_fault_target
-                && target_tree_new_for_tests(declaration->spec->tree, before) >= 0)
-                refusal =
-                        "its target is for tests, and this ublkd has AllowFaultTarget=no; give another one.";
         if (refusal)
                 refuse(declared, declaration, record, refusal);
         return !refusal;
@@ -146,7 +135,7 @@ static bool step_create(struct declared *declared, const struct declaration *dec
                         "the runtime directory has the record of a device with this name, whose disk this "
                         "database "
                         "does not know. Run 'ublkctl adopt --all' first, and then 'systemctl reload ublkd'.");
-        else if (path_may(declared, declaration, NULL))
+        else if (is_allowed(declared, declaration, NULL))
                 put(declared, declaration, NULL);
         return true;
 }
@@ -175,7 +164,7 @@ static bool step_change(
 {
         _cleanup_free_ char *why = NULL;
 
-        if (defer(declared, record) || !path_may(declared, declaration, record))
+        if (defer(declared, record) || !is_allowed(declared, declaration, record))
                 return true;
         switch (ask(declared, record, declaration->spec, &why)) {
         case DECLARED_WAITS:
