@@ -7,6 +7,7 @@
  *     0  the reconciler's queue, HTTP, timers
  * This way a decision always sees the newest facts. */
 #include "ublkd/manager.h"
+#include "ublkd/manager_api.h"
 #include "ublkd/manager_internal.h"
 #include "ublkd/manager_looks.h"
 
@@ -26,13 +27,11 @@
 #include "ublkd/tasks/optional_parts.h"
 #include "ublkd/paths/path_watch.h"
 #include "ublkd/peers/peer_path.h"
-#include "ublkd/reconcile/device_reach.h"
 #include "ublkd/reconcile/reconciler.h"
 #include "ublkd/reconcile/reconciler_events.h"
 #include "ublkd/reconcile/runtime_remade.h"
 #include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/records/record_keeper.h"
-#include "ublkd/tasks/region_stats.h"
 #include "ublkd/tasks/runtime_guard.h"
 #include "ublkd/tasks/service_line.h"
 #include "ublkd/tasks/service_state.h"
@@ -88,18 +87,6 @@ static int open_runtime_guard(struct manager *manager)
                         .userdata = manager,
                 },
                 &manager->runtime_guard);
-}
-
-static int api_list_adoptable(void *userdata, struct adoptables *ret)
-{
-        return record_keeper_list(((struct manager *)userdata)->record_keeper, SIZE_MAX, ret);
-}
-
-static struct adoption api_adopt(void *userdata, const char *uid, const char *name)
-{
-        struct manager *manager = userdata;
-
-        return record_keeper_adopt(manager->record_keeper, uid, name);
 }
 
 static int open_reconciler(struct manager *manager);
@@ -228,126 +215,6 @@ static const struct policy *manager_policy(void *userdata)
         return ((struct manager *)userdata)->policy;
 }
 
-static bool api_is_ready(void *userdata)
-{
-        return ((struct manager *)userdata)->boot_pass_done;
-}
-
-static int api_read_stats(void *userdata, const struct device_record *record, struct device_stats **ret)
-{
-        return region_stats_read(((struct manager *)userdata)->runtime_dir, record, ret);
-}
-
-static enum backing_reach api_read_reach(void *userdata, const struct device_record *record)
-{
-        struct manager *manager = userdata;
-
-        return manager->reconciler ? reconciler_reach(manager->reconciler, record->name)
-                                   : BACKING_REACH_UNKNOWN;
-}
-
-static int api_try_spec(void *userdata, const struct device_record *record, const struct device_spec *spec,
-        void (*then)(void *userdata, bool tried, enum condition_reason reason, const char *refusal),
-        void *then_userdata, struct spec_preflight **ret)
-{
-        struct manager *manager = userdata;
-
-        return manager->reconciler
-                       ? spec_preflight_begin(manager->reconciler, record, spec, then, then_userdata, ret)
-                       : -ENOENT;
-}
-
-static int api_ask_authority(void *userdata, int client, bool interactive,
-        void (*then)(void *userdata, enum authority_answer answer), void *then_userdata,
-        struct authority_question **ret)
-{
-        return authority_ask(
-                ((struct manager *)userdata)->authority, client, interactive, then, then_userdata, ret);
-}
-
-static int api_deliver(void *userdata, int client, const struct device_record *record,
-        const struct delivery_wish *wish, void (*then)(void *userdata, const struct delivery_report *report),
-        void *then_userdata, struct node_delivery **ret)
-{
-        struct manager *manager = userdata;
-        char number[DELIVERY_MOUNT_SIZE];
-        const struct delivery_source source = {.uid = record->uid, .mount = record->mount, .number = number};
-
-        snprintf(number, sizeof(number), "/sys/block/ublkb%d/dev", record->number);
-        return client_delivery_begin(manager->node_deliveries, manager->private_nodes, client, &source, wish,
-                then, then_userdata, ret);
-}
-
-static int api_make_filesystem(void *userdata, const struct device_record *record,
-        const struct filesystem_wish *wish,
-        void (*then)(void *userdata, const struct filesystem_answer *answer), void *then_userdata,
-        struct filesystem_making **ret)
-{
-        return filesystem_request(
-                ((struct manager *)userdata)->filesystem_maker, record, wish, then, then_userdata, ret);
-}
-
-static void api_read_counters(void *userdata, struct daemon_counters *ret)
-{
-        struct manager *manager = userdata;
-
-        *ret = (struct daemon_counters){};
-        if (manager->reconciler)
-                reconciler_counters(manager->reconciler, ret);
-}
-
-static int open_api(
-        struct manager *manager, const struct manager_options *options, struct problem_list *problems)
-{
-        const char *const *listen = options->listen;
-        size_t count = options->listen_count;
-        const char *fallback = manager->socket_path;
-        unsigned passed = count ? 0 : fd_store_sockets(manager->fd_store);
-        int r;
-
-        snprintf(manager->socket_path, sizeof(manager->socket_path), "%s/ublkd.sock", options->runtime_dir);
-        if (count == 0 && passed == 0) {
-                listen = &fallback;
-                count = 1;
-        }
-        r = api_new(manager->event,
-                &(struct api_config){
-                        .store = manager->store,
-                        .host = &manager->host,
-                        .state_dir = options->state_dir,
-                        .rights = options->rights,
-                        .socket_group = options->socket_group,
-                        .refuse_unstable_paths = options->refuse_unstable_paths,
-                        .allow_fault_target = options->allow_fault_target,
-                        .disk_search = manager->disk_search,
-                        .peer_paths = manager->peer_paths,
-                        .read_stats = api_read_stats,
-                        .read_counters = api_read_counters,
-                        .read_reach = api_read_reach,
-                        .try_spec = api_try_spec,
-                        .end_preflight = spec_preflight_end,
-                        .ask_authority = api_ask_authority,
-                        .withdraw_question = authority_withdraw,
-                        .deliver = api_deliver,
-                        .cancel_delivery = node_delivery_cancel,
-                        .make_filesystem = api_make_filesystem,
-                        .abandon_filesystem = filesystem_abandon,
-                        .look_at_host = manager_look_at_host,
-                        .look_at_state = manager_look_at_state,
-                        .adopt = api_adopt,
-                        .list_adoptable = api_list_adoptable,
-                        .is_ready = api_is_ready,
-                        .userdata = manager,
-                        .listen = listen,
-                        .listen_count = count,
-                        .passed_sockets = passed,
-                },
-                &manager->api, problems);
-        if (r >= 0 && options->socket_group.name && !api_is_of_socket_group(manager->api))
-                manager_report_socket_group(options->socket_group.name);
-        return r;
-}
-
 static int open_disk_search(struct manager *manager)
 {
         return disk_search_new(manager->event,
@@ -459,8 +326,8 @@ static int open_declared(struct manager *manager, const struct manager_options *
                                      .policy = manager_policy,
                                      .policy_userdata = manager,
                                      .checks = {.disk_search = manager->disk_search,
-                                        .read_reach = api_read_reach,
-                                        .try_spec = api_try_spec,
+                                        .read_reach = manager_read_reach,
+                                        .try_spec = manager_try_spec,
                                         .end_preflight = spec_preflight_end,
                                         .userdata = manager}},
                         .host = &manager->host,
@@ -537,7 +404,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_driver_keeper(manager, options->ignored_features);
         if (r >= 0)
-                r = open_api(manager, options, problems);
+                r = manager_open_api(manager, options, problems);
         if (r >= 0)
                 r = open_config_reload(manager, options);
         if (r < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the manager owns; for manager.c, and manager_looks.c. */
+/* What the manager owns; for manager.c, manager_api.c and manager_looks.c. */
 #pragma once
 
 #include "ublkd/manager.h"

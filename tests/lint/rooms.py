@@ -121,6 +121,12 @@ QUOTED = [
         + [f"ublkd/{name}.h" for name in "manager_internal manager_looks tasks/manager_reports tasks/runtime_guard tasks/service_line".split()]
         + BASE + rooms("ublkd", "host records store") + ["api/api.h"],
     ),
+    (
+        "ublkd/manager_api.[ch]",
+        ["!"]
+        + [f"ublkd/{name}.h" for name in "manager manager_api manager_internal manager_looks tasks/manager_reports tasks/region_stats".split()]
+        + BASE + rooms("ublkd", "authority backing model reconcile") + ["api/api.h"],
+    ),
     ("ublkd/manager_internal.h", ["ublkd/*/*"]),
     ("ublkd/manager.[ch]", ["ublkd/*/*", "api/api.h"]),
     ("ublkd/main.c", ["ublkd/*/*"]),
