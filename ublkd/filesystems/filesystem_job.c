@@ -183,8 +183,8 @@ static int check_limits(const struct filesystem_jobs *jobs, const struct filesys
                                                                                                      : 0;
 }
 
-/* Return the end of the link that is ours; the order is in it. */
-static int spawn(const struct filesystem_order *order, int *ret_process)
+/* Return the end of the link that is ours. The process waits for its order. */
+static int spawn(int *ret_process)
 {
         static const char *const arguments[] = {"ublkd", FILESYSTEM_PROCESS_OPTION, NULL};
         _cleanup_close_ int ours = -1, theirs = -1;
@@ -195,8 +195,6 @@ static int spawn(const struct filesystem_order *order, int *ret_process)
                 return -errno;
         ours = fds[0];
         theirs = fds[1];
-        if (send(ours, order, sizeof(*order), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(*order))
-                return -errno;
         r = proc_spawn(
                 &(const struct proc_spawn){
                         .program = "/proc/self/exe",
@@ -221,6 +219,12 @@ static int watch(struct filesystem_job *job)
         return r;
 }
 
+static int send_order(const struct filesystem_job *job, const struct filesystem_order *order)
+{
+        return send(job->link, order, sizeof(*order), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*order) ? 0
+                                                                                                     : -errno;
+}
+
 unsigned filesystem_jobs_running_max(const struct filesystem_jobs *jobs)
 {
         return jobs->limits.running_max;
@@ -241,12 +245,14 @@ int filesystem_job_begin(struct filesystem_jobs *jobs, const struct filesystem_o
         strcpy(job->device, order->device);
         strcpy(job->path, order->path);
         TAILQ_INSERT_TAIL(&jobs->all, job, entry);
-        r = spawn(order, &job->process);
+        r = spawn(&job->process);
         if (r >= 0) {
                 job->link = r;
                 r = watch(job);
         }
-        if (r < 0) {
+        if (r >= 0)
+                r = send_order(job, order);
+        if (r < 0) { /* without an order it has asked no disk for anything, so it ends at once */
                 if (job->process >= 0 && pidfd_send_signal(job->process, SIGKILL, NULL, 0) >= 0)
                         (void)waitid(P_PIDFD, (id_t)job->process, &(siginfo_t){}, WEXITED);
                 job_free(job);

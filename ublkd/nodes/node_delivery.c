@@ -164,8 +164,8 @@ static int make_order(const struct delivery_request *request, struct delivery_or
         return 0;
 }
 
-/* Return the end of the link that is ours; the order is in it. */
-static int spawn(const struct delivery_request *request, const struct delivery_order *order, int *ret_process)
+/* Return the end of the link that is ours. The process waits for its order. */
+static int spawn(const struct delivery_request *request, int *ret_process)
 {
         static const char *const arguments[] = {"ublkd", NODE_DELIVERY_OPTION, NULL};
         _cleanup_close_ int ours = -1, theirs = -1;
@@ -176,8 +176,6 @@ static int spawn(const struct delivery_request *request, const struct delivery_o
                 return -errno;
         ours = fds[0];
         theirs = fds[1];
-        if (send(ours, order, sizeof(*order), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(*order))
-                return -errno;
         r = proc_spawn(
                 &(const struct proc_spawn){
                         .program = "/proc/self/exe",
@@ -202,6 +200,13 @@ static int watch(struct node_delivery *delivery)
         return r;
 }
 
+static int send_order(const struct node_delivery *delivery, const struct delivery_order *order)
+{
+        return send(delivery->link, order, sizeof(*order), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*order)
+                       ? 0
+                       : -errno;
+}
+
 int node_delivery_begin(struct node_deliveries *deliveries, const struct delivery_request *request,
         void (*done)(void *userdata, const struct delivery_report *report), void *userdata,
         struct node_delivery **ret)
@@ -224,12 +229,14 @@ int node_delivery_begin(struct node_deliveries *deliveries, const struct deliver
                 .link = -1,
                 .process = -1};
         TAILQ_INSERT_TAIL(&deliveries->all, delivery, entry);
-        r = spawn(request, &order, &delivery->process);
+        r = spawn(request, &delivery->process);
         if (r >= 0) {
                 delivery->link = r;
                 r = watch(delivery);
         }
-        if (r < 0) {
+        if (r >= 0)
+                r = send_order(delivery, &order);
+        if (r < 0) { /* without an order it has asked no file system for anything, so it ends at once */
                 if (delivery->process >= 0 && pidfd_send_signal(delivery->process, SIGKILL, NULL, 0) >= 0)
                         (void)waitid(P_PIDFD, (id_t)delivery->process, NULL, WEXITED);
                 delivery_free(delivery);

@@ -6,6 +6,7 @@
 #include "ublkd/base/cleanup.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/ublkd/no_watch.h"
 
 #include <errno.h>
 
@@ -69,6 +70,23 @@ static void test_a_process_that_is_not_dead_keeps_its_disk_alone(sd_event *event
         jobs = filesystem_jobs_free(jobs);
 }
 
+/* The loop waits for its end: one that has asked a disk which does not answer could not be killed. */
+static void test_a_process_that_nothing_watches_gets_no_order(sd_event *event)
+{
+        bool ended = false;
+
+        CHECK_INT(filesystem_jobs_new(event, NULL, &jobs), 0);
+        sent = 0;
+        out_of_memory = true;
+        CHECK_INT(begin("one", "/disks/one", note_end, &ended), -ENOMEM);
+        CHECK_INT(sent, 0);
+        out_of_memory = false;
+        CHECK_INT(begin("one", "/disks/one", note_end, &ended), 0);
+        CHECK_INT(sent, 1);
+        wait_for(event, &ended);
+        jobs = filesystem_jobs_free(jobs);
+}
+
 int main(int argc, char *argv[])
 {
         sd_event *event;
@@ -77,6 +95,7 @@ int main(int argc, char *argv[])
                 return filesystem_process_main();
         CHECK(sd_event_new(&event) >= 0);
         test_a_process_that_is_not_dead_keeps_its_disk_alone(event);
+        test_a_process_that_nothing_watches_gets_no_order(event);
         sd_event_unref(event);
         return check_report();
 }

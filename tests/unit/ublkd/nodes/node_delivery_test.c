@@ -9,6 +9,7 @@
 #include "ublkd/base/cleanup.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/ublkd/no_watch.h"
 #include "tests/unit/ublkd/nodes/container_world.h"
 
 #include <fcntl.h>
@@ -282,6 +283,31 @@ static void test_no_tree_of_a_node_that_is_shut(void)
         (void)give_node();
 }
 
+/* ---- on ENOMEM ---- */
+
+/* The loop waits for its end: one that has asked a file system which does not answer could not be killed. */
+static void test_a_process_that_nothing_watches_gets_no_order(void)
+{
+        struct container container = container_start(enter_rootless);
+        struct node_deliveries *deliveries = deliveries_new();
+        struct delivery_report report;
+        struct node_delivery *delivery;
+        char path[128];
+
+        path_there("data", path);
+        sent = 0;
+        out_of_memory = true;
+        CHECK_INT(begin_delivery(deliveries, &container, TENANT, path, &report, &delivery), -ENOMEM);
+        CHECK_INT(sent, 0);
+        out_of_memory = false;
+        CHECK_INT(begin_delivery(deliveries, &container, TENANT, path, &report, &delivery), 0);
+        CHECK_INT(sent, 1);
+        if (wait_for_report(&report))
+                check_report_is(report, DELIVERY_DONE, 0);
+        node_deliveries_free(deliveries);
+        container_end(&container);
+}
+
 /* ---- the whole ---- */
 
 int main(int argc, char *argv[])
@@ -308,6 +334,7 @@ int main(int argc, char *argv[])
                         test_a_file_system_that_does_not_answer_holds_up_its_user_alone();
                 test_a_process_that_is_named_counts_for_its_user();
                 test_no_tree_of_a_node_that_is_shut();
+                test_a_process_that_nothing_watches_gets_no_order();
         }
         world_close();
         return can || check_failures > 0 ? check_report() : CHECK_SKIP;
