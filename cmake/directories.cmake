@@ -4,6 +4,7 @@ include(GNUInstallDirs)
 
 # Installed files name others: ublkd the worker, the unit ublkd.
 set(UBLKD_PROGRAM_PATH ${CMAKE_INSTALL_FULL_SBINDIR}/ublkd)
+set(UBLKD_HELPER_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-helper)
 set(UBLKD_WORKER_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-worker)
 set(UBLKD_FOLLOW_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-follow)
 set(UBLKD_VOLUMES_PATH ${CMAKE_INSTALL_FULL_SBINDIR}/ublkd-volumes)

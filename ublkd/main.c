@@ -5,19 +5,9 @@
 #include "ublkd/cgroups/group_wait.h"
 #include "ublkd/config/command_line.h"
 #include "ublkd/config/config_print.h"
-#include "ublkd/driver/ublk_ctl.h"
-#include "ublkd/filesystems/filesystem_process.h"
-#include "ublkd/filesystems/filesystem_wire.h"
 #include "ublkd/manager.h"
-#include "ublkd/nodes/delivery_process.h"
-#include "ublkd/nodes/delivery_wire.h"
-#include "ublkd/nodes/recall_process.h"
-#include "ublkd/offload/proc_spawn.h"
-#include "ublkd/partitions/partition_reader.h"
-#include "ublkd/partitions/partition_wire.h"
-#include "ublkd/paths/path_watcher.h"
 #include "ublkd/tasks/access_groups.h"
-#include "ublkd/tasks/worker_choice.h"
+#include "ublkd/tasks/program_choice.h"
 
 #include <limits.h>
 #include <string.h>
@@ -31,23 +21,6 @@ static int keep_in_ram(void)
         return ram_keep_all();
 }
 
-static int run_control_helper(void)
-{
-        (void)keep_in_ram(); /* the supervisor logs that it cannot */
-        return ublk_ctl_helper_main(PROC_SPAWN_FIRST_FD);
-}
-
-static int run_path_watcher(void)
-{
-        (void)keep_in_ram();
-        return path_watcher_main(PROC_SPAWN_FIRST_FD, NULL);
-}
-
-static int run_partition_reader(void)
-{
-        return partition_reader_main(PARTITION_ANSWER_FD, PARTITION_DISK_FD);
-}
-
 /* systemd logs every process that is left in the group of a service; those of ublkd end by themselves, a moment after
  * it. */
 static int run_group_wait(void)
@@ -55,16 +28,9 @@ static int run_group_wait(void)
         return group_wait(&group_sources_of_host, GROUP_WAIT_USEC) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* For ublk_ctl, path_watch, partition_scan, node_delivery, node_recall, filesystem_job and ExecStopPost= of ublkd.service
- * only. */
+/* For ExecStopPost= of ublkd.service only. */
 static const struct command_role roles[] = {
-        {"control-helper",        run_control_helper     },
-        {"path-watcher",          run_path_watcher       },
-        {PARTITION_READER_NAME,   run_partition_reader   },
-        {NODE_DELIVERY_NAME,      delivery_process_main  },
-        {NODE_RECALL_NAME,        recall_process_main    },
-        {FILESYSTEM_PROCESS_NAME, filesystem_process_main},
-        {"group-wait",            run_group_wait         },
+        {"group-wait", run_group_wait},
 };
 
 static void log_problems(const struct problem_list *problems, int error)
@@ -121,6 +87,7 @@ static int start(const struct config_request *request, const struct config *conf
         const struct setting_values *values = &config->values;
         _cleanup_problems_ struct problem_list problems = {};
         _cleanup_(tenant_policy_clear) struct tenant_policy policy = {};
+        _cleanup_(helper_program_clear) struct helper_program helper = {.fd = -1};
         char worker[PATH_MAX];
         struct manager_options options = {
                 .config_request = request,
@@ -130,6 +97,7 @@ static int start(const struct config_request *request, const struct config *conf
                 .runtime_dir = values->runtime_directory,
                 .cdi_dir = values->cdi_directory,
                 .worker = worker,
+                .helper = helper.path,
                 .listen = values->listen,
                 .listen_count = values->listen_count,
                 .ignored_features = values->ignored_features,
@@ -147,7 +115,7 @@ static int start(const struct config_request *request, const struct config *conf
         log_config(config);
         if (config->refused)
                 return EXIT_USAGE;
-        if (worker_choose(values->worker, worker, sizeof(worker)) < 0)
+        if (worker_choose(values->worker, worker, sizeof(worker)) < 0 || helper_program_open(&helper) < 0)
                 return EXIT_FAILURE;
         tenant_policy_load(values->policy_directory, &policy);
         options.rights = access_groups_find(values);

@@ -21,6 +21,7 @@
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/tasks/driver_keeper.h"
 #include "ublkd/tasks/event_loop.h"
+#include "ublkd/filesystems/filesystem_job.h"
 #include "ublkd/host/served_disk.h"
 #include "ublkd/tasks/manager_reports.h"
 #include "ublkd/offload/job_thread.h"
@@ -110,13 +111,14 @@ static int on_driver_tried(void *userdata, struct ublk_ctl *ctl)
         return r;
 }
 
-static int open_driver_keeper(struct manager *manager, uint64_t ignored_features)
+static int open_driver_keeper(struct manager *manager, const struct manager_options *options)
 {
         return driver_keeper_new(
                 &(struct driver_keeper_config){
                         .event = manager->event,
                         .host = &manager->host,
-                        .ignored_features = ignored_features,
+                        .ignored_features = options->ignored_features,
+                        .program = options->helper,
                         .tried = on_driver_tried,
                         .userdata = manager,
                 },
@@ -215,12 +217,13 @@ static const struct policy *manager_policy(void *userdata)
         return ((struct manager *)userdata)->policy;
 }
 
-static int open_disk_search(struct manager *manager)
+static int open_disk_search(struct manager *manager, const char *helper)
 {
         return disk_search_new(manager->event,
                 &(struct disk_search_options){
                         .roots = {.proc = "/proc",
                                   .sys = "/sys",
+                                  .helper = helper,
                                   .describe = served_disk_describe,
                                   .describe_userdata = manager->store}
         },
@@ -235,21 +238,24 @@ static void on_timeout_failed(void *userdata, int number, int error)
                 reconciler_timeout_failed(manager->reconciler, number, error);
 }
 
-static int open_filesystems(struct manager *manager, const char *runtime_dir, struct problem_list *problems)
+static int open_filesystems(
+        struct manager *manager, const struct manager_options *options, struct problem_list *problems)
 {
-        int r = filesystem_mounts_place(runtime_dir, manager->mounts);
+        const struct filesystem_limits limits = {.program = options->helper};
+        int r = filesystem_mounts_place(options->runtime_dir, manager->mounts);
 
         if (r < 0) {
                 (void)problem_add(problems, -r, "", "RuntimeDirUnusable",
                         "The runtime directory %s cannot be used, as file systems are to be mounted beside "
                         "it: "
                         "%s; name another with --runtime-dir",
-                        runtime_dir, strerror(-r));
+                        options->runtime_dir, strerror(-r));
                 return r;
         }
-        r = filesystem_maker_new(
-                &(struct filesystem_maker_config){
-                        .event = manager->event, .store = manager->store, .mounts = manager->mounts},
+        r = filesystem_maker_new(&(struct filesystem_maker_config){.event = manager->event,
+                                         .store = manager->store,
+                                         .mounts = manager->mounts,
+                                         .limits = &limits},
                 &manager->filesystem_maker);
         return r < 0 ? r
                      : filesystem_mounts_new(
@@ -275,9 +281,9 @@ static void open_optional_parts(struct manager *manager, const struct manager_op
 {
         manager->worker_groups = optional_worker_groups(manager->event);
         worker_start_use_groups(manager->worker_start, manager->worker_groups);
-        manager->partition_scanner = optional_partition_scanner(manager->event);
+        manager->partition_scanner = optional_partition_scanner(manager->event, options->helper);
         manager->private_nodes = optional_private_nodes(manager->store, manager->runtime_dir);
-        manager->node_recall = optional_node_recall(manager->event, manager->private_nodes);
+        manager->node_recall = optional_node_recall(manager->event, manager->private_nodes, options->helper);
         manager->cdi_specs = optional_cdi_specs(options->cdi_dir, options->state_dir, manager->runtime_dir);
         manager->disk_watch = optional_disk_watch(manager->event, on_disk_changed, manager);
         manager->disk_marks = optional_disk_marks(manager->store, manager->runtime_dir);
@@ -377,12 +383,12 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = authority_new(manager->event, &manager->authority);
         if (r >= 0)
-                r = open_disk_search(manager);
+                r = open_disk_search(manager, options->helper);
         if (r >= 0)
                 r = open_disk_timeout(manager);
         if (r >= 0)
-                r = path_watches_new(
-                        manager->event, &(struct path_watches_options){}, &manager->path_watches);
+                r = path_watches_new(manager->event,
+                        &(struct path_watches_options){.program = options->helper}, &manager->path_watches);
         if (r >= 0)
                 r = job_thread_new(manager->event, &manager->image_thread);
         if (r >= 0)
@@ -390,9 +396,11 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = manager_open_state_look(manager);
         if (r >= 0)
-                r = node_deliveries_new(manager->event, NULL, &manager->node_deliveries);
+                r = node_deliveries_new(manager->event,
+                        &(const struct delivery_limits){.program = options->helper},
+                        &manager->node_deliveries);
         if (r >= 0)
-                r = open_filesystems(manager, options->runtime_dir, problems);
+                r = open_filesystems(manager, options, problems);
         if (r >= 0)
                 r = peer_paths_new(manager->event, &manager->peer_paths);
         if (r >= 0)
@@ -402,7 +410,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         if (r >= 0)
                 r = open_declared(manager, options);
         if (r >= 0)
-                r = open_driver_keeper(manager, options->ignored_features);
+                r = open_driver_keeper(manager, options);
         if (r >= 0)
                 r = manager_open_api(manager, options, problems);
         if (r >= 0)

@@ -21,6 +21,7 @@ struct manager_options {
         const char *runtime_dir;                     /* sockets of workers */
         const char *cdi_dir;                         /* files for container engines; NULL: none */
         const char *worker;                          /* path of ublkd-worker */
+        const char *helper;                          /* path of ublkd-helper */
         const char *const *listen;
         uint64_t
                 ignored_features; /* features of the driver that ublkd does not use; bit N: kernel_feature_name(N) */

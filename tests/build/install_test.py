@@ -53,6 +53,7 @@ INSTALLED = {
     "opt/test-of-ublkd/lib/ublkd/ublkd-follow",
     "opt/test-of-ublkd/lib/ublkd/ublkd-unstack",
     "opt/test-of-ublkd/lib/ublkd/ublkd-order",
+    "opt/test-of-ublkd/lib/ublkd/ublkd-helper",
     "opt/test-of-ublkd/lib/ublkd/ublkd-worker",
     "opt/test-of-ublkd/rules/60-ublkd.rules",
     "opt/test-of-ublkd/share/bash-completion/completions/ublkctl",
@@ -131,7 +132,7 @@ def test_another_prefix_at_the_installation_is_refused(build, tmp_path):
 
 def test_without_tests_only_the_programs_are_built(build):
     programs = {path.name for path in build.iterdir() if is_program(path)}
-    assert programs == {"ublkd", "ublkd-worker", "ublkd-follow", "ublkd-volumes", "ublkctl"}
+    assert programs == {"ublkd", "ublkd-helper", "ublkd-worker", "ublkd-follow", "ublkd-volumes", "ublkctl"}
 
 
 @pytest.mark.parametrize("prefix, unit_dir", [("/usr/local", "lib/systemd/system"), ("/usr", None), ("/opt/x", None)])

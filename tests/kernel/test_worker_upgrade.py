@@ -38,6 +38,7 @@ def _other_version(directory, end):
         shutil.copymode(program, copy)
         assert _version(copy) == other
         copies.append(str(copy))
+    (directory / "ublkd-helper").symlink_to(programs.ublkd_helper())  # it has no version of its own
     return (*copies, other)
 
 

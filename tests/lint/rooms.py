@@ -92,7 +92,7 @@ QUOTED = [
         ["!", "ublkd/tasks/worker_upgrade.h", "ublkd/tasks/upgrade_queue.h", "ublkd/tasks/service_line.h"] + BASE + rooms("ublkd", "host store"),
     ),
     ("ublkd/tasks/upgrade_queue.[ch]", ["!", "ublkd/tasks/upgrade_queue.h"] + BASE + rooms("ublkd", "store")),
-    ("ublkd/tasks/worker_choice.[ch]", ["!", "ublkd/tasks/worker_choice.h"] + BASE),
+    ("ublkd/tasks/program_choice.[ch]", ["!", "ublkd/tasks/program_choice.h"] + BASE),
     ("ublkd/tasks/service_line.[ch]", ["!", "ublkd/tasks/service_line.h"] + BASE + rooms("ublkd", "host store")),
     ("ublkd/tasks/disk_marks.[ch]", ["!", "ublkd/tasks/disk_marks.h"] + BASE + rooms("ublkd", "runtime store")),
     ("ublkd/tasks/region_stats.[ch]", ["!", "ublkd/tasks/region_stats.h"] + BASE + rooms("ublkd", "model runtime store")),
@@ -130,6 +130,8 @@ QUOTED = [
     ("ublkd/manager_internal.h", ["ublkd/*/*"]),
     ("ublkd/manager.[ch]", ["ublkd/*/*", "api/api.h"]),
     ("ublkd/main.c", ["ublkd/*/*"]),
+    # the program of its processes
+    ("ublkd/helper.c", BASE + rooms("ublkd", "driver filesystems nodes offload partitions paths")),
     # what systemd runs beside it
     ("units/follow/*", BASE + ["ublkd/runtime/runtime_names.h"]),
     # the API sees what is stored, and asks who uses a disk; never who carries it out

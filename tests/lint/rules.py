@@ -58,7 +58,7 @@ LOGGERS = [
     "ublkd/tasks/access_groups.c",
     "ublkd/tasks/runtime_guard.c",
     "ublkd/tasks/tenant_policy.c",
-    "ublkd/tasks/worker_choice.c",
+    "ublkd/tasks/program_choice.c",
     "ublkd/tasks/worker_upgrade.c",
     "ublkd/reconcile/reconciler.c",
     "ublkd/reconcile/device_turn.c",
@@ -219,7 +219,7 @@ def asks_no_name_service(path, text):
 # Files of the supervisor that name /proc, and do not read another process's there on the loop.
 PROC_USERS = [
     "ublkd/base/fd_path.h",  # its own descriptors
-    "ublkd/tasks/worker_choice.c",  # before the loop: its own program
+    "ublkd/tasks/program_choice.c",  # before the loop: its own program
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
     "ublkd/cgroups/group_place.c",  # its own group and namespace, which hang behind nothing
     "ublkd/cgroups/group_wait.c",  # in a process of its own, after the end of ublkd
@@ -230,11 +230,9 @@ PROC_USERS = [
     "ublkd/partitions/partition_scan.c",  # its own program, in a process apart
     "ublkd/driver/ublk_ctl.c",  # the program that the helper is executed from
     "ublkd/driver/ublk_ctl_check.c",  # in the helper
-    "ublkd/paths/path_process.c",  # the program that the path watcher is executed from
+    "ublkd/offload/proc_spawn.c",  # the program that runs
     "ublkd/paths/path_watcher.c",  # in the path watcher
     "ublkd/nodes/delivery_process.c",  # in a process of its own
-    "ublkd/nodes/node_delivery.c",  # the program that this process is executed from
-    "ublkd/nodes/node_recall.c",  # the same
     "ublkd/nodes/process_rights.c",  # in these processes: its own
     "ublkd/nodes/mount_clone.c",  # in a process of its own
     "ublkd/nodes/recall_here.c",  # the same
@@ -243,7 +241,6 @@ PROC_USERS = [
     "ublkd/filesystems/filesystem_walls.c",  # the same
     "ublkd/nodes/process_ids.c",  # the state of a process, without its memory map
     "ublkd/filesystems/filesystem_mounts.c",  # its own mounts, of which the kernel has the list
-    "ublkd/filesystems/filesystem_job.c",  # the program that this process is executed from
     "ublkd/peers/peer_cgroup.c",  # a name that the kernel has: no memory map, and no file system is asked
     "ublkd/peers/peer_home.c",  # where links of a process lead: no memory map, and no file system is asked
     "ublkd/peers/peer_path.c",  # in a process apart

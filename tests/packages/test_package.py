@@ -218,7 +218,7 @@ def test_a_purge_keeps_what_a_dead_ublkd_from_elsewhere_needs(directory, install
     """It has the same directories, and no process; its disk waits for the next one."""
     copies = directory / "bin"
     copies.mkdir()
-    for program in ("/usr/sbin/ublkd", "/usr/libexec/ublkd/ublkd-worker"):
+    for program in ("/usr/sbin/ublkd", "/usr/libexec/ublkd/ublkd-helper", "/usr/libexec/ublkd/ublkd-worker"):
         shutil.copy(program, copies)
     assert installed.names() == []
     machine.dpkg("--remove", "ublkd")

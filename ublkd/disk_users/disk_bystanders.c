@@ -50,7 +50,8 @@ void disk_bystanders_learn(struct look *look)
                 if (read_program(AT_FDCWD, *path, &look->probers[look->prober_count]))
                         look->prober_count++;
         snprintf(name, sizeof(name), "%s/self/exe", look->roots->proc);
-        (void)read_program(AT_FDCWD, name, &look->self); /* on failure no helper is recognised */
+        (void)read_program(AT_FDCWD, look->roots->helper ? look->roots->helper : name,
+                &look->helper); /* on failure no helper is recognised */
         snprintf(name, sizeof(name), "%s/self/ns/user", look->roots->proc);
         if (look_read_link(AT_FDCWD, name, look->user_namespace, sizeof(look->user_namespace)) < 0)
                 look->user_namespace[0] = '\0';
@@ -106,11 +107,11 @@ static bool is_prober(
         return false;
 }
 
-/* The process runs this program and is a child of the supervisor; a process cannot choose its parent. */
+/* The process runs the helper's program and is a child of the supervisor; a process cannot choose its parent. */
 static bool is_control_helper(
         const struct look *look, const struct process *process, const struct known_program *program)
 {
-        return look->roots->supervisor > 0 && is_same_program(program, &look->self)
+        return look->roots->supervisor > 0 && is_same_program(program, &look->helper)
                && read_status(process, "\nPPid:", 0) == look->roots->supervisor;
 }
 

@@ -50,10 +50,10 @@ struct look {
         struct seen_set files; /* mapped files that are not block nodes: device, inode */
         struct known_program probers[KNOWN_PROGRAMS_MAX];
         size_t prober_count;
-        struct known_program self; /* this program */
-        char user_namespace[32];   /* of this process; "": unknown */
-        bool saw_init;             /* /proc shows processes of other users */
-        int error;                 /* -errno of the first gap; 0: no gap */
+        struct known_program helper; /* the control helper's */
+        char user_namespace[32];     /* of this process; "": unknown */
+        bool saw_init;               /* /proc shows processes of other users */
+        int error;                   /* -errno of the first gap; 0: no gap */
         struct late_list late_mounts, late_openers, late_mappers;
         struct seen_set late_namespaces; /* as `namespaces`: in late_mounts */
         bool has_unread_mounts;          /* of processes without rights: an exclusive open must find them */

@@ -37,6 +37,7 @@ struct disk_users_roots {
         int (*open_exclusively)(int number);
         const char *const *probers; /* udev's programs, ended by NULL. NULL: the usual paths */
         pid_t supervisor;           /* its control helpers do not count as users; 0: none */
+        const char *helper;         /* the program of its control helpers. NULL: the one that runs */
         pid_t keeper; /* the service manager, which keeps descriptors of the supervisor; 0: none */
         /* Write what a process serves as a phrase; false: unknown. NULL: unknown for every process. */
         bool (*describe)(const void *userdata, pid_t pid, char *text, size_t size);

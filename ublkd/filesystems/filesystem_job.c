@@ -184,7 +184,7 @@ static int check_limits(const struct filesystem_jobs *jobs, const struct filesys
 }
 
 /* Return the end of the link that is ours. The process waits for its order. */
-static int spawn(int *ret_process)
+static int spawn(const char *program, int *ret_process)
 {
         static const char *const arguments[] = {"ublkd", FILESYSTEM_PROCESS_OPTION, NULL};
         _cleanup_close_ int ours = -1, theirs = -1;
@@ -197,7 +197,7 @@ static int spawn(int *ret_process)
         theirs = fds[1];
         r = proc_spawn(
                 &(const struct proc_spawn){
-                        .program = "/proc/self/exe",
+                        .program = program,
                         .argv = arguments,
                         .fds = {theirs},
                         .fd_count = 1,
@@ -245,7 +245,7 @@ int filesystem_job_begin(struct filesystem_jobs *jobs, const struct filesystem_o
         strcpy(job->device, order->device);
         strcpy(job->path, order->path);
         TAILQ_INSERT_TAIL(&jobs->all, job, entry);
-        r = spawn(&job->process);
+        r = spawn(jobs->limits.program, &job->process);
         if (r >= 0) {
                 job->link = r;
                 r = watch(job);

@@ -11,6 +11,7 @@ struct filesystem_jobs;
 struct filesystem_job;
 
 struct filesystem_limits {
+        const char *program;    /* of the process; outlives the jobs. NULL: this very program */
         uint64_t patience_usec; /* for one job; 0: 120 s */
         unsigned
                 running_max; /* processes at once; with those that were killed and are not dead, four times that; 0: 8 */

@@ -165,7 +165,7 @@ static int make_order(const struct delivery_request *request, struct delivery_or
 }
 
 /* Return the end of the link that is ours. The process waits for its order. */
-static int spawn(const struct delivery_request *request, int *ret_process)
+static int spawn(const char *program, const struct delivery_request *request, int *ret_process)
 {
         static const char *const arguments[] = {"ublkd", NODE_DELIVERY_OPTION, NULL};
         _cleanup_close_ int ours = -1, theirs = -1;
@@ -178,7 +178,7 @@ static int spawn(const struct delivery_request *request, int *ret_process)
         theirs = fds[1];
         r = proc_spawn(
                 &(const struct proc_spawn){
-                        .program = "/proc/self/exe",
+                        .program = program,
                         .argv = arguments,
                         .fds = {theirs, request->pidfd, request->tree},
                         .fd_count = request->mount ? 2 : 3,
@@ -229,7 +229,7 @@ int node_delivery_begin(struct node_deliveries *deliveries, const struct deliver
                 .link = -1,
                 .process = -1};
         TAILQ_INSERT_TAIL(&deliveries->all, delivery, entry);
-        r = spawn(request, &delivery->process);
+        r = spawn(deliveries->options.program, request, &delivery->process);
         if (r >= 0) {
                 delivery->link = r;
                 r = watch(delivery);

@@ -13,6 +13,7 @@ struct node_deliveries;
 struct node_delivery;
 
 struct delivery_limits {
+        const char *program;    /* of the process; outlives the deliveries. NULL: this very program */
         uint64_t patience_usec; /* for one delivery; 0: 10 s */
         unsigned running_max;   /* processes at once; 0: 32 */
         unsigned user_max;      /* of one user; 0: 2 */

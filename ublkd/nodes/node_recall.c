@@ -130,7 +130,7 @@ static int spawn(struct node_recall *recall)
 
         return proc_spawn(
                 &(const struct proc_spawn){
-                        .program = "/proc/self/exe",
+                        .program = recall->options.program,
                         .argv = arguments,
                         .fds = {private_nodes_directory(recall->nodes)},
                         .fd_count = 1,

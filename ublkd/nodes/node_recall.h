@@ -11,6 +11,7 @@
 struct node_recall;
 
 struct node_recall_options {
+        const char *program;    /* of the process; outlives the recall. NULL: this very program */
         uint64_t patience_usec; /* 0: 20 s */
         uint64_t pause_usec;    /* from the end of a look to the next one; 0: 1 s */
         uint64_t retry_usec;    /* from the end of a look that has failed to the next one; 0: 60 s */

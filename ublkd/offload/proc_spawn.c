@@ -205,10 +205,13 @@ static int run(const struct proc_spawn *spawn, const int *fds, pid_t *ret_pid, i
 
 int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd)
 {
+        struct proc_spawn complete = *spawn;
         int fds[PROC_SPAWN_FDS_MAX] = {};
         unsigned moved = 0;
         int r = 0;
 
+        if (!complete.program)
+                complete.program = "/proc/self/exe";
         for (; moved < spawn->fd_count; moved++) {
                 fds[moved] = fcntl(spawn->fds[moved], F_DUPFD_CLOEXEC, FDS_END);
                 if (fds[moved] < 0) {
@@ -217,7 +220,7 @@ int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd)
                 }
         }
         if (r >= 0)
-                r = run(spawn, fds, ret_pid, ret_pidfd);
+                r = run(&complete, fds, ret_pid, ret_pidfd);
         while (moved > 0)
                 close_fd(fds[--moved]);
         return r;

@@ -11,7 +11,7 @@
 enum { PROC_SPAWN_FIRST_FD = 3, PROC_SPAWN_FDS_MAX = 4 };
 
 struct proc_spawn {
-        const char *program;         /* a path; not looked up in PATH */
+        const char *program;         /* a path; not looked up in PATH. NULL: this very program */
         const char *const *argv;     /* NULL-terminated */
         int fds[PROC_SPAWN_FDS_MAX]; /* become 3, 4, … in the new process; stay open here */
         unsigned fd_count;

@@ -71,7 +71,7 @@ static void offer_to_oom_killer(void)
 }
 
 /* The reader replaces this process, which has a copy of all memory of the supervisor. */
-static void execute_reader(int answer, int disk)
+static void execute_reader(const char *program, int answer, int disk)
 {
         static char *const arguments[] = {(char *)"ublkd", (char *)PARTITION_READER_OPTION, NULL};
         static char *const environment[] = {NULL};
@@ -81,7 +81,7 @@ static void execute_reader(int answer, int disk)
                 || dup2(safe, PARTITION_DISK_FD) < 0)
                 return;
         (void)fcntl(safe, F_SETFD, FD_CLOEXEC);
-        (void)execve("/proc/self/exe", arguments, environment);
+        (void)execve(program ? program : "/proc/self/exe", arguments, environment);
 }
 
 static void read_table(const struct partition_scan *scan, FILE *answer)
@@ -94,7 +94,7 @@ static void read_table(const struct partition_scan *scan, FILE *answer)
         if (fwrite(&header, sizeof(header), 1, answer) != 1 || fflush(answer) != 0 || disk < 0)
                 return;
         offer_to_oom_killer();
-        execute_reader(fileno(answer), disk);
+        execute_reader(scan->scanner->options.program, fileno(answer), disk);
 }
 
 static void change_partitions(const struct partition_scan *scan, FILE *answer)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes the kernel show the partitions that the table of a disk has, or none, without waiting for the disk.
  *
- * Short-lived processes do it, a few at a time for all disks. The first opens the disk, and then executes this program
- * again as the confined reader of the table (partition_reader.h), which hands back numbers and nothing else. They are
+ * Short-lived processes do it, a few at a time for all disks. The first opens the disk, and then executes the program of
+ * the confined reader of the table (partition_reader.h), which hands back numbers and nothing else. They are
  * checked here (partition_check.h). The second compares them with what the kernel shows and changes what differs
  * (disk_partitions.h). A process that takes too long is killed; one that cannot be killed holds up only its disk. */
 #pragma once
@@ -16,6 +16,7 @@ struct partition_scanner; /* what the scans of all disks share */
 struct partition_scan;    /* of one disk */
 
 struct partition_scanner_options {
+        const char *program;                /* of the reader; outlives the scanner. NULL: this very program */
         struct disk_partitions_roots roots; /* zeroes: the host's */
         uint64_t patience_usec;             /* for each process; 0: 30 seconds */
         unsigned running_max;               /* disks that have a process at once; 0: 256. Others wait */

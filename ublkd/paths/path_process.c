@@ -317,7 +317,7 @@ int path_process_new(sd_event *event, const char *program, uint64_t ping_usec,
         if (!process)
                 return -ENOMEM;
         *process = (struct path_process){.event = sd_event_ref(event),
-                .program = program ? program : "/proc/self/exe",
+                .program = program,
                 .ping_usec = ping_usec,
                 .handlers = handlers,
                 .owner = owner,

@@ -56,7 +56,9 @@ static void on_opened(void *userdata, int result, uint64_t features, struct prob
 static int open_control(struct driver_keeper *keeper)
 {
         return ublk_ctl_open(keeper->config.event,
-                &(struct ublk_ctl_options){.opened = on_opened, .userdata = keeper}, &keeper->ctl);
+                &(struct ublk_ctl_options){
+                        .helper_path = keeper->config.program, .opened = on_opened, .userdata = keeper},
+                &keeper->ctl);
 }
 
 /* A helper that has neither answered nor exited hangs in the driver; another one would hang, too. */

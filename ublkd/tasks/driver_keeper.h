@@ -8,6 +8,7 @@
 
 /* All pointers outlive the keeper. */
 struct driver_keeper_config {
+        const char *program; /* of the control helper; outlives the keeper. NULL: this very program */
         sd_event *event;
         struct host *host;         /* the keeper sets its features, and the problems of the driver */
         uint64_t ignored_features; /* bit N: kernel_feature_name(N) */

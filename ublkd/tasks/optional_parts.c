@@ -31,11 +31,12 @@ static void on_unwatched(void *userdata _unused_, int error)
                 strerror(-error), error == -EMFILE ? "max_user_instances" : "max_user_watches");
 }
 
-struct partition_scanner *optional_partition_scanner(sd_event *event)
+struct partition_scanner *optional_partition_scanner(sd_event *event, const char *program)
 {
         struct partition_scanner *scanner = NULL;
-        int r = partition_scanner_new(
-                event, &(const struct partition_scanner_options){.unwatched = on_unwatched}, &scanner);
+        int r = partition_scanner_new(event,
+                &(const struct partition_scanner_options){.program = program, .unwatched = on_unwatched},
+                &scanner);
 
         if (r < 0)
                 log_errno(LOG_WARNING, NULL, r,
@@ -89,11 +90,13 @@ static void on_recall_failed(void *userdata _unused_, int error)
 }
 
 /* What an earlier ublkd has taken back, and could not unmount any more, is unmounted now. */
-struct node_recall *optional_node_recall(sd_event *event, struct private_nodes *nodes)
+struct node_recall *optional_node_recall(sd_event *event, struct private_nodes *nodes, const char *program)
 {
         struct node_recall *recall = NULL;
         int r = nodes ? node_recall_new(event, nodes,
-                                &(const struct node_recall_options){.failed = on_recall_failed}, &recall)
+                                &(const struct node_recall_options){
+                                        .program = program, .failed = on_recall_failed},
+                                &recall)
                       : -ENOENT;
 
         if (r >= 0)

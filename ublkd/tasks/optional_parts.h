@@ -12,10 +12,10 @@
 
 /* Open a part. Return NULL if that fails. The caller frees it. */
 struct worker_groups *optional_worker_groups(sd_event *event);
-struct partition_scanner *optional_partition_scanner(sd_event *event);
+struct partition_scanner *optional_partition_scanner(sd_event *event, const char *program);
 /* Also remove the private nodes whose disk, or whose device, is gone: before the first disk is made or removed. */
 struct private_nodes *optional_private_nodes(const struct device_store *store, const struct runtime_dir *dir);
-struct node_recall *optional_node_recall(sd_event *event, struct private_nodes *nodes);
+struct node_recall *optional_node_recall(sd_event *event, struct private_nodes *nodes, const char *program);
 /* Also remove the files of an earlier ublkd: those of disks that serve are written again; and those in a directory
  * that the configuration named before. directory: NULL: return NULL. */
 struct cdi_specs *optional_cdi_specs(

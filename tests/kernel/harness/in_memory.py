@@ -21,7 +21,7 @@ _TOOLS = (
 
 
 def _programs():
-    yield from map(pathlib.Path, (programs.ublkd(), programs.ublkd_mortal(), programs.worker()))
+    yield from map(pathlib.Path, (programs.ublkd(), programs.ublkd_helper(), programs.ublkd_mortal(), programs.worker()))
     yield from (pathlib.Path(path) for path in map(shutil.which, _TOOLS) if path)
 
 

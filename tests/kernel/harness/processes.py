@@ -30,7 +30,7 @@ def _kind(pid):
     """What a process that has not ended is for; None: it is none of ublkd's."""
     try:
         name = _read(pid, "comm").strip()
-        if not name.startswith((b"ublkd", b"exe")):  # exe: just started by way of /proc/self/exe
+        if not name.startswith(b"ublkd") and not name.isdigit():  # just started by way of a descriptor
             return None
         if _read(pid, "stat").rpartition(b")")[2].split()[0] == b"Z":
             return None

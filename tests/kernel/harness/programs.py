@@ -27,6 +27,11 @@ def follow():
     return str(build() / "ublkd-follow")
 
 
+def ublkd_helper():
+    """The program of ublkd's own processes."""
+    return str(build() / "ublkd-helper")
+
+
 def ublkd_volumes():
     """The volume plug-in."""
     return str(build() / "ublkd-volumes")

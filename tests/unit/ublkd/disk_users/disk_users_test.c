@@ -228,11 +228,13 @@ static void test_our_control_helper_does_not_count(void)
 {
         fake_process("82", "ublkd-control", "mnt:[1]");
         fake_link("proc/82/fd/3", "/dev/ublkb9");
-        fake_change_link("proc/82/exe", fake_path("programs/ublkd"));
+        fake_change_link("proc/82/exe", fake_path("programs/ublkd-helper"));
         fake_check_users(9, "process 82 (ublkd-control)", NULL); /* of another supervisor, or of none */
         fake_change_file("proc/82/status", "Name:\tublkd-control\nPPid:\t4711\nUid:\t0\t0\t0\t0\n");
         fake_check_users(9, NULL);
         fake_change_link("proc/82/exe", fake_path("programs/program")); /* a worker */
+        fake_check_users(9, "process 82 (ublkd-control)", NULL);
+        fake_change_link("proc/82/exe", fake_path("programs/ublkd"));
         fake_check_users(9, "process 82 (ublkd-control)", NULL);
         fake_change_link("proc/82/fd/3", "/dev/null");
 }

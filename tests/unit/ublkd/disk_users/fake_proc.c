@@ -151,7 +151,7 @@ size_t fake_asked;
 
 int fake_look(struct disk_users *disks, size_t count, char gap_text[static 192])
 {
-        char proc[PATH_MAX], sys[PATH_MAX], udev[PATH_MAX], nodes[PATH_MAX];
+        char proc[PATH_MAX], sys[PATH_MAX], udev[PATH_MAX], helper[PATH_MAX], nodes[PATH_MAX];
         const char *const probers[] = {"/nowhere/udevd", udev, NULL};
         struct disk_users_gap gap = {};
         const struct disk_users_roots roots = {.proc = proc,
@@ -161,6 +161,7 @@ int fake_look(struct disk_users *disks, size_t count, char gap_text[static 192])
                 .open_exclusively = open_exclusively,
                 .probers = probers,
                 .supervisor = FAKE_SUPERVISOR,
+                .helper = helper,
                 .keeper = 1,
                 .describe = describe,
                 .describe_userdata = "the device top (/dev/ublkb9, served by process 53)",
@@ -172,6 +173,7 @@ int fake_look(struct disk_users *disks, size_t count, char gap_text[static 192])
         strcpy(proc, fake_path("proc"));
         strcpy(sys, fake_path("sys"));
         strcpy(udev, fake_path("programs/udevadm"));
+        strcpy(helper, fake_path("programs/ublkd-helper"));
         strcpy(nodes, fake_path("nodes"));
         r = disk_users_find(&roots, disks, count);
         memcpy(gap_text, gap.text, sizeof(gap.text));
@@ -227,6 +229,7 @@ void fake_make(void)
         fake_file("programs/program", "");
         fake_file("programs/udevadm", "");
         fake_file("programs/ublkd", "");
+        fake_file("programs/ublkd-helper", "");
         fake_link("proc/self/ns/user", "user:[1]");
         fake_link("proc/self/exe", fake_path("programs/ublkd"));
         fake_process("1", "systemd", "mnt:[1]");

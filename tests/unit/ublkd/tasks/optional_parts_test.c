@@ -55,12 +55,12 @@ int main(void)
         groups_error = -EMFILE;
         CHECK(!optional_worker_groups(event));
         check_logged(-EMFILE);
-        scanner = optional_partition_scanner(event);
+        scanner = optional_partition_scanner(event, NULL);
         CHECK(scanner);
         check_logged(0);
         partition_scanner_free(scanner);
         inotify_error = EMFILE;
-        scanner = optional_partition_scanner(event);
+        scanner = optional_partition_scanner(event, NULL);
         CHECK(scanner);
         check_logged(-EMFILE);
         partition_scanner_free(scanner);
