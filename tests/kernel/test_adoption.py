@@ -25,7 +25,7 @@ def _facts(api):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("end", ["kill", "stop"])
+@pytest.mark.parametrize("end", ["kill", pytest.param("stop", marks=pytest.mark.variant)])
 def test_the_next_ublkd_knows_the_same_workers(ext4, daemon, file_of, directory, end):
     api = daemon.api
     disks = [
@@ -100,6 +100,7 @@ def test_a_runtime_directory_that_is_removed(daemon, file_of, directory):
         fio.kill()
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_without_a_supervisor(api, daemon):
     number = api.create(null_spec("data"))["status"]["id"]
     pid = daemon.worker_pid("data")
@@ -112,6 +113,7 @@ def test_a_worker_that_dies_without_a_supervisor(api, daemon):
     assert after["status"]["id"] == number
 
 
+@pytest.mark.long
 def test_a_spec_that_was_deleted_before_the_supervisor_died(api, daemon):
     """A removal that was accepted is carried out by the next one."""
     disk = Disk(api.create(null_spec("data"))["status"]["id"])
@@ -143,6 +145,7 @@ def test_killed_at_any_moment_of_a_creation_or_removal(api, daemon):
         wait_until(lambda: api.names() == [] and ublk.numbers() == [], f"{name} gone")
 
 
+@pytest.mark.long
 def test_two_supervisors_with_directories_of_their_own(make_daemon):
     first, second = make_daemon().start(), make_daemon().start()
     one = first.api.create(null_spec("data"))

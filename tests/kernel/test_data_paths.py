@@ -86,6 +86,7 @@ def test_fio_over_kills_in_memory(way, file_of, make_daemon, directory):
     _fio_over_kills(way, daemon, _load(way, daemon.api, file_of, directory, ["reissue"]), _KILLS_IN_MEMORY)
 
 
+@pytest.mark.long
 @ways
 def test_sizes_across_every_limit(way, ext4, file_of, make_daemon, directory):
     """From one block to several of the largest requests, from memory that is not aligned to pages."""
@@ -102,6 +103,7 @@ def test_sizes_across_every_limit(way, ext4, file_of, make_daemon, directory):
     daemon.api.delete("data")
 
 
+@pytest.mark.long
 @ways
 def test_discard_larger_than_a_backing_call(way, ext4, file_of, make_daemon):
     """Of almost the whole disk at once: all of it reads as zeroes, and what lies around it is untouched."""
@@ -128,6 +130,7 @@ def _assert_kept(disk, on_crash):
     assert found == block("b") or (on_crash != "reissue" and found == bytes(4096)), on_crash
 
 
+@pytest.mark.long
 @main_ways
 def test_a_crash_in_every_mode(way, make_daemon, store):
     """What readers and writers see whose requests are in the workers' hands when these die.
@@ -167,6 +170,7 @@ def test_user_copy_needs_no_other_thread(daemon):
     daemon.api.delete("data")
 
 
+@pytest.mark.long
 def test_auto_takes_the_fastest_and_reports_why(daemon, ext4, file_of):
     """Zero copy for direct I/O where the kernel registers the pages, one copy for the page cache."""
     api = daemon.api

@@ -115,6 +115,7 @@ def test_over_the_deaths_of_worker_and_ublkd(store, daemon):
     _accept(daemon)
     _assert_well(daemon, disk)
 
+@pytest.mark.variant
 @pytest.mark.parametrize("what", ["the region", "the directory"])
 def test_the_region_is_removed(store, daemon, what):
     """The next worker has a new region; ublkd knows the fault, and writes it there."""
@@ -133,6 +134,7 @@ def test_the_region_is_removed(store, daemon, what):
     _assert_well(daemon, disk)
 
 
+@pytest.mark.variant
 def test_found_without_a_ublkd(store, daemon):
     """The next ublkd finds it in the region."""
     disk = Disk(daemon.api.create(_spec(store))["status"]["id"])
@@ -168,6 +170,7 @@ def test_a_flush_that_the_store_refuses(store, daemon):
     _assert_lost(daemon, disk)
 
 
+@pytest.mark.variant
 def test_a_new_disk_begins_without(store, daemon):
     disk = Disk(daemon.api.create(_spec(store))["status"]["id"])
     _lose(disk, store)
@@ -179,6 +182,7 @@ def test_a_new_disk_begins_without(store, daemon):
     _assert_well(daemon, disk)
 
 
+@pytest.mark.variant
 def test_an_error_that_another_program_has_consumed(store, daemon):
     """A write fails while no worker serves the disk, and the fsync() of another process gets the error."""
     spec = _spec(store, recovery={"trigger": "manual"})

@@ -49,7 +49,7 @@ def _first_answers(daemon, requests, held):
     return responses
 
 
-@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize("end", [pytest.param("stop", marks=pytest.mark.variant), "kill"])
 def test_a_live_disk_is_live_from_the_first_answer_on(activated, file_of, end):
     api = activated.api
     names = [f"d{number}" for number in range(6)]

@@ -27,7 +27,7 @@ def stopping(make_daemon, directory, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("commands", [pytest.param("stop", marks=pytest.mark.both), "del", "stop del"])
+@pytest.mark.parametrize("commands", ["stop", pytest.param("del", marks=pytest.mark.variant), "stop del"])
 def test_a_disk_that_is_taken_away_before_it_is_live_is_made_again(stopping, file_of, commands):
     daemon, at = stopping
     path = file_of(size=8 << 20)

@@ -74,7 +74,7 @@ class _ThinStore:
         run("dmsetup", "resume", name)
 
 
-@pytest.fixture(params=["tmpfs", "ext4", "thin pool"])
+@pytest.fixture(params=["tmpfs", "ext4", pytest.param("thin pool", marks=pytest.mark.variant)])
 def small(request, directory):
     """A small store; name it before `daemon`, which must release it first."""
     if request.param == "thin pool":

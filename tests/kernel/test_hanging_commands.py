@@ -38,7 +38,6 @@ def _wait_named(api, *reasons):
 
 
 @pytest.mark.long
-@pytest.mark.both
 def test_a_start_waits_for_no_answer_of_the_disk(store, daemon):
     api = daemon.api
     with store.holding_reads():
@@ -56,7 +55,6 @@ def test_a_start_waits_for_no_answer_of_the_disk(store, daemon):
 
 
 @pytest.mark.long
-@pytest.mark.both
 def test_a_stop_that_hangs_is_named_and_ends_when_it_can(store, daemon):
     api = daemon.api
     disk = Disk(api.create(loop_spec("data", store.path, queues=1))["status"]["id"])
@@ -95,6 +93,7 @@ def _readers(disk, count):
         process.wait()
 
 
+@pytest.mark.long
 def test_a_disk_whose_requests_wait_is_recovered_beside_all_others(daemon):
     """What ublkd sets of a disk when it is live again may wait for all its requests, which take minutes here: on 6.12
     the driver's queue is frozen for it. ublkd does not wait for that."""

@@ -43,6 +43,7 @@ def test_the_disk_of_a_stopped_worker_goes_on_by_itself(daemon, file_of):
     assert _count(daemon, "WorkerDied") == 0
 
 
+@pytest.mark.variant
 def test_a_flush_of_a_stopped_worker_ends(daemon, file_of):
     """The kernel does not count flushes among the requests that wait."""
     disk = _make(daemon, file_of)
@@ -148,6 +149,7 @@ def _switches(pid):
     return [line for status in statuses for line in status.splitlines() if line.startswith("voluntary_ctxt_switches")]
 
 
+@pytest.mark.variant
 def test_a_queue_without_requests_sleeps(daemon, file_of):
     """It looks for late requests only while there are some."""
     disk = _make(daemon, file_of)
@@ -166,6 +168,7 @@ def test_a_queue_without_requests_sleeps(daemon, file_of):
     wait_until(is_asleep, "four seconds of sleep", timeout=20)
 
 
+@pytest.mark.variant
 def test_requests_that_wait_for_their_limit_are_not_a_hang(daemon, file_of):
     disk = _make(daemon, file_of, limits={"write": {"bytesPerSec": 8192, "bytesPerSecBurst": 8192}})
     pid = daemon.worker_pid("data")
@@ -177,7 +180,7 @@ def test_requests_that_wait_for_their_limit_are_not_a_hang(daemon, file_of):
     assert [_count(daemon, reason) for reason in ("BackingSlow", "WorkerHung", "WorkerStarved")] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("when", ["at once", "later"])
+@pytest.mark.parametrize("when", ["at once", pytest.param("later", marks=pytest.mark.variant)])
 def test_a_stopped_worker_stays_where_the_spec_says_never(daemon, when):
     """For a debugger, say; and the spec can be changed under the disk."""
     never = {"recovery": {"hangAfter": "0"}}

@@ -206,6 +206,7 @@ def test_ublkd_dies_and_then_the_worker(daemon, ext4, file_of):
     api.delete("data")
 
 
+@pytest.mark.variant
 def test_no_descriptor_is_left_and_the_file_is_another(daemon, ext4, file_of):
     """Then nothing is read or written until the administrator says so."""
     api, path = daemon.api, file_of(where=ext4)
@@ -371,6 +372,7 @@ def test_a_number_that_was_given_to_another_disk(daemon, directory):
     detach_loop(path)
 
 
+@pytest.mark.variant
 def test_a_loop_device_whose_path_leads_to_another_file_with_its_inode_number(api, directory):
     """Its identity over reboots is that of its file, and not of the file that was mounted over that."""
     mount, images = directory / "mount", [directory / name for name in ("one.img", "two.img")]
@@ -463,6 +465,7 @@ def test_a_store_that_can_do_less_than_its_disk_has_promised(daemon, directory):
         api.delete("data")
 
 
+@pytest.mark.variant
 def test_two_parts_of_one_block_device(daemon, directory):
     """Both are served; the claim moves from the one to the other."""
     api, image = daemon.api, directory / "one.img"

@@ -25,7 +25,7 @@ def _private_memory(pid):
     raise AssertionError("no Private_Dirty")
 
 
-@pytest.mark.parametrize("path", ["user-copy", "copy"])
+@pytest.mark.parametrize("path", [pytest.param("user-copy", marks=pytest.mark.variant), "copy"])
 def test_memory_goes_back_after_a_burst(path, daemon, directory):
     """128 requests of 1 MiB at a time need 128 MiB; a disk that rests needs next to nothing."""
     device = daemon.api.create(null_spec("data", size="1GiB", queues=1, queueDepth=128, dataPath=path))
@@ -71,6 +71,7 @@ def test_a_worker_does_not_see_where_its_memory_lies(daemon):
     daemon.api.delete("data")
 
 
+@pytest.mark.variant
 def test_requests_during_the_return_of_memory_are_not_lost(file_of, make_daemon, directory):
     """A worker that gives memory back in every round of its loop, under requests of very different sizes.
 

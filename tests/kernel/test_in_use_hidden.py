@@ -107,6 +107,7 @@ def _many_namespaces():
             os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.variant
 @pytest.mark.long
 def test_a_mount_behind_260_namespaces(api, disk, directory):  # pylint: disable=redefined-outer-name
     """As on a host with some hundred containers. The search stopped at 256, and found no users."""

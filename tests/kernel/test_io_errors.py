@@ -81,6 +81,7 @@ def test_errors_are_kept_over_deaths(bad, daemon):
     assert disk.read(0, 4096) == bytes(4096)
 
 
+@pytest.mark.variant
 def test_the_event_is_not_lost_with_ublkd(bad, daemon):
     """ublkd writes events up to a second later; it is killed before, and once after."""
     disk = Disk(daemon.api.create(loop_spec("data", bad, queues=2))["status"]["id"])

@@ -134,7 +134,6 @@ def test_rings_hold_the_character_device(batch, ext4, file_of, make_daemon):
 
 
 @pytest.mark.long
-@pytest.mark.both
 @_batch
 def test_a_late_write_does_not_overwrite_newer_data(batch, store, make_daemon):
     """Plain or with FUA, nor does a late discard or a late write of zeroes."""
@@ -148,8 +147,7 @@ def _is_zombie(pid):
 
 
 @pytest.mark.long
-@pytest.mark.both
-@pytest.mark.parametrize("starts_again", [False, True])
+@pytest.mark.parametrize("starts_again", [False, pytest.param(True, marks=pytest.mark.variant)])
 def test_a_worker_that_waits_for_its_store_as_it_exits_broke_nothing(starts_again, store, daemon):
     """Its main thread ends at once, and with it the channel and the socket, long before the thread that waits."""
     disk = Disk(daemon.api.create(loop_spec("data", store.path, queues=1, recovery={"onCrash": "reissue"}))["status"]["id"])
@@ -172,7 +170,6 @@ def test_a_worker_that_waits_for_its_store_as_it_exits_broke_nothing(starts_agai
 
 
 @pytest.mark.long
-@pytest.mark.both
 def test_without_the_fence_newer_data_is_lost(store, make_daemon):
     """Proves that the test above can fail: the same steps, with the fence taken out.
 

@@ -152,6 +152,7 @@ def _readers(disk, count):
         yield
 
 
+@pytest.mark.variant
 def test_a_disk_that_is_stopped_while_it_is_throttled(api):
     device = api.create(null_spec("data", queues=2, limits={"read": {"iops": 1, "iopsBurst": 50}}))
     disk = Disk(device["status"]["id"])

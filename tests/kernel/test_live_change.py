@@ -67,6 +67,7 @@ def test_restarts_under_load_without_an_error(ext4, file_of, daemon, directory):
     assert not warned, warned
 
 
+@pytest.mark.variant
 @pytest.mark.long
 def test_restart_of_a_queue_that_is_full(ext4, file_of, daemon, directory):
     """Without batches. Linux 7.2 would crash in one of 35 of these restarts if ublkd sent QUIESCE_DEV."""
@@ -75,6 +76,7 @@ def test_restart_of_a_queue_that_is_full(ext4, file_of, daemon, directory):
     _restart_under_load(daemon, directory, disk, depth=32)
 
 
+@pytest.mark.variant
 @pytest.mark.long
 def test_restart_is_refused_where_the_next_worker_could_not_take_over(ext4, file_of, make_daemon, directory):
     """An upgrade that went wrong: the disk serves on as if nothing had been asked, and the right program restarts it."""
@@ -99,6 +101,7 @@ def test_restart_is_refused_where_the_next_worker_could_not_take_over(ext4, file
         fio.kill()
 
 
+@pytest.mark.variant
 @pytest.mark.long
 def test_restart_needs_no_path(ext4, file_of, daemon, directory):
     """The file was renamed, and another one that is too small is at the path: the next worker has the store from this one."""
@@ -116,6 +119,7 @@ def test_restart_needs_no_path(ext4, file_of, daemon, directory):
         fio.kill()
 
 
+@pytest.mark.long
 def test_restart_survives_the_supervisor(daemon, file_of):
     api = daemon.api
     disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
@@ -218,6 +222,7 @@ def _grows():
     return ublk.features()["UPDATE_SIZE"]
 
 
+@pytest.mark.long
 def test_grow_under_load(ext4, file_of, daemon, directory):
     """The new part is there for readers and writers from the moment that the disk shows it."""
     if not _grows():
@@ -244,6 +249,7 @@ def test_grow_under_load(ext4, file_of, daemon, directory):
     assert path.stat().st_size == 128 << 20
 
 
+@pytest.mark.long
 def test_grow_a_mounted_file_system(api, directory, file_of):
     path = file_of(size=64 << 20)
     spec = loop_spec("data", path, size="64MiB")
@@ -383,6 +389,7 @@ def test_a_worker_that_did_not_exit_is_reported_as_killed(make_daemon, file_of):
     assert (end["reason"], end["type"]) == (("WorkerKilled", "Warning") if asked else ("WorkerRetired", "Normal"))
 
 
+@pytest.mark.long
 def test_growth_survives_every_death(daemon, file_of):
     if not _grows():
         return

@@ -190,6 +190,7 @@ def test_a_reader_does_not_keep_a_disk_from_its_recovery(daemon, file_of):
     api.delete("data")
 
 
+@pytest.mark.variant
 def test_another_lock_holder_came_while_the_store_was_free(daemon, file_of):
     """It keeps the file, and the disk waits: its I/O is neither lost nor written beside another writer's."""
     path = file_of()

@@ -190,6 +190,7 @@ def test_an_older_database_under_load(ext4, daemon, file_of, directory, killed):
     api.put(spec)
 
 
+@pytest.mark.variant
 def test_a_device_that_was_removed_since(api, daemon, file_of):
     """An older database does not bring its disk back: something else may have its file now."""
     path = file_of()
@@ -232,6 +233,7 @@ def test_the_record_of_a_removed_device_is_erased(api, daemon):
     assert api.names() == [] and ublk.numbers() == []
 
 
+@pytest.mark.variant
 def test_numbers_of_two_databases(api, daemon, file_of):
     """A number belongs to the disk that has it."""
     api.create(loop_spec("old", file_of("old.img")))

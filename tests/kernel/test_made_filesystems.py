@@ -35,7 +35,7 @@ def _mounted(disk, where):
         run("umount", where)
 
 
-@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+@pytest.mark.parametrize("kind", ["ext4", pytest.param("xfs", marks=pytest.mark.variant)])
 def test_a_file_system_is_made_once(daemon, file_of, directory, kind):
     disk = Disk(daemon.api.create(loop_spec("data", file_of(size=_SIZE)))["status"]["id"])
     made = _ask(daemon.api, kind)["status"]["filesystem"]
@@ -155,7 +155,7 @@ def _top(daemon):
     return pathlib.Path(f"{daemon.runtime}-mounts")
 
 
-@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+@pytest.mark.parametrize("kind", ["ext4", pytest.param("xfs", marks=pytest.mark.variant)])
 def test_a_file_system_is_mounted(mounting, file_of, kind):
     """Once, for root alone, and the mount keeps the disk in use, over restarts of ublkd and of the worker."""
     device = mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
@@ -190,6 +190,7 @@ def test_a_file_system_is_mounted(mounting, file_of, kind):
     mounting.api.delete("data")
 
 
+@pytest.mark.variant
 def test_an_unmount_goes_on_over_the_death_of_the_worker(mounting, file_of):
     """The kernel writes for it, and waits for the next worker, as all writes do."""
     mounting.api.create(loop_spec("data", file_of(size=_SIZE)))
@@ -259,6 +260,7 @@ def test_a_directory_that_others_may_write_to_is_refused(mounting, file_of):
     _unmount(mounting.api)
 
 
+@pytest.mark.variant
 def test_ublkd_is_killed_while_it_mounts(mounting, file_of):
     """Whatever was done, the next request ends with one mount, and the one after that with none."""
     mounting.api.create(loop_spec("data", file_of(size=_SIZE)))

@@ -46,7 +46,7 @@ def _events(api):
     return [event for event in items if event["reason"] == "UnstablePath"]
 
 
-@pytest.mark.parametrize("kind", ["mapper", "by_id"])
+@pytest.mark.parametrize("kind", ["mapper", pytest.param("by_id", marks=pytest.mark.variant)])
 def test_a_stable_name_is_kept_as_it_is(mapped, daemon, kind):
     path = getattr(mapped, kind)
     ublkctl(daemon, "attach", path, "--name", "data")
@@ -58,7 +58,7 @@ def test_a_stable_name_is_kept_as_it_is(mapped, daemon, kind):
     assert ublkctl(daemon, "detach", mapped.node) == "data removed\n"
 
 
-@pytest.mark.parametrize("by_link", [False, True])
+@pytest.mark.parametrize("by_link", [pytest.param(False, marks=pytest.mark.variant), True])
 def test_a_name_of_the_kernel_is_served_with_a_warning(mapped, daemon, tmp_path, by_link):
     link = tmp_path / "link"
     link.symlink_to(mapped.node)

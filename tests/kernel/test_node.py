@@ -108,6 +108,7 @@ def _wait_stopped(slow_udev, disk):
     wait_until((slow_udev / "stopped").exists, what)
 
 
+@pytest.mark.variant
 def test_a_new_owner_outlasts_what_udev_has_read_before(api, slow_udev):
     disk = Disk(api.create(null_spec("data"))["status"]["id"])
     _wait_stopped(slow_udev, disk)
@@ -190,7 +191,6 @@ def disk_with_two_partitions(api, file_of):
     return device, disk
 
 
-@pytest.mark.both
 def test_partitions_have_the_names_the_owner_and_the_serial_number_of_their_disk(api, parted):
     device, disk = parted
     links = []
@@ -266,6 +266,7 @@ def _shown(api, device):
     return "\n".join([*lines, known.read_text() if known.exists() else "udev knows nothing of it"])
 
 
+@pytest.mark.variant
 def test_a_udev_that_does_nothing_delays_one_disk(api):
     """A disk waits for udev once; while udev does nothing, further ones do not."""
     run("udevadm", "control", "--stop-exec-queue")

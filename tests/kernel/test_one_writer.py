@@ -81,6 +81,7 @@ def test_a_file_and_a_loop_device_on_it(api, file_of):
         api.delete("loop")
 
 
+@pytest.mark.variant
 def test_parts_of_a_file_and_of_loop_devices(api, file_of):
     """The offset of the loop device counts."""
     path = file_of()
@@ -139,6 +140,7 @@ def test_a_disk_that_exists_recovers_beside_a_loop_device(daemon, file_of):
     api.delete("data")
 
 
+@pytest.mark.variant
 @pytest.mark.long
 def test_a_loop_device_whose_file_system_does_not_answer(daemon, file_of, directory):
     """It is of no concern for a disk of another file: that one is made, and recovers."""
@@ -185,6 +187,7 @@ def test_a_hard_link_is_the_same_file(api, file_of, directory, request, where):
     _served(api, loop_spec("low", path, size="32MiB"), loop_spec("high", link, {"offset": 32 * _MIB}))
 
 
+@pytest.mark.variant
 @pytest.mark.long
 def test_a_bind_mount_shows_the_same_file(api, file_of, directory):
     """Of the file, and of the directory that it lies in."""
@@ -207,7 +210,7 @@ _OVERLAPS = {"file": ((0, 9), (16, 1)), "block device": ((0, 9),)}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", sorted(_OVERLAPS))
+@pytest.mark.parametrize("kind", ["file", pytest.param("block device", marks=pytest.mark.variant)])
 def test_ranges_that_overlap(api, file_of, kind):
     """One shared block is enough; disks side by side are served, and one cannot grow into the next."""
     path = file_of()
@@ -246,6 +249,7 @@ def test_dm_and_what_it_lies_on(api, file_of):
         assert loop in _refused(api, loop_spec("file", path))
 
 
+@pytest.mark.variant
 def test_a_file_and_dm_far_above_it(api, file_of):
     path = file_of()
     api.create(loop_spec("file", path))
@@ -256,6 +260,7 @@ def test_a_file_and_dm_far_above_it(api, file_of):
             _collide(api, loop_spec("top", top), loop_spec("reader", low, readOnly=True))
 
 
+@pytest.mark.variant
 def test_volumes_of_one_group_share_their_disks(api, file_of):
     """As every machine with LVM does."""
     with loop_disk(file_of("1.img")) as one, loop_disk(file_of("2.img")) as other:
@@ -274,6 +279,7 @@ def test_volumes_of_one_group_share_their_disks(api, file_of):
 # ---- disks of our own ----
 
 
+@pytest.mark.variant
 def test_a_disk_of_ours_below_dm_and_directly(api, file_of):
     base = _node(api.create(loop_spec("base", file_of())))
     with dm_linear("over", base, 0, 8 * _MIB) as over:
@@ -345,6 +351,7 @@ def test_an_overlay_and_its_upper_file(api, file_of, layers):
             assert loop in _refused(api, loop_spec("upper", layers / "upper" / "deep" / "made.img"))
 
 
+@pytest.mark.variant
 def test_a_reader_of_an_overlay_and_the_lower_file(api, file_of, layers):
     (layers / "lower").mkdir()
     lower = file_of("disk.img", where=layers / "lower")
@@ -396,6 +403,7 @@ def test_a_partition_and_its_disk_that_is_mounted(api, directory):
             assert _refused(api, loop_spec("partition", partition), "BackingFileBusy")
 
 
+@pytest.mark.variant
 def test_a_loop_device_on_a_disk_that_is_mounted(api, directory):
     """The loop device claims nothing of its disk."""
     with null_blk() as disk:
@@ -412,6 +420,7 @@ def test_a_loop_device_on_a_disk_that_is_mounted(api, directory):
 # ---- what is too deep ----
 
 
+@pytest.mark.variant
 def test_a_stack_that_is_too_deep_is_refused(api, file_of):
     loops = [output("losetup", "--find", "--show", file_of())]
 

@@ -156,7 +156,6 @@ def test_none_are_shown_where_none_are_wanted(api, file_of, daemon, directory):
 
 
 @pytest.mark.long
-@pytest.mark.both
 def test_a_partition_in_use_is_not_moved(api, table, directory):
     """The table says otherwise: the others change, and this one does once it is free."""
     with _mounted(table, 2, directory / "mnt") as file:
@@ -275,7 +274,6 @@ def test_a_disk_that_does_not_answer_is_live_and_has_its_partitions_later(store,
 
 
 @pytest.mark.long
-@pytest.mark.both
 def test_a_disk_is_removed_while_its_table_is_read(store, daemon):
     """That does not make the disk one in use. What it has asked the disk for holds up the removal, and nothing else."""
     api = daemon.api

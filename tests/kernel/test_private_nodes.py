@@ -84,6 +84,7 @@ def test_no_bind_mount_opens_the_next_disk_of_the_number(daemon, tenant_disk):
         assert there.write_as(_STRANGER) == "EACCES"
 
 
+@pytest.mark.variant
 def test_a_stopped_disk_has_no_node_and_a_started_one_another(daemon, tenant_disk):
     _disk, node = tenant_disk
     with Elsewhere(node, _TENANT) as there:
@@ -109,6 +110,7 @@ def test_the_node_stays_while_workers_and_ublkd_die(daemon, tenant_disk):
         assert there.write_as(_TENANT, "v") is None
 
 
+@pytest.mark.variant
 def test_a_ublkd_that_starts_takes_back_the_nodes_of_disks_that_are_gone(daemon, strangers, tenant_disk):
     disk, node = tenant_disk
     number = _number(disk.path)
@@ -128,6 +130,7 @@ def test_a_ublkd_that_starts_takes_back_the_nodes_of_disks_that_are_gone(daemon,
         stranger.close()
 
 
+@pytest.mark.variant
 def test_a_node_of_a_device_that_the_database_does_not_know_is_taken_back(daemon, tenant_disk):
     _disk, node = tenant_disk
     stale = _NODES / "11111111-2222-4333-8444-555555555555"
@@ -140,6 +143,7 @@ def test_a_node_of_a_device_that_the_database_does_not_know_is_taken_back(daemon
         assert write_as(_TENANT, _node(daemon.api)) is None
 
 
+@pytest.mark.variant
 def test_a_disk_that_another_program_deletes_leaves_no_node(daemon, tenant_disk):
     disk, node = tenant_disk
     with Elsewhere(node, _TENANT) as there:
@@ -232,6 +236,7 @@ def daemon_with_a_policy(open_place, make_daemon):
     return make_daemon(runtime=open_place / "run", more_options=("--policy-dir", str(open_place / "policy.d"))).start()
 
 
+@pytest.mark.both
 def test_a_running_container_gets_the_node_and_loses_it_with_the_disk(open_daemon, file_of):
     daemon = open_daemon
     path = file_of()

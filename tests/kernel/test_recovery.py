@@ -29,7 +29,7 @@ def _offers(on_crash):
     return on_crash != "fail" or ublk.features()["USER_RECOVERY_FAIL_IO"]
 
 
-@pytest.mark.parametrize("on_crash", [None, "reissue", "queue", "fail", "none"])
+@pytest.mark.parametrize("on_crash", ["reissue", "fail", *(pytest.param(way, marks=pytest.mark.variant) for way in (None, "queue", "none"))])
 def test_in_flight_io_when_the_worker_dies(store, daemon, on_crash):
     if not _offers(on_crash):
         _assert_refused(daemon.api, loop_spec("data", store.path, **_recovery(on_crash)))
@@ -69,7 +69,8 @@ def _wait_without_worker(api, name, phase):
         f"{phase}, without a worker")
 
 
-@pytest.mark.parametrize("on_crash", ["reissue", "queue"])
+@pytest.mark.long
+@pytest.mark.parametrize("on_crash", [pytest.param("reissue", marks=pytest.mark.variant), "queue"])
 def test_manual_trigger_holds_new_io_until_recover(api, daemon, on_crash):
     device = api.create(null_spec("data", **_recovery(on_crash, "manual")))
     disk = Disk(device["status"]["id"])
@@ -87,6 +88,7 @@ def test_manual_trigger_holds_new_io_until_recover(api, daemon, on_crash):
     api.wait_phase("data", "Quiesced")
 
 
+@pytest.mark.long
 def test_manual_fail_fails_new_io_until_recover(api, daemon):
     spec = null_spec("data", **_recovery("fail", "manual"))
     if not _offers("fail"):
@@ -103,6 +105,7 @@ def test_manual_fail_fails_new_io_until_recover(api, daemon):
     disk.write(0, block("w"))
 
 
+@pytest.mark.long
 def test_manual_none_recreates_the_disk_on_recover(api, daemon):
     number = api.create(null_spec("data", **_recovery("none", "manual")))["status"]["id"]
     uid = api.get("data")["uid"]
@@ -116,6 +119,7 @@ def test_manual_none_recreates_the_disk_on_recover(api, daemon):
     Disk(number).write(0, block("w"))
 
 
+@pytest.mark.long
 def test_manual_survives_a_restart_of_the_supervisor(api, daemon):
     """Neither losing that it is to be held, nor holding a device that never ran."""
     disk = Disk(api.create(null_spec("data", **_recovery("queue", "manual")))["status"]["id"])
@@ -134,7 +138,8 @@ def _give_up_soon(api, spec, request):
     api.put({**spec, "recovery": {**spec["recovery"], "giveUpAfter": "3s"}}, wait=None)
 
 
-@pytest.mark.parametrize("on_crash", ["reissue", "queue"])
+@pytest.mark.long
+@pytest.mark.parametrize("on_crash", [pytest.param("reissue", marks=pytest.mark.variant), "queue"])
 def test_give_up_after_fails_what_waits(api, daemon, on_crash):
     spec = null_spec("data", **_recovery(on_crash, "manual", giveUpAfter="1h"))
     disk = Disk(api.create(spec)["status"]["id"])
@@ -151,6 +156,7 @@ def test_give_up_after_fails_what_waits(api, daemon, on_crash):
     disk.write(0, block("w"))
 
 
+@pytest.mark.long
 def test_give_up_after_does_nothing_while_the_recovery_is_quick(api, daemon):
     disk = Disk(api.create(null_spec("data", **_recovery("reissue", giveUpAfter="60s")))["status"]["id"])
     for _ in range(3):
@@ -158,6 +164,7 @@ def test_give_up_after_does_nothing_while_the_recovery_is_quick(api, daemon):
         disk.write(0, block("w"))
 
 
+@pytest.mark.long
 def test_give_up_after_also_counts_when_the_backing_store_is_away(api, daemon, file_of):
     """The device says all the while what is missing."""
     path = file_of()
@@ -205,6 +212,7 @@ def test_a_device_that_is_deleted_while_it_is_held(api, daemon):
     assert write.result() is not None
 
 
+@pytest.mark.long
 def test_statistics_go_on_after_a_workers_death(api, daemon, file_of):
     """The counts belong to the disk: the next worker adds to the counts of the last."""
     disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])

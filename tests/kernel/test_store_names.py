@@ -37,6 +37,7 @@ def _udev_has(path, key):
     return data.exists() and f"E:{key}=" in data.read_text(encoding="utf-8")
 
 
+@pytest.mark.variant
 def test_a_wwid(daemon):
     """It is the same after the disk was unplugged; a partition adds where it begins. By itself scsi_debug puts the
     number of its host into the WWID, which differs if the last host is still being released."""
@@ -72,6 +73,7 @@ def test_a_partition_has_a_uuid_and_its_disk_has_no_name(daemon, file_of):
     assert wholes[0][0]["identity"] != wholes[1][0]["identity"]
 
 
+@pytest.mark.variant
 def test_the_file_of_a_loop_device(daemon, ext4, file_of):
     """The same file from the same place on, by another loop device; from another place on it is another store."""
     image = file_of(where=ext4)

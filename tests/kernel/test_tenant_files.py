@@ -138,7 +138,7 @@ def test_a_file_that_may_only_be_read(files):
     files.alice.create(files.spec(path, readOnly=True))
 
 
-@pytest.mark.parametrize("how", ["link", "hard link", "directory"])
+@pytest.mark.parametrize("how", [pytest.param("link", marks=pytest.mark.variant), pytest.param("hard link", marks=pytest.mark.variant), "directory"])
 def test_a_path_that_is_swapped_under_a_disk(files, how):
     """With a descriptor that ublkd keeps the disk goes on with its file. Without one the file of root is refused."""
     path, secret = files.file(), files.secret()
@@ -216,6 +216,7 @@ def test_a_file_system_that_does_not_answer_is_not_asked(files):
         files.daemon.api.delete(f"u{_ALICE}-slow")
 
 
+@pytest.mark.variant
 def test_a_rootless_container_has_a_disk_on_a_volume(files):
     """Its path is another one on the host. A file that only the container has is none of the host."""
     path = files.file()

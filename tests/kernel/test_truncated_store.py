@@ -155,7 +155,8 @@ _FIRST = {
 }
 
 
-@pytest.mark.parametrize("more", [{}, {"directIo": "off"}, {"offset": "1MiB"}], ids=["direct", "cached", "offset"])
+@pytest.mark.parametrize("more", [{}, pytest.param({"directIo": "off"}, marks=pytest.mark.variant), pytest.param({"offset": "1MiB"}, marks=pytest.mark.variant)],
+                         ids=["direct", "cached", "offset"])
 def test_the_first_request_after_it_fails(more, ext4, file_of, daemon):
     """Whatever it is, and all after it: none of them may say that all is well, or make the file longer."""
     offset = _MIB if "offset" in more else 0
@@ -361,6 +362,7 @@ def test_cut_off_and_found_by_a_change(daemon, lone, more):
     _accept(daemon, it.disk)
 
 
+@pytest.mark.variant
 def test_what_is_not_a_cut(daemon, ext4, file_of):
     """A file that is too short for a new disk, or for a growth, has lost nothing."""
     path = file_of(where=ext4, size=4 * _MIB)

@@ -230,6 +230,7 @@ def fixture_failing(versions, file_of, directory):
     return Failing(versions, file_of, directory)
 
 
+@pytest.mark.variant
 def test_each_failure_stops_the_upgrade_and_a_reload_continues_it(failing, versions):
     """A program that is missing, one that exits, one that can open a store and not serve it: one disk sees each."""
     first, second, third = failing.names

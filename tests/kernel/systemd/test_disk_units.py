@@ -169,6 +169,7 @@ def test_a_stop_waits_until_the_disk_is_unused(mounted):
     api.delete("data")
 
 
+@pytest.mark.variant
 def test_the_target_takes_disks_down_in_order(mounted):
     """First the mount that requires its disk, then the disk, then the manager."""
     api, _, point = mounted

@@ -199,7 +199,7 @@ def test_the_process_of_a_user_that_has_the_disk_open_is_found(service):
     service.delete("data")
 
 
-@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+@pytest.mark.parametrize("kind", ["ext4", pytest.param("xfs", marks=pytest.mark.variant)])
 def test_a_file_system_is_made_and_mounted(service, file_of, kind):
     """By programs that have even less than the service; the mount is there for all of the host, and outlives the service."""
     service.create(loop_spec("data", file_of(size=400 << 20)))

@@ -41,6 +41,7 @@ def test_systemd_keeps_the_store_of_a_disk(service, ext4, file_of):
     wait_until(lambda: _kept() == 0, "a store that systemd has let go")
 
 
+@pytest.mark.variant
 def test_systemd_keeps_the_claim_that_a_disk_inherited(service, directory):
     """Of two disks on parts of one block device the one with the claim is removed, then ublkd is replaced."""
     api, image = service, directory / "one.img"
@@ -239,6 +240,7 @@ def test_limits_hold_again_once_the_unit_of_the_workers_runs(service):
     api.delete("data")
 
 
+@pytest.mark.variant
 def test_a_worker_that_runs_out_of_memory_dies_alone(service):
     """Neither the OOM killer nor systemd, which sees it, ends other workers."""
     api = service
@@ -259,6 +261,7 @@ def test_a_worker_that_runs_out_of_memory_dies_alone(service):
         api.delete(name)
 
 
+@pytest.mark.variant
 def test_a_reload_applies_the_files_that_describe_devices(service):
     """In the directory of the administrator; systemd waits for a ublkd that reloads, and does not start another."""
     api, before = service, main_pid()

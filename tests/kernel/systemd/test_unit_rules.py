@@ -4,6 +4,8 @@
 import json
 import subprocess
 
+import pytest
+
 from harness.api import null_spec
 from harness.shell import output
 from harness.wait import wait_until
@@ -58,6 +60,7 @@ def test_a_dynamic_user_has_no_devices(rules):
     assert status == 403 and "DynamicUser=" in json.loads(text)["detail"], text
 
 
+@pytest.mark.variant
 def test_a_slice_has_the_devices_of_its_units(rules):
     rules({**_RULE, "name": "batch", "who": {"units": ["batch.slice"]}}, {**_RULE, "name": "path", "who": {"cgroups": ["/path.slice"]}})
     for slice_name, status in (("batch", 201), ("path-to", 201), ("batches", 403), ("pathological", 403)):
