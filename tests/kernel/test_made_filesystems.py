@@ -2,7 +2,9 @@
 """ublkd makes a file system on a disk once, whatever dies when, and never where there are data."""
 
 import contextlib
+import os
 import pathlib
+import signal
 import threading
 
 import pytest
@@ -110,6 +112,76 @@ def test_ublkd_is_killed_when_it_has_begun(store, daemon):
     begun = device["status"]["filesystem"]
     body = {"type": "ext4", "remake": begun["uuid"]}
     assert daemon.api.ask("POST", "/devices/data/filesystem", 200, json=body)["status"]["filesystem"] == begun | {"state": "made"}
+    run("e2fsck", "-f", "-n", disk.path)
+
+
+def _waiting_programs():
+    """The programs of a file system that the kernel does not let end now, whatever signal they get, and how often each has waited."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+            if name == "mkfs.ext4" and rest.split()[0] == "D":
+                found[int(path.parent.name)] = [line for line in path.with_name("status").read_text().splitlines() if "ctxt" in line]
+    return found
+
+
+def _held_programs(api):
+    """Those that wait for the store: no other wait, as that for a page, is the same one after a restart of another device."""
+    before = _waiting_programs()
+    if before:
+        api.restart("other")
+    after = _waiting_programs()
+    return [pid for pid, times in before.items() if after.get(pid) == times]
+
+
+@pytest.fixture(name="patient_kernel")
+def kernel_that_lets_processes_wait():
+    """It does not complain of a process that waits as long as the test wants."""
+    before = output("sysctl", "-n", "kernel.hung_task_timeout_secs")
+    run("sysctl", "-qw", "kernel.hung_task_timeout_secs=0")
+    yield
+    run("sysctl", "-qw", f"kernel.hung_task_timeout_secs={before}")
+
+
+def _ask_and_note(daemon, answers):
+    """Ask for a file system, and note how that ends; not if ublkd ends first."""
+    with contextlib.suppress(OSError):
+        response = Api(daemon.runtime / "ublkd.sock").request("POST", "/devices/data/filesystem", json={"type": "ext4"})
+        answers.append((response.status_code, response.json()["type"].rpartition(":")[2]))
+
+
+def test_a_program_that_cannot_be_killed_holds_up_its_disk_alone(patient_kernel, store, daemon, file_of):
+    """It ends with the writes that it waits for; until then its disk is in use, also for the next ublkd."""
+    assert patient_kernel is None
+    api, answers = daemon.api, []
+    disk = Disk(api.create(loop_spec("data", store.path))["status"]["id"])
+    api.create(loop_spec("other", file_of(size=8 << 20)))
+    with store.holding():
+        askers = [threading.Thread(target=_ask_and_note, args=(daemon, answers)) for _ in range(2)]
+        askers[0].start()
+        store.wait_arrived(1)
+        (program,) = wait_until(lambda: _held_programs(api), "a program that waits for the disk")
+        parent = int(pathlib.Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(parent, signal.SIGKILL)  # as ublkd does at the deadline; the program gets the signal from the kernel
+        askers[0].join()
+        assert answers == [(504, "timeout")]
+        askers[1].start()  # the next process may wait in the kernel as well
+        for _ in range(2):
+            problem = api.delete("data", status=409)
+            assert "in-use" in problem["type"] and f"process {program} (" in problem["detail"], problem
+            _ask(api, "ext4", name="other")
+            api.restart("other")
+            assert api.phase("data") == "Live" and list(_waiting_programs()) == [program]
+            daemon.kill()
+            daemon.start()
+            api = daemon.api
+        askers[1].join()
+    wait_until(lambda: not _mkfs_runs(), "the end of the program")
+    begun = api.wait_phase("data", "Live")["status"]["filesystem"]
+    assert begun["state"] == "begun"
+    body = {"type": "ext4", "remake": begun["uuid"]}
+    assert api.ask("POST", "/devices/data/filesystem", 200, json=body)["status"]["filesystem"] == begun | {"state": "made"}
     run("e2fsck", "-f", "-n", disk.path)
 
 

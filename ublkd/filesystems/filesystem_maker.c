@@ -225,7 +225,11 @@ static int settle(const struct filesystem_making *making, const struct device_re
 
         if (making->wish.aim != FILESYSTEM_AIM_MADE)
                 return 0;
-        if (!find_record(making) || strcmp(filesystem.uuid, making->uuid) != 0)
+        if (!find_record(making))
+                return -ENODEV;
+        if (making->task == FILESYSTEM_LEAVES) /* the look has not ended, so nothing has begun */
+                return 0;
+        if (strcmp(filesystem.uuid, making->uuid) != 0)
                 return -ENODEV;
         if (filesystem.stage != FILESYSTEM_BEGUN)
                 return 0;

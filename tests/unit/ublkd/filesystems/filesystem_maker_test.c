@@ -362,6 +362,28 @@ static void test_a_process_that_takes_too_long_is_killed(void)
         tear_down();
 }
 
+/* The disk does not answer, and is the same one: it was not removed. The note of an earlier try stays. */
+static void test_a_look_that_takes_too_long_is_killed(void)
+{
+        static const struct filesystem_limits hasty = {.patience_usec = 1000};
+        static const char uuid[] = "11111111-2222-4333-8444-555555555555";
+
+        CHECK_INT(setenv("TEST_SILENT", "1", 1), 0); /* the process, which never looks */
+        for (int stage = FILESYSTEM_BEGUN; stage <= FILESYSTEM_MADE; stage++) {
+                struct outcome outcome;
+
+                set_up(&hasty);
+                note((enum filesystem_stage)stage, FILESYSTEM_EXT4, uuid);
+                CHECK_INT(begin(FILESYSTEM_EXT4, &outcome), 0);
+                wait_for(&outcome);
+                CHECK_INT(outcome.verdict, FILESYSTEM_TOOK_TOO_LONG);
+                CHECK_INT(noted().stage, stage);
+                CHECK_STR(noted().uuid, uuid);
+                tear_down();
+        }
+        CHECK_INT(unsetenv("TEST_SILENT"), 0);
+}
+
 static void test_an_abandoned_request_goes_on(void)
 {
         struct filesystem_making *making;
@@ -383,7 +405,7 @@ static void test_an_abandoned_request_goes_on(void)
 int main(int argc, char *argv[])
 {
         if (argc == 2 && strcmp(argv[1], FILESYSTEM_PROCESS_OPTION) == 0)
-                return filesystem_process_main();
+                return getenv("TEST_SILENT") ? pause() : filesystem_process_main();
         if (!world_opens())
                 return CHECK_SKIP;
         test_each_kind_is_made_once();
@@ -406,6 +428,7 @@ int main(int argc, char *argv[])
         test_a_disk_is_not_given_to_users_meanwhile();
         test_the_end_of_another_request_settles_nothing();
         test_a_process_that_takes_too_long_is_killed();
+        test_a_look_that_takes_too_long_is_killed();
         test_an_abandoned_request_goes_on();
         world_close();
         return check_report();
