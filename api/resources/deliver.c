@@ -126,6 +126,12 @@ static bool may_deliver(
                         "/devices/NAME/mount.");
                 return false;
         }
+        if (wish->mount && record->mount_change == MOUNT_GOES) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "An unmount of the file system is under way, or has not ended well; mount it again "
+                        "after its end, and repeat the request.");
+                return false;
+        }
         if (!wish->mount && tenant_is_set(record->tenant) && record->spec
                 && !record->spec->options.private_node) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,

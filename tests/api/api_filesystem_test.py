@@ -95,14 +95,19 @@ def holds(server, verb, body, status=200):
 
 
 @contextlib.contextmanager
-def mount_that_does_not_end(server, body):
+def request_that_does_not_end(server, verb, body, has_begun):
     connection = server.connect()
-    connection.request("POST", "/devices/data/mount", body=json.dumps(body), headers={"Content-Type": "application/json"})
+    connection.request("POST", f"/devices/data/{verb}", body=json.dumps(body), headers={"Content-Type": "application/json"})
     deadline = time.monotonic() + 30
-    while server.ask("GET", "/devices/data").json["status"]["mountHolders"] == 0:
+    while not has_begun():
         assert time.monotonic() < deadline
     yield
     connection.close()
+
+
+def mount_that_does_not_end(server, body):
+    return request_that_does_not_end(
+        server, "mount", body, lambda: server.ask("GET", "/devices/data").json["status"]["mountHolders"] > 0)
 
 
 def test_a_mount_stays_until_its_last_holder_ends_it(server):
@@ -143,6 +148,17 @@ def test_nothing_of_a_device_that_is_removed_is_delivered(server):
     server.tell("auto off")
     assert server.ask("DELETE", "/devices/data?force=true").status == 202
     check_problem(server.ask("POST", "/devices/data/deliver", {"path": "/data", "mount": True}), 409, "being-removed")
+
+
+def test_nothing_is_delivered_whose_unmount_is_under_way(server):
+    server.ask("POST", "/devices?wait=ready", spec(labels={"filesystem": "never unmount"}))
+    server.ask("POST", "/devices/data/filesystem", {"type": "ext4"})
+    assert holds(server, "mount", {}) == (True, 0)
+    body = {"path": "/data", "mount": True, "pid": 1}
+    assert server.ask("POST", "/devices/data/deliver", body).status == 200
+    with request_that_does_not_end(
+            server, "unmount", {}, lambda: server.ask("POST", "/devices/data/deliver", body).status != 200):
+        check_problem(server.ask("POST", "/devices/data/deliver", body), 409, "not-possible-now")
 
 
 def test_there_are_not_more_holders_than_the_record_has_room_for(server):

@@ -36,6 +36,7 @@ static void show(const struct filesystem_making *making)
                 filesystem_to_note(&made, note);
                 (void)device_store_set_filesystem(the_store, record->name, note);
         }
+        device_store_set_mount_change(the_store, record->name, MOUNT_STAYS);
         snprintf(path, sizeof(path), "/mounts/%s", making->device);
         if (making->answer.verdict == FILESYSTEM_IS_MOUNTED
                 || making->answer.verdict == FILESYSTEM_IS_UNMOUNTED)
@@ -102,11 +103,15 @@ int api_test_make_filesystem(void *userdata _unused_, const struct device_record
         };
         memcpy(making->device, record->uid, sizeof(making->device));
         *ret = making;
+        if (wish->aim == FILESYSTEM_AIM_UNMOUNTED)
+                device_store_set_mount_change(the_store, record->name, MOUNT_GOES);
         r = sd_event_add_defer(event, &making->end, on_end, making);
         if (r >= 0
                 && (strcmp(order_of(record), "never") == 0
                         || (wish->aim == FILESYSTEM_AIM_MOUNTED
-                                && strcmp(order_of(record), "never mount") == 0)))
+                                && strcmp(order_of(record), "never mount") == 0)
+                        || (wish->aim == FILESYSTEM_AIM_UNMOUNTED
+                                && strcmp(order_of(record), "never unmount") == 0)))
                 r = sd_event_source_set_enabled(making->end, SD_EVENT_OFF);
         sd_event_unref(event);
         return r;

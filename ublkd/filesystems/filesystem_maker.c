@@ -53,6 +53,13 @@ static const struct device_record *find_record(const struct filesystem_making *m
                        : NULL;
 }
 
+static enum mount_change change_by(enum filesystem_task task)
+{
+        return task == FILESYSTEM_MOUNTS     ? MOUNT_COMES
+               : task == FILESYSTEM_UNMOUNTS ? MOUNT_GOES
+                                             : MOUNT_STAYS;
+}
+
 static void answer(
         struct filesystem_making *making, enum filesystem_verdict verdict, int error, const char *text)
 {
@@ -60,8 +67,8 @@ static void answer(
         struct filesystem_answer result = {.verdict = verdict, .error = error, .text = text};
         struct filesystem_making copy = *making;
 
-        if (record && making->task == FILESYSTEM_MOUNTS)
-                device_store_set_mounting(making->maker->store, record->name, false);
+        if (record && change_by(making->task) != MOUNT_STAYS)
+                device_store_set_mount_change(making->maker->store, record->name, MOUNT_STAYS);
         result.filesystem = filesystem_of_note(record ? record->filesystem : "");
         making_free(making);
         if (copy.then)
@@ -111,8 +118,8 @@ static int begin(struct filesystem_making *making, const struct device_record *r
                 r = note(making, record, filesystem);
         if (r < 0)
                 return r;
-        if (task == FILESYSTEM_MOUNTS)
-                device_store_set_mounting(making->maker->store, record->name, true);
+        if (change_by(task) != MOUNT_STAYS)
+                device_store_set_mount_change(making->maker->store, record->name, change_by(task));
         *ret = (struct filesystem_go){.task = task, .kind = filesystem.kind};
         memcpy(ret->uuid, filesystem.uuid, sizeof(ret->uuid));
         memcpy(making->uuid, filesystem.uuid, sizeof(making->uuid));

@@ -28,6 +28,9 @@ enum source_state {
         _SOURCE_STATE_MAX
 };
 
+/* What is under way with the mount of its file system. */
+enum mount_change { MOUNT_STAYS, MOUNT_COMES, MOUNT_GOES };
+
 /* Owned by the store, and valid until the next call that changes the store. Read-only outside the store. */
 struct device_record {
         char *name;
@@ -56,7 +59,7 @@ struct device_record {
         char backing_boot[UID_TEXT_SIZE];       /* boot id in which ublkd read it */
         char filesystem[FILESYSTEM_NOTE_SIZE];  /* that ublkd makes: filesystem_of_note() */
         char mount[MOUNT_PATH_SIZE];            /* not durable: where ublkd has mounted it; "": nowhere */
-        bool mounting;                          /* not durable: a mount is under way */
+        enum mount_change mount_change;         /* not durable */
         char mount_holders[MOUNT_HOLDERS_SIZE]; /* who wants it to stay: mount_holders.h */
         struct device_spec *spec;               /* NULL: quarantined, see `quarantine` */
         char *quarantine;                       /* why the stored record cannot be used, or NULL */

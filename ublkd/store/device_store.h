@@ -208,8 +208,9 @@ int device_store_hold_mount(struct device_store *store, const char *name, const 
 int device_store_release_mount(struct device_store *store, const char *name, const char *holder);
 /* Set where the file system is mounted; "": nowhere. Not durable. Return 0 or -ENOENT. */
 int device_store_set_mount(struct device_store *store, const char *name, const char *path);
-/* Set whether a mount is under way: the disk is not given to users meanwhile. Not durable. */
-void device_store_set_mounting(struct device_store *store, const char *name, bool mounting);
+/* Set what is under way with the mount: the disk is not given to users meanwhile, and what goes is not delivered. A mount
+ * goes until no copy of it is left that ublkd can find. Not durable. */
+void device_store_set_mount_change(struct device_store *store, const char *name, enum mount_change change);
 /* Record whether a manual device was Live in this boot: then it is held when it loses its worker (see
  * plan_wish). Also clears recover_requested, which is done or has no effect any more. */
 int device_store_set_held(struct device_store *store, const char *name, bool held);

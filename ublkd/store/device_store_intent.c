@@ -294,12 +294,15 @@ int device_store_set_mount(struct device_store *store, const char *name, const c
         return 0;
 }
 
-void device_store_set_mounting(struct device_store *store, const char *name, bool mounting)
+void device_store_set_mount_change(struct device_store *store, const char *name, enum mount_change change)
 {
         struct store_entry *entry = store_entries_find(&store->entries, name);
 
-        if (entry)
-                entry->record.mounting = mounting;
+        if (!entry || entry->record.mount_change == change)
+                return;
+        entry->record.mount_change = change;
+        if (change == MOUNT_STAYS) /* the private node waits for that */
+                device_store_announce(store, STORE_INTENT, entry, NULL);
 }
 
 int device_store_try_again(struct device_store *store, const char *name)

@@ -43,14 +43,16 @@ static int check_mount(
 {
         const char *field;
 
-        if (!*record->mount && !record->mounting && device_record_mount_holders(record) == 0)
+        if (!*record->mount && record->mount_change == MOUNT_STAYS
+                && device_record_mount_holders(record) == 0)
                 return 0;
         field = field_that_opens(spec, record);
         if (!field)
                 return 0;
         (void)problem_add(problems, ETXTBSY, field, "InUse",
-                "The file system of the device %s is mounted, or a mount is under way, so users must not "
-                "write to its disk; end the mount (POST /devices/NAME/unmount), and repeat the request.",
+                "The file system of the device %s is mounted, or a mount or its end is under way, so users "
+                "must not write to its disk; end the mount (POST /devices/NAME/unmount), and repeat the "
+                "request.",
                 spec->options.name);
         return -ETXTBSY;
 }

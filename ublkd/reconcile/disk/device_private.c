@@ -18,7 +18,8 @@ static bool has_node(const struct managed_device *device, const struct device_re
 /* The spec may ask for a node that the file system, which the kernel reads as root, forbids. */
 static bool may_have_node(const struct device_record *record)
 {
-        return record->spec && record->spec->options.private_node && !*record->mount && !record->mounting;
+        return record->spec && record->spec->options.private_node && !*record->mount
+               && record->mount_change == MOUNT_STAYS;
 }
 
 void device_private_give(struct managed_device *device, const struct device_record *record)

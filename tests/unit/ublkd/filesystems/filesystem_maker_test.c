@@ -225,6 +225,23 @@ static void test_an_unmount_waits_for_what_is_under_way(void)
         tear_down();
 }
 
+static void test_what_is_unmounted_is_marked_until_the_answer(void)
+{
+        struct outcome outcome;
+
+        set_up(NULL);
+        CHECK_INT(begin_wish((struct filesystem_wish){.aim = FILESYSTEM_AIM_UNMOUNTED}, &outcome), 0);
+        CHECK_INT(record()->mount_change, MOUNT_STAYS);
+        while (record()->mount_change != MOUNT_GOES && !outcome.answered)
+                if (!CHECK(sd_event_run(event, DEADLINE_USEC) > 0))
+                        break;
+        CHECK_INT(record()->mount_change, MOUNT_GOES);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_IS_UNMOUNTED);
+        CHECK_INT(record()->mount_change, MOUNT_STAYS);
+        tear_down();
+}
+
 /* Begin a mount on a device of its own, which has no file system. Return as filesystem_request(). */
 static int begin_of(unsigned number, enum filesystem_aim aim, struct filesystem_account account)
 {
@@ -321,7 +338,7 @@ static void test_a_disk_is_not_given_to_users_meanwhile(void)
         set_up(NULL);
         CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_IS_MADE);
         CHECK_INT(begin_wish((struct filesystem_wish){.aim = FILESYSTEM_AIM_MOUNTED}, &outcome), 0);
-        while (!record()->mounting && !outcome.answered)
+        while (record()->mount_change != MOUNT_COMES && !outcome.answered)
                 if (!CHECK(sd_event_run(event, DEADLINE_USEC) > 0))
                         break;
         CHECK_INT(put_device(store, open_to_users), -ETXTBSY);
@@ -421,6 +438,7 @@ int main(int argc, char *argv[])
         test_an_outdated_record();
         test_an_unmount_needs_no_disk();
         test_an_unmount_waits_for_what_is_under_way();
+        test_what_is_unmounted_is_marked_until_the_answer();
         test_tenants_have_half_of_the_room();
         test_one_request_for_a_disk_at_a_time();
         test_a_disk_that_goes_meanwhile();

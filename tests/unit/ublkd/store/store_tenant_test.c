@@ -218,6 +218,11 @@ static void test_an_old_record_names_nothing_of_others(void)
         }
 }
 
+static void count_intents(void *userdata, const struct store_event *happened)
+{
+        *(int *)userdata += happened->kind == STORE_INTENT;
+}
+
 /* What the kernel has mounted, or is about to, its tenant must not write to past the file system. */
 static void test_a_mounted_volume_gets_no_node(const char *directory)
 {
@@ -225,6 +230,7 @@ static void test_a_mounted_volume_gets_no_node(const char *directory)
                                      "\"size\":\"1GiB\",\"privateNode\":%s}";
         struct device_store *store = open_store(directory);
         char with_node[160], without_node[160];
+        int intents = 0;
 
         snprintf(with_node, sizeof(with_node), volume, "true");
         snprintf(without_node, sizeof(without_node), volume, "false");
@@ -234,9 +240,15 @@ static void test_a_mounted_volume_gets_no_node(const char *directory)
         CHECK_INT(put_device_of(store, with_node, NULL), -ETXTBSY); /* an administrator */
         CHECK_INT(put_device_of(store, without_node, TENANT), 0);
         CHECK_INT(device_store_set_mount(store, "data", ""), 0);
-        device_store_set_mounting(store, "data", true);
+        device_store_set_mount_change(store, "data", MOUNT_COMES);
         CHECK_INT(put_device_of(store, with_node, TENANT), -ETXTBSY);
-        device_store_set_mounting(store, "data", false);
+        device_store_set_mount_change(store, "data", MOUNT_GOES);
+        CHECK_INT(put_device_of(store, with_node, TENANT), -ETXTBSY);
+        CHECK_INT(device_store_subscribe(store, count_intents, &intents), 0);
+        device_store_set_mount_change(store, "data", MOUNT_STAYS);
+        device_store_set_mount_change(store, "data", MOUNT_STAYS);
+        CHECK_INT(intents, 1); /* of the private node */
+        device_store_unsubscribe(store, count_intents, &intents);
         CHECK_INT(device_store_hold_mount(store, "data", "a"), 1);
         CHECK_INT(put_device_of(store, with_node, TENANT), -ETXTBSY);
         CHECK_INT(device_store_release_mount(store, "data", "a"), 0);

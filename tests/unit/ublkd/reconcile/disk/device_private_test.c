@@ -120,12 +120,14 @@ static void test_a_volume_has_no_node(void)
 static void test_a_mounted_disk_gets_no_node(void)
 {
         struct managed_device device = device_on(KERNEL_LIVE);
-        struct device_record mounted = tenants, mounting = tenants;
+        struct device_record mounted = tenants, mounting = tenants, unmounting = tenants;
 
         snprintf(mounted.mount, sizeof(mounted.mount), "/mounts/11-22");
-        mounting.mounting = true;
+        mounting.mount_change = MOUNT_COMES;
+        unmounting.mount_change = MOUNT_GOES; /* a copy may be left */
         device_private_give(&device, &mounted);
         device_private_give(&device, &mounting);
+        device_private_give(&device, &unmounting);
         CHECK_INT(given, 0);
         CHECK_STR(shown(&device, true), "");
         device_private_give(&device, &tenants); /* after its end */
