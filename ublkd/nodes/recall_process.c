@@ -12,6 +12,7 @@
  * children keep the look from the containers of others for the first round only. Each user has places of its own in the later
  * rounds. A child may be read by its container, so it closes the namespaces of others first. */
 #include "ublkd/nodes/recall_process.h"
+#include "ublkd/nodes/met_namespaces.h"
 #include "ublkd/nodes/process_rights.h"
 #include "ublkd/nodes/recall_here.h"
 
@@ -69,8 +70,7 @@ struct aside {
 
 struct search_all {
         struct recall_wish wish;
-        ino_t *seen; /* mount namespaces */
-        size_t seen_count;
+        struct met_namespaces met;
         struct owner *owners;
         size_t owner_count;
         struct aside *aside;
@@ -78,22 +78,6 @@ struct search_all {
         unsigned round;
         bool hindered, busy, found;
 };
-
-/* Return 1: it is new; 0; -ENOMEM. */
-static int note_seen(struct search_all *all, ino_t inode)
-{
-        ino_t *seen;
-
-        for (size_t i = 0; i < all->seen_count; i++)
-                if (all->seen[i] == inode)
-                        return 0;
-        seen = reallocarray(all->seen, all->seen_count + 1, sizeof(*seen));
-        if (!seen)
-                return -ENOMEM;
-        all->seen = seen;
-        all->seen[all->seen_count++] = inode;
-        return 1;
-}
 
 /* Return NULL if there is no memory. It stays valid until the next call. */
 static struct owner *owner_of(struct search_all *all, uid_t uid)
@@ -109,31 +93,6 @@ static struct owner *owner_of(struct search_all *all, uid_t uid)
         all->owners = owners;
         owners[all->owner_count] = (struct owner){.uid = uid, .left_msec = OWNER_MSEC};
         return &owners[all->owner_count++];
-}
-
-/* Find the user of the host who has made the user namespace, or the one around it. Return 1; 0: it is ours, or not in ours;
- * -errno. */
-static int find_owner(int users, uid_t *ret)
-{
-        _cleanup_close_ int outer = -1;
-        int r = namespace_is_ours(users, "user"), fd = users;
-
-        if (r != 0)
-                return r < 0 ? r : 0;
-        while (r == 0) {
-                int parent = ioctl(fd, NS_GET_PARENT);
-
-                if (parent < 0)
-                        return errno == EPERM ? 0 : -errno;
-                r = namespace_is_ours(parent, "user");
-                if (r != 0) {
-                        close_fd(parent);
-                        break;
-                }
-                close_fd(outer);
-                fd = outer = parent;
-        }
-        return r < 0 ? r : ioctl(fd, NS_GET_OWNER_UID, ret) < 0 ? -errno : 1;
 }
 
 static int64_t now_msec(void)
@@ -308,21 +267,18 @@ static int look_at(struct search_all *all, pid_t pid)
 {
         _cleanup_close_ int mounts = open_namespace(pid, "mnt"), users = -1;
         struct owner *owner;
-        struct stat st;
         uid_t uid;
         int r;
 
         if (mounts < 0)
                 return mounts == -ENOENT ? 0 : mounts;
-        if (fstat(mounts, &st) < 0)
-                return -errno;
-        r = note_seen(all, st.st_ino);
+        r = met_namespaces_add(&all->met, mounts);
         if (r <= 0)
                 return r;
         users = ioctl(mounts, NS_GET_USERNS);
         if (users < 0)
                 return -errno;
-        r = find_owner(users, &uid);
+        r = met_namespaces_find_owner(&all->met, users, &uid);
         if (r <= 0)
                 return r;
         owner = owner_of(all, uid);
@@ -374,7 +330,7 @@ static int end_left_over(struct search_all *all, pid_t pid)
         users = open_namespace(pid, "user");
         if (users < 0)
                 return users == -ENOENT ? 0 : users;
-        r = find_owner(users, &uid);
+        r = met_namespaces_find_owner(&all->met, users, &uid);
         if (r <= 0)
                 return r;
         (void)pidfd_send_signal(fd, SIGKILL, NULL, 0);
@@ -435,7 +391,7 @@ static int recall_all(struct search_all *all)
         }
         close_aside(all);
         free(pids.items);
-        free(all->seen);
+        met_namespaces_clear(&all->met);
         free(all->owners);
         free(all->aside);
         return error;
