@@ -34,8 +34,15 @@ static const struct refusal refusals[] = {
         {DELIVERY_TAKEN_BACK, ANY, "TakenBack",
          "The disk was stopped or removed meanwhile, and its node is gone; wait until the disk is Live, "
          "and repeat the request."},
-        {DELIVERY_NO_MOUNT, ANY, "NotMounted",
+        {DELIVERY_NO_MOUNT, -ENXIO, "NotMounted",
          "The file system of the device is not mounted by ublkd any more; mount it, and repeat the request."},
+        {DELIVERY_NO_MOUNT, -ESTALE, "NotMounted",
+         "What is mounted there is not the file system of the disk; unmount it, mount the device again, and repeat the request."},
+        {DELIVERY_NO_MOUNT, -ENOENT, "NotMounted",
+         "The disk was stopped or removed meanwhile; wait until it is Live, mount it, and repeat the request."},
+        {DELIVERY_NO_MOUNT, ANY, "SystemError",
+         "ublkd cannot look at the mount of the file system, or note beside it that the user has it; see whether /run is "
+         "full, and repeat the request."},
         {DELIVERY_NOT_CLONED, -EINVAL, "NoTranslation",
          "The kernel does not translate the ids of this file system for containers; use ext4, or xfs of a kernel that "
          "does."},

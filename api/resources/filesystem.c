@@ -229,6 +229,12 @@ static bool release_mount(
         return r == 0;
 }
 
+/* A copy that an unmount has left may be there without a disk: that is for the unmount to find out. */
+static bool has_nothing_to_unmount(const struct device_record *record)
+{
+        return !record->status.disk && !*record->mount && record->mount_change == MOUNT_STAYS;
+}
+
 void handle_device_unmount(struct request *request)
 {
         const struct device_record *record = view_find(request, request->name);
@@ -241,7 +247,7 @@ void handle_device_unmount(struct request *request)
         if ((!record || !filesystem_is_settled(request))
                 && (!may_ask(request, record, wish.aim) || !release_mount(request, record, &body)))
                 return;
-        if (!record->status.disk && !*record->mount) { /* nothing to unmount */
+        if (!filesystem_is_settled(request) && has_nothing_to_unmount(record)) {
                 reply_device(request, MHD_HTTP_OK, record);
                 return;
         }

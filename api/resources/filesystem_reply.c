@@ -87,13 +87,16 @@ static const struct {
         const char *sentence;
 } uses[] = {
         {FILESYSTEM_NOT_UNMOUNTED, -EBUSY,
-         "A program uses the file system, on the host or in a container; end it (fuser -vm shows it), and repeat the request."},
+         "A program uses the file system, on the host or in a container, or has another mount of it; end it, and repeat the "
+         "request. fuser -vm shows programs that use it, but not one that keeps an unmounted copy open: if it shows none, end "
+         "the containers that had the file system."},
         {FILESYSTEM_NOT_UNMOUNTED, -EEXIST,
          "Containers have the file system, which was delivered to them; end them, or give \"allHolders\", which ends the mount "
          "there as well."},
         {FILESYSTEM_NOT_UNMOUNTED, -ETIMEDOUT,
-         "A container may use the file system: looking at it has taken too long; end the containers to which the file system was "
-         "delivered, and repeat the request."},
+         "A container may use the file system: looking at containers has taken too long, or one has stopped the look; repeat the "
+         "request, and if it fails again, end the containers to which the file system was delivered. If status.mount is null, "
+         "a container of any user may have it."},
         {FILESYSTEM_NOT_MOUNTED, -EEXIST,
          "Another file system, or that of an earlier disk of this device, is mounted in its place; unmount it, and repeat the "
          "request."},

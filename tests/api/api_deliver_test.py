@@ -60,7 +60,8 @@ def test_a_delivery_that_does_not_begin_is_a_problem(tenants, error, status, pro
 
 @pytest.mark.parametrize("outcome, error, reason", [
     (AT_HOME, 0, "AtHome"), (OF_ROOT, 0, "NoUserNamespace"), (ENDED, 0, "ClientEnded"), (SHARED, 0, "SharedMount"),
-    (TAKEN_BACK, 0, "TakenBack"), (NO_MOUNT, errno.ENXIO, "NotMounted"), (NOT_CLONED, errno.EINVAL, "NoTranslation"),
+    (TAKEN_BACK, 0, "TakenBack"), (NO_MOUNT, errno.ENXIO, "NotMounted"), (NO_MOUNT, errno.ESTALE, "NotMounted"),
+    (NO_MOUNT, errno.ENOENT, "NotMounted"), (NO_MOUNT, errno.ENOSPC, "SystemError"), (NOT_CLONED, errno.EINVAL, "NoTranslation"),
     (NOT_CLONED, errno.EPERM, "SystemError"), (NO_FILE, errno.EROFS, "ReadOnly"), (NO_FILE, errno.EEXIST, "Occupied"),
     (NO_FILE, errno.ENOENT, "NoDirectory"), (NO_FILE, errno.ENOTDIR, "NoDirectory"), (NO_FILE, errno.ELOOP, "LinkInPath"),
     (NO_FILE, errno.EACCES, "NoRight"), (NO_FILE, errno.EPERM, "NoSockets"), (NO_FILE, errno.EIO, "SystemError"),

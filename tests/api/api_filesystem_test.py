@@ -214,6 +214,19 @@ def test_a_disk_that_users_write_to_is_not_mounted(server, owner, status):
     assert holds(server, "mount", {"holder": "a"}, status) == ((True, 1) if status == 200 else (False, 0))
 
 
+def test_a_copy_that_an_unmount_has_left_is_over_with_its_disk(server):
+    """Until an unmount has found that: users must not get a disk that a container may have mounted."""
+    server.ask("POST", "/devices?wait=ready", spec(labels={"filesystem": "left"}))
+    assert holds(server, "mount", {}) == (True, 0)
+    assert holds(server, "unmount", {}, 409) == (False, 0)
+    owner = {"owner": {"uid": 1000}}
+    check_problem(server.ask("PATCH", "/devices/data", owner), 409, "in-use")
+    assert server.ask("POST", "/devices/data/stop?wait").status == 200
+    check_problem(server.ask("PATCH", "/devices/data", owner), 409, "in-use")
+    assert holds(server, "unmount", {}) == (False, 0)
+    assert server.ask("PATCH", "/devices/data", owner).status == 200
+
+
 @pytest.mark.parametrize("owner", [{"uid": 1000}, {"gid": 1000}, {"mode": "0666"}])
 def test_a_mounted_disk_is_not_given_to_users(server, owner):
     server.ask("POST", "/devices?wait=ready", spec())

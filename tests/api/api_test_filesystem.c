@@ -10,6 +10,7 @@ struct filesystem_making {
         sd_event_source *end;
         char device[UID_TEXT_SIZE]; /* its uid */
         enum filesystem_kind kind;
+        bool left; /* by an unmount: the mount has ended, and a copy has the disk */
         struct filesystem_answer answer;
         void (*then)(void *userdata, const struct filesystem_answer *answer);
         void *userdata;
@@ -36,10 +37,11 @@ static void show(const struct filesystem_making *making)
                 filesystem_to_note(&made, note);
                 (void)device_store_set_filesystem(the_store, record->name, note);
         }
-        device_store_set_mount_change(the_store, record->name, MOUNT_STAYS);
+        if (!making->left)
+                device_store_set_mount_change(the_store, record->name, MOUNT_STAYS);
         snprintf(path, sizeof(path), "/mounts/%s", making->device);
         if (making->answer.verdict == FILESYSTEM_IS_MOUNTED
-                || making->answer.verdict == FILESYSTEM_IS_UNMOUNTED)
+                || making->answer.verdict == FILESYSTEM_IS_UNMOUNTED || making->left)
                 (void)device_store_set_mount(
                         the_store, record->name, making->answer.verdict == FILESYSTEM_IS_MOUNTED ? path : "");
 }
@@ -75,6 +77,8 @@ int api_test_make_filesystem(void *userdata _unused_, const struct device_record
                 [FILESYSTEM_AIM_UNMOUNTED] = FILESYSTEM_IS_UNMOUNTED,
         };
         unsigned verdict = good[wish->aim];
+        bool left = strcmp(order_of(record), "left") == 0 && wish->aim == FILESYSTEM_AIM_UNMOUNTED
+                    && record->status.disk;
         struct filesystem_making *making;
         int error = 0, r;
         sd_event *event;
@@ -87,6 +91,10 @@ int api_test_make_filesystem(void *userdata _unused_, const struct device_record
                 verdict = FILESYSTEM_NOT_UNMOUNTED;
                 error = EEXIST;
         }
+        if (left) {
+                verdict = FILESYSTEM_NOT_UNMOUNTED;
+                error = EBUSY;
+        }
         making = calloc(1, sizeof(*making));
         r = making ? sd_event_default(&event) : -ENOMEM;
         if (r < 0)
@@ -98,6 +106,7 @@ int api_test_make_filesystem(void *userdata _unused_, const struct device_record
                            .error = -error,
                            .text = "the first\tline\nand \x1b the second.\n"},
                 .kind = wish->kind,
+                .left = left,
                 .then = then,
                 .userdata = then_userdata,
         };

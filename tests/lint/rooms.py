@@ -70,7 +70,7 @@ QUOTED = [
     ("ublkd/runtime/*", BASE + PROTO + rooms("ublkd", "backing offload")),
     ("ublkd/store/*", COMMON + rooms("ublkd", "model")),
     ("ublkd/pools/*", COMMON + rooms("ublkd", "model policy store")),
-    ("ublkd/filesystems/*", COMMON + rooms("ublkd", "offload model store") + ["ublkd/nodes/recall_process.h"]),
+    ("ublkd/filesystems/*", COMMON + rooms("ublkd", "offload model store") + ["ublkd/nodes/mount_users.h", "ublkd/nodes/recall_process.h"]),
     ("ublkd/host/*", BASE + rooms("ublkd", "kernel offload model driver store")),
     ("ublkd/records/*", BASE + rooms("ublkd", "model store host runtime")),
     ("ublkd/declared/declared_plan.[ch]", ["!", "ublkd/declared/declared_plan.h"]),

@@ -17,6 +17,8 @@ struct filesystem_making {
         void *userdata;
         struct filesystem_wish wish;
         enum filesystem_task task;
+        enum mount_change before; /* of a mount or its end: what the record had */
+        bool left;                /* a mount may have ended, and a copy of it may be there: it is not over */
         enum filesystem_verdict verdict; /* of FILESYSTEM_LEAVES, and ... */
         int error;                       /* ... its -errno */
         char uuid[FILESYSTEM_UUID_SIZE]; /* of the file system that is made or checked */
@@ -60,6 +62,21 @@ static enum mount_change change_by(enum filesystem_task task)
                                              : MOUNT_STAYS;
 }
 
+/* Return what is under way with the mount after the answer. What an earlier unmount has left is there until a request succeeds. A
+ * mount that an unmount has not ended protects the disk itself. */
+static enum mount_change change_after(const struct filesystem_making *making,
+        const struct device_record *record, enum filesystem_verdict verdict)
+{
+        bool unmounts = making->task == FILESYSTEM_UNMOUNTS;
+
+        if (making->left)
+                return MOUNT_GOES;
+        return verdict == FILESYSTEM_IS_MOUNTED || verdict == FILESYSTEM_IS_UNMOUNTED
+                               || (unmounts && *record->mount)
+                       ? MOUNT_STAYS
+                       : making->before;
+}
+
 static void answer(
         struct filesystem_making *making, enum filesystem_verdict verdict, int error, const char *text)
 {
@@ -68,7 +85,8 @@ static void answer(
         struct filesystem_making copy = *making;
 
         if (record && change_by(making->task) != MOUNT_STAYS)
-                device_store_set_mount_change(making->maker->store, record->name, MOUNT_STAYS);
+                device_store_set_mount_change(
+                        making->maker->store, record->name, change_after(making, record, verdict));
         result.filesystem = filesystem_of_note(record ? record->filesystem : "");
         making_free(making);
         if (copy.then)
@@ -105,6 +123,21 @@ static const char *store_of(const struct device_record *record)
         return path ? path : "";
 }
 
+/* Copies that an unmount has left are those of this disk: one that keeps its number, as they keep it in use. */
+static void name_number(const struct filesystem_maker *maker, const struct device_record *record,
+        char ret[static FILESYSTEM_PATH_SIZE])
+{
+        if (maker->sys && device_record_disk_has_number(record))
+                snprintf(ret, FILESYSTEM_PATH_SIZE, "%s/block/ublkb%d/dev", maker->sys, record->number);
+}
+
+static void name_node(const struct filesystem_maker *maker, const struct device_record *record,
+        char ret[static FILESYSTEM_PATH_SIZE])
+{
+        if (device_record_disk_has_number(record))
+                snprintf(ret, FILESYSTEM_PATH_SIZE, "%s/ublkb%d", maker->dev, record->number);
+}
+
 /* Return 0 with a task for the process, or -errno. A new file system is noted before it begins. */
 static int begin(struct filesystem_making *making, const struct device_record *record,
         enum filesystem_task task, struct filesystem_go *ret)
@@ -118,6 +151,7 @@ static int begin(struct filesystem_making *making, const struct device_record *r
                 r = note(making, record, filesystem);
         if (r < 0)
                 return r;
+        making->before = record->mount_change;
         if (change_by(task) != MOUNT_STAYS)
                 device_store_set_mount_change(making->maker->store, record->name, change_by(task));
         *ret = (struct filesystem_go){.task = task, .kind = filesystem.kind};
@@ -127,6 +161,10 @@ static int begin(struct filesystem_making *making, const struct device_record *r
         snprintf(ret->top, sizeof(ret->top), "%s", making->maker->mounts);
         snprintf(ret->store, sizeof(ret->store), "%s", store_of(record));
         memcpy(ret->point, making->device, sizeof(ret->point));
+        if (task == FILESYSTEM_UNMOUNTS) {
+                name_number(making->maker, record, ret->number);
+                name_node(making->maker, record, ret->node);
+        }
         return 0;
 }
 
@@ -209,6 +247,7 @@ static enum filesystem_verdict judge(
                 [FILESYSTEM_DONE] = FILESYSTEM_IS_MADE,
                 [FILESYSTEM_NO_PROGRAM] = FILESYSTEM_NOT_INSTALLED,
                 [FILESYSTEM_NO_WALLS] = FILESYSTEM_NOT_CONFINED,
+                [FILESYSTEM_LEFT] = FILESYSTEM_NOT_UNMOUNTED,
                 [FILESYSTEM_FAILED] = FILESYSTEM_PROGRAM_FAILED,
                 [FILESYSTEM_LATE] = FILESYSTEM_TOOK_TOO_LONG,
         };
@@ -265,7 +304,10 @@ static void on_report(struct filesystem_making *making, const struct filesystem_
         const struct device_record *record = device_store_find_uid(making->maker->store, making->device);
         int r = record ? settle(making, record, report) : 0;
 
-        if (record && report->outcome == FILESYSTEM_DONE && making->wish.aim != FILESYSTEM_AIM_MADE)
+        making->left = report->outcome == FILESYSTEM_LEFT
+                       || (making->task == FILESYSTEM_UNMOUNTS && report->outcome == FILESYSTEM_LATE);
+        if (record && (report->outcome == FILESYSTEM_DONE || report->outcome == FILESYSTEM_LEFT)
+                && making->wish.aim != FILESYSTEM_AIM_MADE)
                 show_mount(making, record);
         if (!record || r == -ENODEV)
                 answer(making, FILESYSTEM_NO_DISK, 0, "");
@@ -348,10 +390,9 @@ int filesystem_request(struct filesystem_maker *maker, const struct device_recor
         memcpy(order.uuid, noted.uuid, sizeof(order.uuid));
         memcpy(order.device, record->uid, sizeof(order.device));
         if (wish->aim != FILESYSTEM_AIM_UNMOUNTED)
-                snprintf(order.path, sizeof(order.path), "%s/ublkb%d", maker->dev, record->number);
-        if (*order.path && maker->sys)
-                snprintf(order.number, sizeof(order.number), "%s/block/ublkb%d/dev", maker->sys,
-                        record->number);
+                name_node(maker, record, order.path);
+        if (*order.path)
+                name_number(maker, record, order.number);
         LIST_INSERT_HEAD(&maker->all, making, entry);
         r = filesystem_job_begin(maker->jobs, &order,
                 &(const struct filesystem_job_events){

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Mounts the file system of a disk, by descriptors. */
 #include "ublkd/filesystems/filesystem_mount.h"
+#include "ublkd/filesystems/filesystem_claim.h"
 #include "ublkd/filesystems/filesystem_walls.h"
+#include "ublkd/nodes/mount_users.h"
 #include "ublkd/nodes/recall_process.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/clock.h"
+#include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -14,6 +19,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+
+/* How long, and how often, a disk is asked again that its last mount may just have left; and one whose last unmount may still write. */
+enum { CLAIM_MSEC = 200, CLAIM_AGAIN_MSEC = 10, CLAIM_LATE_MSEC = 5000 };
 
 /* ---- the directory ---- */
 
@@ -42,17 +50,16 @@ static int open_point(int top, const char *name)
         return fd < 0 ? -errno : fd;
 }
 
-static dev_t device_of(int point)
-{
-        struct statx info;
+enum { MOUNT_SIZE = FILESYSTEM_PATH_SIZE + FILESYSTEM_UUID_SIZE + 1 };
 
-        return statx(point, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &info) < 0
-                       ? 0
-                       : makedev(info.stx_dev_major, info.stx_dev_minor);
+static const char *mount_path(const struct filesystem_go *go, char ret[static MOUNT_SIZE])
+{
+        snprintf(ret, MOUNT_SIZE, "%s/%s", go->top, go->point);
+        return ret;
 }
 
-/* disk: NULL: any. Return 1: the disk is mounted there; 0: nothing is; -EEXIST: another file system is; other -errno. */
-static int is_mounted(int point, const dev_t *disk)
+/* Find the disk whose file system is mounted there. Return 1; 0: nothing is; -errno. */
+static int find_mounted(int point, dev_t *ret_disk)
 {
         struct statx info;
 
@@ -60,7 +67,8 @@ static int is_mounted(int point, const dev_t *disk)
                 return -errno;
         if (!(info.stx_attributes & STATX_ATTR_MOUNT_ROOT))
                 return 0;
-        return !disk || makedev(info.stx_dev_major, info.stx_dev_minor) == *disk ? 1 : -EEXIST;
+        *ret_disk = makedev(info.stx_dev_major, info.stx_dev_minor);
+        return 1;
 }
 
 /* ---- the mount ---- */
@@ -100,19 +108,35 @@ static int make_mount(dev_t disk, const char *source, const struct filesystem_go
 static int attach(int top, const char *name, dev_t disk, const char *source, const struct filesystem_go *go)
 {
         _cleanup_close_ int point = -1, tree = -1;
+        char path[MOUNT_SIZE];
+        dev_t mounted = 0;
         int r;
 
         if (mkdirat(top, name, 0700) < 0 && errno != EEXIST)
                 return -errno;
         point = open_point(top, name);
-        r = point < 0 ? point : is_mounted(point, &disk);
+        r = point < 0 ? point : find_mounted(point, &mounted);
         if (r != 0)
-                return r < 0 ? r : 0;
+                return r < 0 ? r : mounted == disk ? 0 : -EEXIST;
+        if (filesystem_claim_find(disk, source)
+                == FILESYSTEM_CLAIM_FREE) /* not even a copy is left in a container */
+                mount_users_begin(mount_path(go, path));
         tree = make_mount(disk, source, go);
         if (tree < 0)
                 return tree;
         return move_mount(tree, "", point, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno
                                                                                                       : 0;
+}
+
+/* Remove the directory, which the kernel refuses while something is mounted there, and the list of users. Return 0 or -errno. */
+static int remove_point(int top, const struct filesystem_go *go)
+{
+        char path[MOUNT_SIZE];
+
+        if (unlinkat(top, go->point, AT_REMOVEDIR) < 0)
+                return -errno;
+        mount_users_end(mount_path(go, path));
+        return 0;
 }
 
 /* A list of access shows in the bits of the group. Nodes of disks are the administrator's. */
@@ -141,17 +165,16 @@ int filesystem_mount(int disk, const char *source, const struct filesystem_go *g
         if (r >= 0)
                 r = attach(top, go->point, node.st_rdev, source, go);
         if (r < 0)
-                (void)unlinkat(top, go->point, AT_REMOVEDIR); /* refused where something is mounted */
+                (void)remove_point(top, go);
         return r;
 }
 
 /* try: nothing is unmounted, unless the mount has the mark of an earlier try, which each look at it takes away. */
 static int detach(const struct filesystem_go *go, bool try)
 {
-        char path[FILESYSTEM_PATH_SIZE + FILESYSTEM_UUID_SIZE + 1];
+        char path[MOUNT_SIZE];
 
-        snprintf(path, sizeof(path), "%s/%s", go->top, go->point);
-        if (umount2(path, UMOUNT_NOFOLLOW | (try ? MNT_EXPIRE : 0)) >= 0)
+        if (umount2(mount_path(go, path), UMOUNT_NOFOLLOW | (try ? MNT_EXPIRE : 0)) >= 0)
                 return 0;
         return try && errno == EAGAIN ? 0 : -errno;
 }
@@ -160,11 +183,13 @@ static int detach(const struct filesystem_go *go, bool try)
 static int detach_alone(const struct filesystem_go *go, bool try)
 {
         siginfo_t info = {};
-        pid_t pid = fork();
+        pid_t self = getpid(), pid = fork();
         int r;
 
         if (pid == 0) {
-                r = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : filesystem_walls_keep_mounts();
+                r = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno
+                    : getppid() != self                  ? -ESRCH
+                                                         : filesystem_walls_keep_mounts();
                 _exit(-(r < 0 ? r : detach(go, try)));
         }
         if (pid < 0 || waitid(P_PID, (id_t)pid, &info, WEXITED) < 0)
@@ -172,45 +197,112 @@ static int detach_alone(const struct filesystem_go *go, bool try)
         return info.si_code == CLD_EXITED ? -info.si_status : -EPIPE;
 }
 
+/* Return 0 if each copy could be unmounted, and this unmount may do it; -errno. Nothing is unmounted. */
+static int try_copies(const struct filesystem_go *go, dev_t disk, const char *path)
+{
+        int r = go->flags & FILESYSTEM_COPIES_TOO ? 0 : recall_mounts(disk, path, RECALL_FIND_MOUNTS);
+
+        return r < 0 ? r : recall_mounts(disk, path, RECALL_TRY_MOUNTS);
+}
+
+/* Copies are unmounted only if they are not to stay. */
+static enum recall_what choose_recall(const struct filesystem_go *go)
+{
+        return go->flags & FILESYSTEM_COPIES_TOO ? RECALL_MOUNTS : RECALL_FIND_MOUNTS;
+}
+
+/* The kernel may end a mount a moment after the call that has unmounted it: a disk that is taken is asked again. */
+static enum filesystem_claim find_claim(const struct filesystem_go *go, dev_t disk, int msec)
+{
+        int64_t end = clock_msec(CLOCK_MONOTONIC) + msec;
+        enum filesystem_claim claim;
+
+        while ((claim = filesystem_claim_find(disk, go->node)) == FILESYSTEM_CLAIM_TAKEN
+                && clock_msec(CLOCK_MONOTONIC) < end)
+                (void)poll(NULL, 0, CLAIM_AGAIN_MSEC);
+        return claim;
+}
+
+/* The mount of the host has ended: unmount what came meanwhile. A delivery that was under way keeps the mount of the host in
+ * use until its end, and the supervisor begins no other one. What is in use there is left, and the next request looks again.
+ *
+ * A user of the list may have passed a copy on to a container of another user. Such a copy claims the disk, and then the look
+ * is at all containers. No look finds a copy that is mounted nowhere, but open, or one in a namespace without a process, or one that
+ * was moved during the look: so the disk is asked again. A disk that cannot be asked may have gone, and the look is all there is.
+ *
+ * A disk that is free has no copy, whatever a look has not reached, and no container is looked at for it. The kernel writes at the end
+ * of the last copy, which a look does not wait for longer than for a container. */
+static int recall_rest(const struct filesystem_go *go, dev_t disk, const char *path)
+{
+        const char *of[] = {path, NULL}; /* the users of the list, and all */
+        enum filesystem_claim claim = filesystem_claim_find(disk, go->node);
+        int r = 0;
+
+        for (unsigned i = 0; i < sizeof(of) / sizeof(*of) && claim != FILESYSTEM_CLAIM_FREE && r >= 0; i++) {
+                r = recall_mounts(disk, of[i], choose_recall(go));
+                if (r < 0 && r != -ETIMEDOUT)
+                        return r;
+                claim = find_claim(go, disk, r < 0 ? CLAIM_LATE_MSEC : CLAIM_MSEC);
+        }
+        if (claim == FILESYSTEM_CLAIM_FREE)
+                return 0;
+        return r == 0 && claim == FILESYSTEM_CLAIM_TAKEN ? -EBUSY : r;
+}
+
 /* Nothing is unmounted, in a container or on the host, before all of it could be. A container that cannot be looked at counts as one that
  * uses the file system. The mount of the host stays until the end, and shows what is left. */
-static int unmount_everywhere(const struct filesystem_go *go, dev_t disk)
+static int unmount_everywhere(const struct filesystem_go *go, dev_t disk, bool *ret_ended)
 {
-        int r = go->flags & FILESYSTEM_COPIES_TOO ? 0 : recall_mounts(disk, RECALL_FIND_MOUNTS);
+        char mount[MOUNT_SIZE];
+        const char *path = mount_path(go, mount);
+        int r = try_copies(go, disk, path);
 
-        if (r >= 0)
-                r = recall_mounts(disk, RECALL_TRY_MOUNTS);
         if (r >= 0)
                 r = detach_alone(go, true);
         if (r >= 0)
-                r = recall_mounts(disk, RECALL_MOUNTS);
+                r = recall_mounts(disk, path, choose_recall(go));
         if (r >= 0)
                 r = detach_alone(go, false);
-        /* What came meanwhile: a delivery that is under way keeps the mount of the host in use, and no other comes after its end. */
-        if (r >= 0)
-                (void)recall_mounts(disk, RECALL_MOUNTS);
-        return r;
+        *ret_ended = r >= 0;
+        return r < 0 ? r : recall_rest(go, disk, path);
 }
 
-int filesystem_unmount(const struct filesystem_go *go)
+/* The mount of the host has ended. Its copies have kept the number of the disk, unless there are none. */
+static int unmount_left(const struct filesystem_go *go)
+{
+        char mount[MOUNT_SIZE];
+        const char *path = mount_path(go, mount);
+        dev_t disk;
+        int r = *go->number ? read_device_at(AT_FDCWD, go->number, &disk) : -ENOENT;
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if (filesystem_claim_find(disk, go->node) == FILESYSTEM_CLAIM_FREE)
+                return 0;
+        r = try_copies(go, disk, path);
+        return r < 0 ? r : recall_rest(go, disk, path);
+}
+
+int filesystem_unmount(const struct filesystem_go *go, bool *ret_left)
 {
         _cleanup_close_ int top = open_top(go->top, false), point = -1;
-        dev_t disk;
+        dev_t disk = 0;
+        bool ended;
         int r;
 
+        *ret_left = false;
         if (top < 0)
                 return top == -ENOENT ? 0 : top;
         point = open_point(top, go->point);
         if (point < 0)
                 return point == -ENOENT ? 0 : point;
-        r = is_mounted(point, NULL);
-        disk = device_of(point);
+        r = find_mounted(point, &disk);
         point = close_fd(point); /* it would keep the mount in use */
-        if (r == 0)
-                return unlinkat(top, go->point, AT_REMOVEDIR) < 0 ? -errno : 0;
-        if (r > 0)
-                r = unmount_everywhere(go, disk);
+        ended = r == 0;
         if (r >= 0)
-                (void)unlinkat(top, go->point, AT_REMOVEDIR); /* the next mount uses it */
+                r = r == 0 ? unmount_left(go) : unmount_everywhere(go, disk, &ended);
+        *ret_left = r < 0 && ended;
+        if (r >= 0)
+                (void)remove_point(top, go); /* the next mount uses what is left */
         return r;
 }

@@ -2,6 +2,7 @@
 /* Watches the mounts of ublkd. A change of any mount on the host is an event; many of them are one look, which
  * asks the kernel about the mounts of ublkd alone. */
 #include "ublkd/filesystems/filesystem_mounts.h"
+#include "ublkd/nodes/mount_users.h"
 
 #include "ublkd/base/cleanup.h"
 
@@ -111,6 +112,7 @@ int filesystem_mounts_new(
         if (r < 0)
                 return r;
         filesystem_mounts_look(mounts);
+        mount_users_clean(top);
         *ret = TAKE_PTR(mounts);
         return 0;
 }

@@ -13,7 +13,8 @@ struct filesystem_mounts;
 /* Find the directory of all mounts: beside the runtime directory, which exists, so that a removal of that does not remove what
  * is mounted; without links, as the kernel shows mounts. Return 0; -ENAMETOOLONG; other -errno. */
 int filesystem_mounts_place(const char *runtime_dir, char ret[static FILESYSTEM_PATH_SIZE]);
-/* Begin to watch the mounts TOP/UID of the devices in `store`. Both outlive the watch. Return 0 or -errno. */
+/* Begin to watch the mounts TOP/UID of the devices in `store`, and remove lists of users that a death has left there
+ * (mount_users.h). Both outlive the watch. Return 0 or -errno. */
 int filesystem_mounts_new(
         sd_event *event, struct device_store *store, const char *top, struct filesystem_mounts **ret);
 /* NULL is fine. Return NULL. */

@@ -88,7 +88,8 @@ static bool is_good(const struct filesystem_go *go)
         return go->task > FILESYSTEM_LEAVES && go->task < _FILESYSTEM_TASK_MAX
                && go->kind < _FILESYSTEM_KIND_MAX && memchr(go->uuid, '\0', sizeof(go->uuid))
                && memchr(go->top, '\0', sizeof(go->top)) && memchr(go->point, '\0', sizeof(go->point))
-               && memchr(go->store, '\0', sizeof(go->store));
+               && memchr(go->store, '\0', sizeof(go->store)) && memchr(go->number, '\0', sizeof(go->number))
+               && memchr(go->node, '\0', sizeof(go->node));
 }
 
 static bool send_all(const void *message, size_t size)
@@ -172,6 +173,7 @@ static void remake(int disk, const struct filesystem_go *go, struct filesystem_r
 static void carry_out(const struct filesystem_order *order, int disk, const struct filesystem_go *go,
         struct filesystem_report *report)
 {
+        bool left = false;
         int r = 0;
 
         if (go->task == FILESYSTEM_MAKES) {
@@ -195,8 +197,8 @@ static void carry_out(const struct filesystem_order *order, int disk, const stru
         }
         if (r >= 0)
                 r = go->task == FILESYSTEM_MOUNTS ? filesystem_mount(disk, order->path, go)
-                                                  : filesystem_unmount(go);
-        report->outcome = r < 0 ? FILESYSTEM_FAILED : FILESYSTEM_DONE;
+                                                  : filesystem_unmount(go, &left);
+        report->outcome = left ? FILESYSTEM_LEFT : r < 0 ? FILESYSTEM_FAILED : FILESYSTEM_DONE;
         report->error = r;
         report->sight = FILESYSTEM_SEES_IT;
 }

@@ -65,6 +65,9 @@ struct filesystem_go {
         char top[FILESYSTEM_PATH_SIZE];   /* of a mount: the directory of all mounts, and ... */
         char point[FILESYSTEM_UUID_SIZE]; /* ... the name of its directory in there */
         char store[PATH_MAX];             /* of a mount: the file that the disk stands on; "": none */
+        char number
+                [FILESYSTEM_PATH_SIZE]; /* of an unmount: of the file with the device number of the disk, and ... */
+        char node[FILESYSTEM_PATH_SIZE]; /* ... of the disk; "": none */
 };
 
 enum filesystem_outcome {
@@ -73,6 +76,7 @@ enum filesystem_outcome {
         FILESYSTEM_NO_WALLS,   /* error: confining the program; it was not started */
         FILESYSTEM_KEPT, /* the disk was not blank any more, or in use: nothing was started; error, sight; or, of
                             * a mount: users may write to its store */
+        FILESYSTEM_LEFT,   /* error: the mount of the host has ended, and a copy of it may be left */
         FILESYSTEM_FAILED, /* error: running the program; or `status` and `text` show what it was */
         FILESYSTEM_LATE,   /* it took too long, or the process was killed */
         _FILESYSTEM_OUTCOME_MAX

@@ -8,6 +8,7 @@
 #include "ublkd/nodes/delivery_process.h"
 #include "ublkd/nodes/delivery_wire.h"
 #include "ublkd/nodes/mount_clone.h"
+#include "ublkd/nodes/mount_users.h"
 #include "ublkd/nodes/process_ids.h"
 #include "ublkd/nodes/process_rights.h"
 
@@ -17,12 +18,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/nsfs.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -101,9 +104,21 @@ static struct delivery_report open_place(struct delivery_order *order, struct pl
 
 /* ---- what is delivered ---- */
 
+/* Have the search for copies of the mount look at the containers of this user. The mount cannot end meanwhile. In a mount namespace that
+ * has no such user the kernel lets nothing be mounted. */
+static int note_user(const struct delivery_order *order, const struct place *place)
+{
+        _cleanup_close_ int users = ioctl(place->mounts, NS_GET_USERNS);
+        uid_t owner;
+        int r = users < 0 ? -errno : namespace_find_owner(users, &owner);
+
+        return r <= 0 ? r : mount_users_add(order->mount, owner);
+}
+
 static struct delivery_report clone_source(const struct delivery_order *order, struct place *place)
 {
         const struct mount_options options = {.read_only = order->read_only, .no_exec = order->no_exec};
+        int r;
 
         place->tree = DELIVERY_TREE_FD;
         if (!*order->mount)
@@ -111,6 +126,9 @@ static struct delivery_report clone_source(const struct delivery_order *order, s
         place->source = mount_clone_source(order->mount, order->number);
         if (place->source < 0)
                 return failed(DELIVERY_NO_MOUNT, place->source);
+        r = note_user(order, place);
+        if (r < 0)
+                return failed(DELIVERY_NO_MOUNT, r);
         place->tree = mount_clone(place->source, order->mount, place->users, &options);
         return place->tree < 0 ? failed(DELIVERY_NOT_CLONED, place->tree) : failed(DELIVERY_DONE, 0);
 }
@@ -272,10 +290,10 @@ static bool is_empty(int parent, const char *name)
                 close_fd(fd);
                 return false;
         }
-        while ((entry = readdir(directory)))
+        while (errno = 0, (entry = readdir(directory)))
                 if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
                         return false;
-        return true;
+        return errno == 0;
 }
 
 /* Create the directory for a file system, or take one of the user that is empty: nothing is covered but that. Return a

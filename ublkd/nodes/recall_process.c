@@ -13,6 +13,7 @@
  * rounds. A child may be read by its container, so it closes the namespaces of others first. */
 #include "ublkd/nodes/recall_process.h"
 #include "ublkd/nodes/met_namespaces.h"
+#include "ublkd/nodes/mount_users.h"
 #include "ublkd/nodes/process_rights.h"
 #include "ublkd/nodes/recall_here.h"
 
@@ -45,6 +46,7 @@ enum {
         KILL_MSEC = 200,   /* until a child that was killed has ended */
         SECONDS_MAX = 60,
         MOUNTS_SECONDS = 10, /* a request waits for it */
+        CHILD_SECONDS = 3,   /* of a child whose parent has died, which would kill it earlier */
         ASIDE_MAX = 32,      /* containers of a user, for each later round: more wait for the next look */
 };
 
@@ -70,6 +72,7 @@ struct aside {
 
 struct search_all {
         struct recall_wish wish;
+        const struct mount_users *users; /* whose containers are looked at; NULL: all */
         struct met_namespaces met;
         struct owner *owners;
         size_t owner_count;
@@ -158,6 +161,7 @@ static void close_aside(const struct search_all *all)
 static int recall_as_child(const struct search_all *all, int mounts, int users)
 {
         close_aside(all);
+        (void)alarm(CHILD_SECONDS); /* a change of ids takes PR_SET_PDEATHSIG away for a moment */
         return rights_hide() < 0 ? -EPERM : recall_here(mounts, users, &all->wish);
 }
 
@@ -279,8 +283,8 @@ static int look_at(struct search_all *all, pid_t pid)
         if (users < 0)
                 return -errno;
         r = met_namespaces_find_owner(&all->met, users, &uid);
-        if (r <= 0)
-                return r;
+        if (r <= 0 || (all->users && !mount_users_has(all->users, uid)))
+                return r < 0 ? r : 0;
         owner = owner_of(all, uid);
         if (!owner)
                 return -ENOMEM;
@@ -434,14 +438,21 @@ int recall_process_main(void)
 
 /* A process with the name of these, so that another search does not take the children for those of one that has ended. What was found
  * counts, whatever has failed beside it. */
-static void recall_mounts_in_child(dev_t disk, enum recall_what what)
+static void recall_mounts_in_child(dev_t disk, const char *mount, enum recall_what what, pid_t parent)
 {
         struct search_all all = {
                 .wish = {.what = what, .device = disk}
         };
+        struct mount_users users = {};
         int r = prepare(MOUNTS_SECONDS);
 
-        if (r >= 0)
+        if (r >= 0 && getppid() != parent) /* it has died before the child was to die with it */
+                r = -ESRCH;
+        if (r >= 0 && mount)
+                r = mount_users_read(mount, &users);
+        if (r > 0)
+                all.users = &users;
+        if (r == 0 || (r > 0 && users.count > 0))
                 r = recall_all(&all);
         _exit(all.busy         ? RECALL_BUSY
                 : all.found    ? RECALL_FOUND
@@ -450,13 +461,13 @@ static void recall_mounts_in_child(dev_t disk, enum recall_what what)
                                : EXIT_SUCCESS);
 }
 
-int recall_mounts(dev_t disk, enum recall_what what)
+int recall_mounts(dev_t disk, const char *mount, enum recall_what what)
 {
         siginfo_t info = {};
-        pid_t pid = fork();
+        pid_t self = getpid(), pid = fork();
 
         if (pid == 0)
-                recall_mounts_in_child(disk, what);
+                recall_mounts_in_child(disk, mount, what, self);
         if (pid < 0 || waitid(P_PID, (id_t)pid, &info, WEXITED) < 0)
                 return -errno;
         return info.si_code == CLD_KILLED && info.si_status == SIGALRM ? -ETIMEDOUT : result_of(&info);

@@ -18,7 +18,9 @@ enum { RECALL_HINDERED = 2, RECALL_BUSY, RECALL_FOUND };
  * user has had its time. */
 int recall_process_main(void);
 
-/* Look for the copies of a mount in the mount namespaces of all containers, in a child, for ten seconds at most. disk: of the mount.
- * what: one of RECALL_..._MOUNTS. Return 0; -EBUSY: a process uses one, and the search has ended there; -EEXIST: RECALL_FIND_MOUNTS has
- * found one; -ETIMEDOUT: a container has hindered the search, or it took too long; -EIO: it has failed; other -errno. */
-int recall_mounts(dev_t disk, enum recall_what what);
+/* Look for the copies of the mount at a path, in a child, for ten seconds at most: in the mount namespaces of the users to
+ * whom it was delivered, or in those of all containers if that is not known (mount_users.h). disk: of the mount. mount: the
+ * path; NULL: in those of all containers. what: one of RECALL_..._MOUNTS. Return 0; -EBUSY: a process uses one, and the search
+ * has ended there; -EEXIST: RECALL_FIND_MOUNTS has found one; -ETIMEDOUT: a container has hindered the search, or it took too
+ * long; -EIO: it has failed; other -errno. */
+int recall_mounts(dev_t disk, const char *mount, enum recall_what what);

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 static void test_each_kind_is_made_once(void)
@@ -242,6 +243,125 @@ static void test_what_is_unmounted_is_marked_until_the_answer(void)
         tear_down();
 }
 
+/* Users must not write to the disk before what is left of its mount has ended. */
+static bool can_be_opened_to_users(void)
+{
+        static const char open_to_users[] = "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":"
+                                            "\"400MiB\",\"owner\":{\"uid\":1000}}";
+        int r = put_device(store, open_to_users);
+
+        CHECK(r == 0 || r == -ETXTBSY);
+        return r == 0;
+}
+
+static void unmount(enum filesystem_verdict verdict, int error)
+{
+        struct outcome outcome;
+
+        CHECK_INT(begin_wish((struct filesystem_wish){.aim = FILESYSTEM_AIM_UNMOUNTED}, &outcome), 0);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, verdict);
+        CHECK_INT(outcome.error, error);
+}
+
+/* Until then it is not known what is left of a mount whose end on the host was not enough. */
+static void test_a_mount_goes_until_nothing_is_left(void)
+{
+        char folder[128], path[160], point[160];
+        FILE *file;
+
+        snprintf(folder, sizeof(folder), "%s/block/ublkb%d", dev, NUMBER);
+        snprintf(path, sizeof(path), "%s/dev", folder);
+        set_up(&(const struct filesystem_limits){.sys = dev});
+        CHECK_INT(make_dirs(folder, 0755), 0);
+        snprintf(point, sizeof(point), "%s/%s", mounts, record()->uid);
+        CHECK_INT(make_dirs(point, 0700), 0);
+        file = fopen(path, "we");
+        CHECK(file && fputs("which copies are left cannot be seen\n", file) >= 0 && fclose(file) == 0);
+        unmount(FILESYSTEM_NOT_UNMOUNTED, -EBADMSG);
+        CHECK_INT(record()->mount_change, MOUNT_GOES);
+        CHECK(!can_be_opened_to_users());
+        CHECK_INT(chmod(mounts, 0777), 0);
+        unmount(FILESYSTEM_NOT_UNMOUNTED, -EPERM); /* it looks at nothing */
+        CHECK_INT(record()->mount_change, MOUNT_GOES);
+        CHECK_INT(chmod(mounts, 0700), 0);
+        CHECK_INT(unlink(path), 0);
+        unmount(FILESYSTEM_IS_UNMOUNTED, 0);
+        CHECK_INT(record()->mount_change, MOUNT_STAYS);
+        CHECK(can_be_opened_to_users());
+        CHECK_INT(rmdir(folder), 0);
+        tear_down();
+}
+
+/* The process, which dies when it has its task. It leaves the node of the task in a file. */
+static int die_at_work(const char *path)
+{
+        static const struct filesystem_look look = {.sight = FILESYSTEM_SEES_IT};
+        static struct filesystem_order order;
+        static struct filesystem_go go;
+        _cleanup_fclose_ FILE *file = NULL;
+
+        if (recv(FILESYSTEM_LINK_FD, &order, sizeof(order), 0) != sizeof(order)
+                || send(FILESYSTEM_LINK_FD, &look, sizeof(look), MSG_NOSIGNAL) != sizeof(look)
+                || recv(FILESYSTEM_LINK_FD, &go, sizeof(go), 0) != sizeof(go))
+                return EXIT_FAILURE;
+        file = fopen(path, "we");
+        return file && fputs(go.node, file) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static void check_text_is(const char *path, const char *expected)
+{
+        char text[160];
+
+        CHECK(read_line_at(AT_FDCWD, path, text, sizeof(text)) >= 0);
+        CHECK_STR(text, expected);
+        CHECK_INT(unlink(path), 0);
+}
+
+/* The mount of the host may have ended, and a copy may be there. */
+static void test_an_unmount_that_died_is_not_over(void)
+{
+        char path[160];
+
+        snprintf(path, sizeof(path), "%s/task", dev);
+        set_up(NULL);
+        CHECK_INT(device_store_set_mount(store, "data", "/mounts/data"), 0);
+        CHECK_INT(setenv("TEST_DIES", path, 1), 0);
+        unmount(FILESYSTEM_TOOK_TOO_LONG, -EPIPE);
+        CHECK_INT(unsetenv("TEST_DIES"), 0);
+        check_text_is(path, disk); /* which it asks for what claims it */
+        CHECK_STR(record()->mount, "/mounts/data");
+        CHECK_INT(record()->mount_change, MOUNT_GOES);
+        CHECK_INT(device_store_set_mount(store, "data", ""), 0); /* as it has ended on the host */
+        CHECK(!can_be_opened_to_users());
+        unmount(FILESYSTEM_IS_UNMOUNTED, 0);
+        CHECK(can_be_opened_to_users());
+        tear_down();
+}
+
+/* The copies that the unmount before has left are those of the disk that was not mounted. */
+static void test_a_mount_that_fails_leaves_what_an_unmount_has_left(void)
+{
+        char path[160];
+        struct outcome outcome;
+
+        snprintf(path, sizeof(path), "%s/task", dev);
+        set_up(NULL);
+        CHECK_INT(make(FILESYSTEM_EXT4).verdict, FILESYSTEM_IS_MADE);
+        CHECK_INT(setenv("TEST_DIES", path, 1), 0);
+        unmount(FILESYSTEM_TOOK_TOO_LONG, -EPIPE);
+        CHECK_INT(unsetenv("TEST_DIES"), 0);
+        CHECK_INT(unlink(path), 0);
+        CHECK_INT(begin_wish((struct filesystem_wish){.aim = FILESYSTEM_AIM_MOUNTED}, &outcome), 0);
+        wait_for(&outcome);
+        CHECK_INT(outcome.verdict, FILESYSTEM_NOT_MOUNTED); /* the disk is a file */
+        CHECK_INT(record()->mount_change, MOUNT_GOES);
+        CHECK(!can_be_opened_to_users());
+        unmount(FILESYSTEM_IS_UNMOUNTED, 0);
+        CHECK(can_be_opened_to_users());
+        tear_down();
+}
+
 /* Begin a mount on a device of its own, which has no file system. Return as filesystem_request(). */
 static int begin_of(unsigned number, enum filesystem_aim aim, struct filesystem_account account)
 {
@@ -422,7 +542,9 @@ static void test_an_abandoned_request_goes_on(void)
 int main(int argc, char *argv[])
 {
         if (argc == 2 && strcmp(argv[1], FILESYSTEM_PROCESS_OPTION) == 0)
-                return getenv("TEST_SILENT") ? pause() : filesystem_process_main();
+                return getenv("TEST_SILENT") ? pause()
+                       : getenv("TEST_DIES") ? die_at_work(getenv("TEST_DIES"))
+                                             : filesystem_process_main();
         if (!world_opens())
                 return CHECK_SKIP;
         test_each_kind_is_made_once();
@@ -439,6 +561,9 @@ int main(int argc, char *argv[])
         test_an_unmount_needs_no_disk();
         test_an_unmount_waits_for_what_is_under_way();
         test_what_is_unmounted_is_marked_until_the_answer();
+        test_a_mount_goes_until_nothing_is_left();
+        test_an_unmount_that_died_is_not_over();
+        test_a_mount_that_fails_leaves_what_an_unmount_has_left();
         test_tenants_have_half_of_the_room();
         test_one_request_for_a_disk_at_a_time();
         test_a_disk_that_goes_meanwhile();

@@ -89,7 +89,7 @@ static void wait_for(const char *name, const char *wanted)
 static void test_what_is_mounted_is_shown(void)
 {
         struct filesystem_mounts *mounts;
-        char one[MOUNT_PATH_SIZE], two[MOUNT_PATH_SIZE], other[MOUNT_PATH_SIZE];
+        char one[MOUNT_PATH_SIZE], two[MOUNT_PATH_SIZE], other[MOUNT_PATH_SIZE], list[MOUNT_PATH_SIZE];
 
         point_of("one", one);
         point_of("two", two);
@@ -107,7 +107,10 @@ static void test_what_is_mounted_is_shown(void)
 
         mount_at(two);
         CHECK_INT(umount2(one, 0), 0);
+        snprintf(list, sizeof(list), "%s/gone.users", top);
+        CHECK_INT(mkdir(list, 0700), 0);
         CHECK_INT(filesystem_mounts_new(event, store, top, &mounts), 0); /* as after a restart */
+        CHECK(access(list, F_OK) < 0);
         CHECK_STR(shown("one"), "");
         CHECK_STR(shown("two"), two);
         CHECK_INT(umount2(two, 0), 0);

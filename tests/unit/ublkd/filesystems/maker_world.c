@@ -17,7 +17,7 @@
 
 char dev[] = "/tmp/filesystem-maker-XXXXXX";
 char disk[64];
-static char mounts[64];
+char mounts[64];
 sd_event *event;
 struct device_store *store;
 struct filesystem_maker *maker;

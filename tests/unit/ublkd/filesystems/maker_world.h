@@ -11,7 +11,7 @@ enum { NUMBER = 7, DEADLINE_USEC = 60 * 1000 * 1000 };
 
 #define DISK_SIZE ((off_t)400 << 20) /* xfs wants 300 MiB */
 
-extern char dev[], disk[64];
+extern char dev[], disk[64], mounts[64];
 extern sd_event *event;
 extern struct device_store *store;
 extern struct filesystem_maker *maker;

@@ -191,6 +191,29 @@ int container_open(const struct container *container, const char *path)
         return error;
 }
 
+int run_inside(const struct container *container, int (*work)(const char *path), const char *path)
+{
+        pid_t pid = fork();
+        int status;
+
+        if (pid == 0) {
+                if (setns(container->pidfd, CLONE_NEWUSER | CLONE_NEWNS) < 0 || setresgid(0, 0, 0) < 0
+                        || setresuid(0, 0, 0) < 0)
+                        _exit(255);
+                _exit(work(path) < 0 ? errno : 0);
+        }
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int open_inside(const struct container *container, const char *path)
+{
+        char name[160];
+
+        snprintf(name, sizeof(name), "/proc/%d/root%s", (int)container->pid, path);
+        return open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 void container_end(struct container *container)
 {
         (void)kill(container->pid, SIGKILL);

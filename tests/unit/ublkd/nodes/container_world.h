@@ -45,6 +45,10 @@ int enter_silent(void);
 struct container container_start(int (*enter)(void));
 /* Return 0 or the errno of an open() in the container. */
 int container_open(const struct container *container, const char *path);
+/* Have a second process of a rootless container, as its root, do something that returns -1 on failure. Return its errno or 0. */
+int run_inside(const struct container *container, int (*work)(const char *path), const char *path);
+/* Open a directory of a file system in the container, which is in use until the descriptor is closed. Return it or -1. */
+int open_inside(const struct container *container, const char *path);
 void container_end(struct container *container);
 /* Have root of a rootless container cover the directory, and mount a file system over a file in it, whose server answers no
  * question but the first. Return the server, a child. */
