@@ -216,8 +216,9 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
         _cleanup_problems_ struct problem_list problems = {};
         int r;
 
-        show_name(worker, msg->config.name);
-        worker->name = worker->shown;
+        show_name(worker, msg->config.hide_name ? WORKER_HIDDEN_NAME : msg->config.name);
+        snprintf(worker->name_of_disk, sizeof(worker->name_of_disk), "%s", msg->config.name);
+        worker->name = worker->name_of_disk;
         if (msg->config.lock == WORKER_LOCK_NEVER && !end_with_ublkd(worker))
                 return EXIT_LEFT;
         r = chan_listen(&worker->chan, TAKE_FD(fds[CONFIG_FD_LISTENER]));

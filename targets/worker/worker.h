@@ -8,13 +8,15 @@
 #include "targets/worker/news.h"
 #include "targets/worker/queue/queue_threads.h"
 #include "targets/worker/walls.h"
+#include "ublkd/proto/worker_msg.h"
 
 enum exit_status { EXIT_LEFT = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, STAY = -1 };
 
 struct worker {
-        char *shown;       /* argv[1], which ps(1) shows */
-        size_t shown_room; /* without the last NUL */
-        const char *name;  /* of the device, for the log; NULL: not known yet */
+        char *shown;                            /* argv[1], which ps(1) shows */
+        size_t shown_room;                      /* without the last NUL */
+        const char *name;                       /* of the device, for the log; NULL: not known yet */
+        char name_of_disk[WORKER_NAME_MAX + 1]; /* from CONFIG */
         enum worker_stage stage;
         struct walls walls;
         struct chan chan;

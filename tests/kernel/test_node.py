@@ -16,6 +16,7 @@ from harness import programs
 from harness.api import loop_spec, null_spec
 from harness.disk import Disk
 from harness.shell import output, run
+from harness.tenants import hand_over
 from harness.wait import wait_until
 
 import pytest
@@ -40,15 +41,20 @@ def _reload():
     wait_until(known, "udev with the rules of this test")
 
 
-@pytest.fixture(name="api")
-def api_of_the_installed_one(make_daemon):
+@pytest.fixture(name="installed")
+def daemon_with_the_rule(make_daemon):
     """A daemon in the directory that the udev rule knows."""
     _RULE.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(programs.source("units/60-ublkd.rules"), _RULE)
     _reload()
-    yield make_daemon(runtime="/run/ublkd").start().api
+    yield make_daemon(runtime="/run/ublkd").start()
     _RULE.unlink()
     _reload()
+
+
+@pytest.fixture(name="api")
+def api_of_the_installed_one(installed):
+    return installed.api
 
 
 def _owner(disk):
@@ -207,7 +213,46 @@ def test_partitions_have_the_names_the_owner_and_the_serial_number_of_their_disk
     wait_until(lambda: not any(map(os.path.lexists, links)), "the links gone")
 
 
+def _text(path):
+    """What a plain file has; udev removes some meanwhile."""
+    try:
+        return "" if path.is_symlink() or not path.is_file() else path.read_text(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _shown_to_all(*words):
+    """Where every user reads one of these: links and files, and properties of udev."""
+    folders = ("/dev/ublk", "/dev/disk", "/run/ublkd/disks", "/run/udev/links", "/run/udev/data")
+    paths = [pathlib.Path(top, name) for folder in folders for top, folds, files in os.walk(folder) for name in folds + files]
+    return [str(path) for path in paths if any(word in text for text in (str(path), _text(path)) for word in words)]
+
+
 @pytest.mark.both
+def test_the_disk_of_a_tenant_has_no_name_that_others_see(installed, parted):
+    """An earlier ublkd has made the links and announced the name: they go, and do not come with the next disk either."""
+    device, disk = parted
+    words = ("by-name/data", "x2fdata", "UBLKD_NAME", device["uid"], "of-part")
+    assert len(_shown_to_all(*words)) > 6
+    installed.stop()
+    hand_over(installed.state, "data", 1000, device["spec"]["target"]["path"])
+    installed.start()
+    installed.api.wait_for("data", lambda now: now["status"]["node"], "with a node")
+    private = f"/dev/ublk/private/{device['uid']}"  # in a directory that no user can list
+    for again in (False, True):
+        if again:
+            installed.api.ask("POST", "/devices/data/stop?wait&timeout=60s", 200)
+            installed.api.ask("POST", "/devices/data/start?wait=ready&timeout=60s", 200)
+            wait_until(lambda: os.path.exists(f"{disk.path}p1"), "the partition")
+        wait_until(lambda: _shown_to_all(*words) == [private], lambda: f"{_shown_to_all(*words)} but {private}")
+        run("udevadm", "trigger", "--action=change", "--settle", disk.sys, f"{disk.sys}/ublkb{disk.number}p1")
+        assert _shown_to_all(*words) == [private]
+    assert installed.api.get("data")["status"]["links"] == []
+    for path in (disk.path, f"{disk.path}p1"):
+        node = os.stat(path)
+        assert (node.st_uid, node.st_gid, stat.S_IMODE(node.st_mode)) == (77, 78, 0o600)
+
+
 def test_programs_that_list_disks_know_the_partitions(parted, directory):
     """lsblk, findmnt and blkid."""
     device, disk = parted

@@ -8,6 +8,7 @@ import signal
 
 import pytest
 
+from harness.api import null_spec
 from harness.disk import Disk, block
 from harness.fio import FileOnDisk, Fio
 from harness.tenants import Place, User, kill_under, write_as
@@ -73,8 +74,9 @@ def test_a_neighbour_reaches_nothing(place):
                                ("POST", "/restart", None), ("POST", "/stop", None)):
         assert bob.ask(method, f"/devices/{name}{path}", body)[0] == 404
     assert bob.ask("POST", "/devices", _spec(alice))[0] == 403 and bob.names() == []
-    for path in (node, disk.path, f"/dev/ublkc{disk.number}", device["spec"]["target"]["path"], f"/dev/ublk/by-name/{name}"):
+    for path in (node, disk.path, f"/dev/ublkc{disk.number}", device["spec"]["target"]["path"]):
         assert write_as(_BOB, path) in ("EACCES", "EPERM", "ENOENT")
+    assert device["status"]["links"] == [] and not os.path.lexists(f"/dev/ublk/by-name/{name}")
     assert bob.run("ls", "/dev/ublk/private").returncode != 0
     path_of_alice = {**_spec(bob), "target": {"type": "loop", "path": device["spec"]["target"]["path"]}}
     assert bob.ask("POST", "/devices", path_of_alice)[0] == 403
@@ -83,6 +85,27 @@ def test_a_neighbour_reaches_nothing(place):
     assert disk.read(0, 4096) == block("a") and place.daemon.api.phase(name) == "Live"
 
 
+# What every user of the machine may read of disks: files, links, command lines and units.
+_LOOK = """
+cd "$1" && ls -R . /dev/ublk /dev/disk /run/udev /sys/fs/cgroup 2>/dev/null
+cat disks/* live/* failed/* /run/udev/data/* /proc/mounts 2>/dev/null
+cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '
+true
+"""
+
+
+def test_no_user_learns_the_name_of_a_device_of_another(place):
+    device, public = place.alice.create(_spec(place.alice)), place.daemon.api.create(null_spec("of-root"))
+    for again in (False, True):
+        if again:  # a worker that was no spare
+            for name in (device["name"], public["name"]):
+                place.daemon.api.wait_other_worker(name, place.daemon.kill_worker(name))
+        seen = place.bob.run("sh", "-c", _LOOK, "sh", place.daemon.runtime).stdout
+        assert "by-name" in seen and public["name"] in seen and f"ublkb{device['status']['id']}" in seen
+        assert [line for line in seen.splitlines() if device["name"] in line or device["uid"] in line] == []
+
+
+@pytest.mark.variant
 def test_a_rootless_container_is_its_user(place):
     """Root of it is the user on the host: to its own disk it can write, and to no other one."""
     inside = User(place.daemon, _ALICE, container=True)

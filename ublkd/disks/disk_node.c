@@ -2,8 +2,10 @@
 /* Owner, mode and link of a live disk's block node. */
 #include "ublkd/disks/disk_node.h"
 
+#include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -55,28 +57,64 @@ static bool file_has(int dir, int number, const char *text)
 
 int disk_node_announce(int disks, const struct disk_node *node)
 {
-        char text[ANNOUNCEMENT_SIZE];
+        char names[ANNOUNCEMENT_SIZE / 2] = "", text[ANNOUNCEMENT_SIZE];
         int r;
 
-        snprintf(text, sizeof(text),
-                "UBLKD_NAME=%s\nUBLKD_SERIAL=%s\nUBLKD_UID=%u\nUBLKD_GID=%u\nUBLKD_MODE=%04o\n", node->name,
-                node->serial, node->uid, node->gid, node->mode);
+        if (!node->hidden)
+                snprintf(names, sizeof(names), "UBLKD_NAME=%s\nUBLKD_SERIAL=%s\n", node->name, node->serial);
+        snprintf(text, sizeof(text), "%sUBLKD_UID=%u\nUBLKD_GID=%u\nUBLKD_MODE=%04o\n", names, node->uid,
+                node->gid, node->mode);
         if (file_has(disks, node->number, text))
                 return 0;
         r = replace_text_at(disks, announcement_name(node->number).text, 0644, text); /* udev reads it */
         return r < 0 ? r : 1;
 }
 
-int disk_node_notify(int number)
+/* device: relative to /sys/block */
+static int send_change(const char *device)
 {
         _cleanup_close_ int fd = -1;
         char path[PATH_MAX];
-        int r = path_format(path, "/sys/block/ublkb%d/uevent", number);
+        int r = path_format(path, "/sys/block/%s/uevent", device);
 
         if (r < 0)
                 return r;
         fd = open(path, O_WRONLY | O_CLOEXEC);
         return fd < 0 || write(fd, "change", strlen("change")) < 0 ? -errno : 0;
+}
+
+/* A partition that goes meanwhile needs no event. */
+static int notify_partitions(const char *disk)
+{
+        _cleanup_closedir_ DIR *dir = NULL;
+        char path[PATH_MAX], device[2 * NAME_MAX + 2], prefix[32];
+        int r = path_format(path, "/sys/block/%s", disk);
+
+        if (r < 0)
+                return r;
+        dir = opendir(path);
+        if (!dir)
+                return -errno;
+        snprintf(prefix, sizeof(prefix), "%sp", disk);
+        for (const struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+                if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+                        continue;
+                snprintf(device, sizeof(device), "%s/%s", disk, entry->d_name);
+                r = send_change(device);
+                if (r < 0 && r != -ENOENT)
+                        return r;
+        }
+        return 0;
+}
+
+int disk_node_notify(int number)
+{
+        char disk[32];
+        int r;
+
+        snprintf(disk, sizeof(disk), "ublkb%d", number);
+        r = send_change(disk);
+        return r < 0 ? r : notify_partitions(disk);
 }
 
 static int publish_owner(const char *path, const struct disk_node *node)
@@ -138,6 +176,25 @@ static int publish_link(const struct disk_node *node)
         return r < 0 ? r : replace_at(AT_FDCWD, path, make_link, wanted);
 }
 
+static int remove_file(const char *path)
+{
+        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* Only if it leads to this disk. */
+static int remove_link(const char *name, int number)
+{
+        char path[PATH_MAX], wanted[64], found[64];
+        int r;
+
+        link_target(number, wanted);
+        link_read(name, found);
+        if (strcmp(wanted, found) != 0)
+                return 0;
+        r = link_path(path, name);
+        return r < 0 ? r : remove_file(path);
+}
+
 int disk_node_publish(const struct disk_node *node)
 {
         char path[PATH_MAX];
@@ -145,28 +202,18 @@ int disk_node_publish(const struct disk_node *node)
 
         if (r >= 0)
                 r = publish_owner(path, node);
-        return r < 0 ? r : publish_link(node);
-}
-
-static int remove_file(const char *path)
-{
-        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+        if (r >= 0)
+                r = node->hidden ? remove_link(node->name, node->number) : publish_link(node);
+        return r;
 }
 
 int disk_node_withdraw(int disks, const char *name, int number)
 {
         struct file_name announcement = announcement_name(number);
-        char path[PATH_MAX], wanted[64], found[64];
-        int r = disks < 0 ? disks : 0, link_r = 0;
+        int r = disks < 0 ? disks : 0, link_r;
 
         if (r >= 0 && unlinkat(disks, announcement.text, 0) < 0 && errno != ENOENT)
                 r = -errno;
-        link_target(number, wanted);
-        link_read(name, found);
-        if (strcmp(wanted, found) == 0) {
-                link_r = link_path(path, name);
-                if (link_r >= 0)
-                        link_r = remove_file(path);
-        }
+        link_r = remove_link(name, number);
         return r < 0 ? r : link_r;
 }

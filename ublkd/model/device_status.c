@@ -121,7 +121,7 @@ static bool add_disk(cJSON *object, const struct device_status *status, const ch
         cJSON *links, *item;
 
         snprintf(node, sizeof(node), "/dev/ublkb%d", status->number);
-        snprintf(link, sizeof(link), "/dev/ublk/by-name/%s", name);
+        snprintf(link, sizeof(link), "/dev/ublk/by-name/%s", name ? name : "");
         if (!json_add_text(object, "device", status->disk ? node : NULL)
                 || !json_add_text(object, "node", *status->node ? status->node : NULL))
                 return false;
@@ -132,7 +132,7 @@ static bool add_disk(cJSON *object, const struct device_status *status, const ch
                                : cJSON_AddNullToObject(object, "size") != NULL))
                 return false;
         links = cJSON_AddArrayToObject(object, "links");
-        if (!links || !status->disk)
+        if (!links || !status->disk || !name)
                 return links != NULL;
         item = cJSON_CreateString(link);
         if (cJSON_AddItemToArray(links, item))

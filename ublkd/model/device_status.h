@@ -95,7 +95,7 @@ int device_status_copy(const struct device_status *from, struct device_status *r
 bool device_status_equal(const struct device_status *one, const struct device_status *other);
 void device_status_clear(struct device_status *status);
 
-/* Return the "status" object of the API for the device called `name`, or NULL on ENOMEM. The caller frees it. reader: gets
- * the messages.
+/* Return the "status" object of the API, or NULL on ENOMEM. The caller frees it. name: by which the disk has a link; NULL: it
+ * has none. reader: gets the messages.
  */
 cJSON *device_status_to_json(const struct device_status *status, const char *name, enum reader reader);

@@ -76,6 +76,7 @@ static_assert(STORE_LIST_MAX * STORE_TEXT_MAX + NAMES_MAX <= WORKER_REPORT_SIZE_
 static const struct field config_fields[] = {
         {.name = "name", .kind = FIELD_STRING, .offset = AT(config.name), .length_max = WORKER_NAME_MAX},
         {.name = "uid", .kind = FIELD_STRING, .offset = AT(config.uid), .length_max = UID_LENGTH_MAX},
+        {.name = "hideName", .kind = FIELD_BOOL, .offset = AT(config.hide_name), .optional = true},
         {.name = "epoch", .kind = FIELD_U16, .offset = AT(config.epoch), .max = UINT16_MAX},
         {.name = "restart", .kind = FIELD_U32, .offset = AT(config.restart), .optional = true, .max = UINT32_MAX},
         {.name = "spec", .kind = FIELD_STRING, .offset = AT(config.spec), .length_max = WORKER_MSG_SIZE_MAX},

@@ -50,6 +50,9 @@ enum worker_config_fd {
 /* The NAME of a process that has no device yet. */
 #define WORKER_SPARE_NAME "(spare)"
 
+/* The NAME that a worker of a tenant's device shows. */
+#define WORKER_HIDDEN_NAME "(tenant)"
+
 /* After the NAME: --sandbox best-effort of ublkd. */
 #define WORKER_BEST_EFFORT "best-effort"
 
@@ -145,6 +148,7 @@ struct worker_msg {
                 } hello;
                 struct {
                         char *name, *uid;
+                        bool hide_name; /* not in the command line, which every user reads; an older program shows it */
                         uint16_t epoch;
                         uint32_t restart;    /* how many restarts were asked for; repeated in HELLO */
                         uint64_t started_at; /* CLOCK_REALTIME, microseconds; repeated in HELLO */

@@ -87,7 +87,8 @@ static int open_dir_at(int parent_fd, const char *name, mode_t mode, bool force_
                 return -errno;
         if (st.st_uid != geteuid() && st.st_uid != 0)
                 return -EPERM;
-        if ((created || force_mode) && fchmod(fd, mode) < 0) /* whatever the umask says */
+        /* Whatever the umask says. A chmod that changes nothing would wake programs that watch it. */
+        if ((created || force_mode) && (st.st_mode & 07777) != mode && fchmod(fd, mode) < 0)
                 return -errno;
         return TAKE_FD(fd);
 }
@@ -249,8 +250,7 @@ int runtime_dir_open_marks(const struct runtime_dir *dir, enum runtime_marks whi
                 [RUNTIME_FAILED] = RUNTIME_FAILED_NAME,
         };
 
-        return open_dir_at(
-                dir->fd, names[which], 0755, false); /* a chmod would wake programs that watch it */
+        return open_dir_at(dir->fd, names[which], 0700, true);
 }
 
 struct file_name {

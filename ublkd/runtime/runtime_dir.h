@@ -35,7 +35,7 @@ enum runtime_marks {
         _RUNTIME_MARKS_MAX
 };
 
-/* Open PATH/live or PATH/failed (0755) as runtime_dir_open_disks() does. */
+/* Open PATH/live or PATH/failed (0700: names of tenants' devices are in it) as runtime_dir_open_disks() does. */
 int runtime_dir_open_marks(const struct runtime_dir *dir, enum runtime_marks which);
 
 /* Bind a new non-blocking SOCK_SEQPACKET socket to workers/UID.sock, and replace an old file. The worker

@@ -308,7 +308,8 @@ static bool add_owners(cJSON *object, const struct device_record *record)
 cJSON *device_record_to_json(const struct device_record *record, enum reader reader)
 {
         cJSON *object = cJSON_CreateObject(),
-              *status = device_status_to_json(&record->status, record->name, reader);
+              *status = device_status_to_json(
+                      &record->status, tenant_is_set(record->tenant) ? NULL : record->name, reader);
         cJSON *spec = record->spec ? cJSON_Duplicate(record->spec->document, true) : cJSON_CreateNull();
 
         if (object && status && spec && add_path(status, spec) && add_filesystem(status, record)

@@ -92,7 +92,8 @@ static int start_process(const struct worker_start *start, const char *name, con
                 r = proc_spawn(
                         &(struct proc_spawn){
                                 .program = start->program,
-                                .argv = (const char *[]){"ublkd-worker", name,
+                                .argv = (const char *[]){"ublkd-worker",
+                                                         config && config->config.hide_name ? WORKER_HIDDEN_NAME : name,
                                                          start->confinement.best_effort ? WORKER_BEST_EFFORT : NULL, NULL},
                                 .fds = {theirs, log_end},
                                 .fd_count = 2,

@@ -29,6 +29,7 @@ struct disk_node device_node_of(const struct managed_device *device, const struc
                        : is_public             ? device->env->config.host->disk_group
                                                : 0,
                 .mode = is_public || options->owner.gid >= 0 ? mode : mode & S_IRWXU,
+                .hidden = !is_public,
         };
 }
 

@@ -90,7 +90,8 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
                         {
                                  .name = (char *)name,
                                  .uid = (char *)uid, /* only read */
-                                .epoch = record->epoch,
+                                .hide_name = tenant_is_set(record->tenant) && !preflight,
+                                 .epoch = record->epoch,
                                  .restart = record->restart,
                                  .queues =
                                         down ? device->view.kernel.queues : queues_for(device, record->spec),

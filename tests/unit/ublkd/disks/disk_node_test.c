@@ -46,6 +46,19 @@ static void test_a_disk_is_announced_once(int folder)
         CHECK_INT(disk_node_withdraw(folder, "no-such-device", 7), 0);
 }
 
+/* Every user can read the file, and udev hands on what is in it. An earlier ublkd has announced the name. */
+static void test_a_hidden_disk_is_announced_without_its_name(int folder)
+{
+        struct disk_node hidden = node;
+
+        hidden.hidden = true;
+        CHECK_INT(disk_node_announce(folder, &node), 1);
+        CHECK_INT(disk_node_announce(folder, &hidden), 1);
+        check_content(folder, "ublkb7", "UBLKD_UID=1\nUBLKD_GID=2\nUBLKD_MODE=0640\n");
+        CHECK_INT(disk_node_announce(folder, &hidden), 0);
+        CHECK_INT(disk_node_withdraw(folder, "no-such-device", 7), 0);
+}
+
 /* Another user could once write to the directory, and may have put links and pipes there. */
 static void test_nothing_that_was_there_before_is_written_through(int folder)
 {
@@ -90,6 +103,7 @@ int main(void)
         if (CHECK(folder >= 0)) {
                 umask(0077);
                 test_a_disk_is_announced_once(folder);
+                test_a_hidden_disk_is_announced_without_its_name(folder);
                 test_nothing_that_was_there_before_is_written_through(folder);
                 test_a_short_write_is_not_reported_as_success(folder);
                 CHECK_INT(rmdir(path), 0);

@@ -208,6 +208,18 @@ static void test_json_of_a_store_that_was_replaced(void)
         cJSON_Delete(object);
 }
 
+static void test_a_device_without_a_link(void)
+{
+        struct device_status status = live_status();
+        cJSON *object = device_status_to_json(&status, NULL, READER_OF_ALL);
+
+        CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(object, "device")), "/dev/ublkb0");
+        CHECK(cJSON_IsArray(cJSON_GetObjectItem(object, "links")));
+        CHECK_INT(cJSON_GetArraySize(cJSON_GetObjectItem(object, "links")), 0);
+        cJSON_Delete(object);
+        device_status_clear(&status);
+}
+
 static void test_conditions_beside_ready(void)
 {
         struct device_status one = live_status(), other;
@@ -266,6 +278,7 @@ int main(void)
         test_json_without_disk_and_worker();
         test_json_of_a_store_that_was_replaced();
         test_copy_and_compare();
+        test_a_device_without_a_link();
         test_conditions_beside_ready();
         test_times_of_conditions();
         return check_report();

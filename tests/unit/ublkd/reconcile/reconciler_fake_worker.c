@@ -90,6 +90,7 @@ int on_worker_start(const struct worker_msg *config, int store, int *ret_index)
                         .epoch = config->config.epoch,
                         .lock = config->config.lock,
                         .given = store,
+                        .hide_name = config->config.hide_name,
                         .exists = config->config.exists,
                         .has_data = config->config.has_data,
                         .expected_served = config->config.expected_served,

@@ -19,7 +19,7 @@ struct fake_worker {
         /* CONFIG, unless it was adopted; given: the descriptor of the store, or -1 */
         uint16_t epoch;
         int given;
-        bool exists, has_data, expected_served;
+        bool hide_name, exists, has_data, expected_served;
         uid_t store_user;
         enum worker_lock lock;
         /* GO, or HELLO of an adopted worker: or -1; GROW, or 0 */

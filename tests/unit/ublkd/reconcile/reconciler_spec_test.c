@@ -116,12 +116,14 @@ static void the_store_of_a_tenant_is_its_own(void)
                 0);
         world_bring_up(&world, "data", "file:1");
         CHECK_INT(fake_worker("data")->store_user, 1000);
+        CHECK(fake_worker("data")->hide_name);
         CHECK_INT(try_spec(&world, &preflight), 0);
         CHECK_INT(fake_worker("(preflight)")->store_user, 1000);
         fake_worker_die(fake_worker("(preflight)"));
         world_put_loop(&world, "admins", "");
         world_bring_up(&world, "admins", "file:2");
         CHECK_INT(fake_worker("admins")->store_user, 0);
+        CHECK(!fake_worker("admins")->hide_name);
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 1100);
         CHECK_INT(fake_worker("data")->store_user, 1000);

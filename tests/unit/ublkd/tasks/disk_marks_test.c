@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct place {
@@ -106,6 +107,27 @@ static void test_a_start_keeps_marks(struct place *place)
         check_marks(place, true, NULL);
 }
 
+/* Names of tenants' devices are in it. An earlier ublkd has made the directories for all to read. */
+static void test_only_root_lists_the_marks(struct place *place)
+{
+        static const char *const names[] = {"live", "failed"};
+        struct stat info;
+        char path[64];
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                snprintf(path, sizeof(path), "%s/%s", place->path, names[i]);
+                CHECK_INT(chmod(path, 0755), 0);
+        }
+        CHECK_INT(put_null_disk(place->store, "data", ""), 0);
+        set_status(place, PHASE_LIVE, "It serves.");
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                snprintf(path, sizeof(path), "%s/%s", place->path, names[i]);
+                CHECK_INT(stat(path, &info), 0);
+                CHECK_INT(info.st_mode, S_IFDIR | 0700);
+        }
+        CHECK_INT(device_store_remove(place->store, "data"), 0);
+}
+
 /* What counts is whether the disk is served. */
 static void test_the_facts_decide(struct place *place)
 {
@@ -180,6 +202,7 @@ int main(void)
 
         open_place(&place);
         test_marks_follow_the_status(&place);
+        test_only_root_lists_the_marks(&place);
         test_the_facts_decide(&place);
         test_a_start_keeps_marks(&place);
         test_the_mark_has_the_path(&place);
