@@ -96,3 +96,21 @@ def test_a_target_that_keeps_nothing_has_no_memory_for_it(daemon):
     assert "keptBytes" not in device["status"]
     (region,) = (daemon.runtime / "workers").glob("*.region")
     assert region.stat().st_size == (1 + 1 + 6) * 4096
+
+
+def test_lost_memory_is_reported_once(make_daemon):
+    daemon, disk = _start(make_daemon)
+    disk.write(0, _data("a"))
+    for restarts in (1, 2):
+        pid = daemon.worker_pid("data")
+        daemon.kill()
+        os.kill(pid, signal.SIGKILL)
+        if restarts == 1:
+            (region,) = (daemon.runtime / "workers").glob("*.region")
+            region.unlink()
+        daemon.start()
+        disk = _disk(daemon.api.wait_other_worker("data", pid))
+        _check(disk, "", workers=restarts, fresh=restarts == 1)
+        assert [event["count"] for event in daemon.events("data") if event["reason"] == "KeptMemoryLost"] == [1]
+    conditions = {condition["type"]: condition for condition in daemon.api.get("data")["status"]["conditions"]}
+    assert (conditions["Durable"]["status"], conditions["Durable"]["reason"]) == ("False", "FlushFailed")

@@ -409,6 +409,10 @@ const struct reason_info reason_table[] = {
                            "and writes with FUA fail.",
                 .advice = "Check the store and the data on the disk; then run 'ublkctl restart "
                           "--accept-write-errors=TOKEN NAME', with the token in its status.writeErrors." },
+        [REASON_KEPT_MEMORY_LOST] = { "KeptMemoryLost", .weight = REASON_ALARMING,
+                .meaning = "The memory that the target kept for the disk is gone, or does not fit the program of "
+                           "the worker, and acknowledged data that lay only there is lost.",
+                .advice = "Check the data on the disk; then accept the loss as that of a failed flush (FlushFailed)." },
         [REASON_BACKING_SLOW] = { "BackingSlow",
                 .meaning = "Requests of the disk have not ended for recovery.hangAfter, because the worker waits for "
                            "the backing store.",

@@ -106,6 +106,7 @@ static const struct {
         [REASON_BACKING_CHANGED] = {.own = true},
         [REASON_BACKING_TRUNCATED] = {.own = true},
         [REASON_FLUSH_FAILED] = {.own = true},
+        [REASON_KEPT_MEMORY_LOST] = {.own = true},
         [REASON_BACKING_SLOW] = {.own = true},
         [REASON_PROGRESS_RESUMED] = {.own = true},
         [REASON_STORE_FULL] = {.own = true},

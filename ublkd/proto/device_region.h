@@ -48,7 +48,8 @@ struct region_kept {
                               behind the history, to be written with it. Others count in the history alone */
         uint64_t disk_bytes, queue_bytes;
         uint64_t seed;
-        uint32_t version, unused;
+        uint32_t version;
+        uint32_t lost;   /* enum region_kept_loss of region_kept.h; 0 where an older supervisor made it */
         uint32_t given;  /* how often it was given to a worker: see region_kept_give() */
         uint32_t taken;  /* the `given` of the last worker that took it; written by the worker */
         char target[32]; /* its name, and zeroes */
@@ -168,7 +169,8 @@ enum {
         REGION_REPORT_ERRORS = 0,
         REGION_REPORT_FAULTS = REGION_REPORT_ERRORS + _STATS_OP_MAX,
         REGION_REPORT_FULL = REGION_REPORT_FAULTS + _REGION_FAULT_MAX,
-        _REGION_REPORT_MAX
+        _REGION_REPORT_MAX,
+        REGION_REPORT_KEPT = _REGION_REPORT_MAX /* apart from the others: the loss of kept memory */
 };
 
 /* The last event of its kind: see region_reports.h. */
@@ -176,7 +178,7 @@ struct region_report {
         uint64_t revision; /* of the event; 0: none */
         uint64_t
                 value; /* what was reported with it; of errors: their count, and from bit 56 on the kind of that
-                              event, as device_errors.c has it */
+                              event, as device_errors.c has it; of kept memory: the seed of that in its place */
 };
 
 /* The request that the episode of region_space.full_since began with. Written by the worker. */
@@ -221,6 +223,8 @@ struct region_control {
         struct region_missed missed;
         /* Zeroes as well: the worker keeps to the options that it was started with. */
         struct region_target target;
+        /* Zeroes as well: REGION_REPORT_KEPT, no event waits for the database. Written by the supervisor. */
+        struct region_report kept_report;
 };
 
 /* Counts one operation's requests as they end; it ends when its answer goes to the kernel. Numbers only rise,

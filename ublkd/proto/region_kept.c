@@ -112,8 +112,16 @@ static int read_kept(int fd, struct region_kept *ret)
         return (size_t)n == sizeof(*ret) ? 0 : -ENODATA;
 }
 
+static bool holds(int fd, uint64_t size)
+{
+        struct stat st;
+
+        return fstat(fd, &st) == 0 && st.st_size >= 0 && (uint64_t)st.st_size >= size;
+}
+
 /* Return whether the disk, which exists, loses what the worker before this one kept. A region from before kept memory
- * has none to lose; of one that is gone or of another kind, this is unknown. */
+ * has none to lose: its header says nothing of it, and its file ends with the sections. Of a region that is gone or of
+ * another kind, this is unknown. */
 static bool loses(int from, const struct device_region_key *key, const struct region_kept_wish *wish)
 {
         static const struct region_kept none;
@@ -125,7 +133,8 @@ static bool loses(int from, const struct device_region_key *key, const struct re
         if (from < 0 || device_region_read_header(from, &header) < 0 || header.queues != key->queues
                 || header.epoch != key->epoch || read_kept(from, &kept) < 0)
                 return is_wanted(wish);
-        return memcmp(&kept, &none, sizeof(kept)) != 0;
+        kept.lost = REGION_KEPT_WHOLE; /* that was before it */
+        return memcmp(&kept, &none, sizeof(kept)) != 0 || holds(from, header.size + 1);
 }
 
 /* The device gets the file with the fault in it, or does not get it. */
@@ -142,11 +151,13 @@ int region_kept_format(
 {
         struct region_history history = {};
         struct region_kept kept;
+        bool lost = loses(from, key, wish);
         int r;
 
         if (!region_kept_is_allowed(wish))
                 return -E2BIG;
         kept = kept_of(wish);
+        kept.lost = lost ? REGION_KEPT_LOST : REGION_KEPT_WHOLE;
         if (is_wanted(wish))
                 kept.seed = new_seed();
         r = device_region_allocate(fd, key, region_kept_size(wish, key->queues));
@@ -156,14 +167,7 @@ int region_kept_format(
                 kept.restarts = history.restarts;
         if (r >= 0)
                 r = device_region_write_header(fd, key, &history, &kept);
-        return r >= 0 && loses(from, key, wish) ? latch_loss(fd) : r;
-}
-
-static bool holds(int fd, uint64_t size)
-{
-        struct stat st;
-
-        return fstat(fd, &st) == 0 && st.st_size >= 0 && (uint64_t)st.st_size >= size;
+        return r >= 0 && lost ? latch_loss(fd) : r;
 }
 
 /* Return whether a supervisor that knows of kept memory has counted each start of a worker. */
@@ -178,7 +182,7 @@ static bool is_counted(int fd)
 
 /* A worker may have written to the header: what it says is compared, and what it must be is what counts. */
 static int check(int fd, const struct device_region_header *header, const struct region_kept_wish *wish,
-        uint64_t *ret_seed)
+        struct region_kept *ret)
 {
         struct region_kept found, expected = kept_of(wish);
         int r = read_kept(fd, &found);
@@ -189,29 +193,31 @@ static int check(int fd, const struct device_region_header *header, const struct
         expected.restarts = found.restarts;
         expected.given = found.given;
         expected.taken = found.taken;
+        expected.lost = found.lost;
         if (memcmp(&found, &expected, sizeof(found)) != 0 || (is_wanted(wish) && !is_counted(fd))
                 || !holds(fd, header->size + region_kept_size(wish, header->queues)))
                 return -EPROTO;
-        *ret_seed = found.seed;
+        *ret = found;
         return 0;
 }
 
 bool region_kept_fits(int fd, const struct device_region_key *key, const struct region_kept_wish *wish)
 {
         struct device_region_header header;
-        uint64_t seed;
+        struct region_kept found;
 
         if (!region_kept_is_allowed(wish) || device_region_read_header(fd, &header) < 0)
                 return false;
-        if (header.queues != key->queues || header.epoch != key->epoch || check(fd, &header, wish, &seed) < 0)
+        if (header.queues != key->queues || header.epoch != key->epoch
+                || check(fd, &header, wish, &found) < 0)
                 return false;
         return !is_wanted(wish) || !wish->new_disk;
 }
 
-static int write_ticket(int fd, size_t offset, uint32_t ticket)
+static int write_word(int fd, size_t offset, uint32_t word)
 {
         return device_region_write(
-                fd, offsetof(struct device_region_header, kept) + offset, &ticket, sizeof(ticket));
+                fd, offsetof(struct device_region_header, kept) + offset, &word, sizeof(word));
 }
 
 int region_kept_give(int fd)
@@ -220,7 +226,7 @@ int region_kept_give(int fd)
         int r = read_kept(fd, &kept);
 
         /* Another number than the one that was taken, whatever a worker has written. */
-        return r < 0 ? r : write_ticket(fd, offsetof(struct region_kept, given), kept.taken + 1);
+        return r < 0 ? r : write_word(fd, offsetof(struct region_kept, given), kept.taken + 1);
 }
 
 int region_kept_take(int fd)
@@ -231,7 +237,7 @@ int region_kept_take(int fd)
         if (r < 0)
                 return r;
         return kept.given == kept.taken ? -EPROTO
-                                        : write_ticket(fd, offsetof(struct region_kept, taken), kept.given);
+                                        : write_word(fd, offsetof(struct region_kept, taken), kept.given);
 }
 
 int region_kept_is_taken(int fd)
@@ -240,6 +246,22 @@ int region_kept_is_taken(int fd)
         int r = read_kept(fd, &kept);
 
         return r < 0 ? r : kept.given == kept.taken;
+}
+
+int region_kept_has_new_loss(int fd, uint64_t *ret_loss)
+{
+        struct region_kept kept;
+        int r = read_kept(fd, &kept);
+
+        if (r < 0)
+                return r;
+        *ret_loss = kept.seed;
+        return kept.lost == REGION_KEPT_LOST;
+}
+
+int region_kept_note_reported(int fd)
+{
+        return write_word(fd, offsetof(struct region_kept, lost), REGION_KEPT_LOSS_REPORTED);
 }
 
 int region_kept_count_restart(int fd, const struct region_history *history)
@@ -269,7 +291,7 @@ int region_kept_read_bytes(int fd, uint64_t *ret)
 int region_kept_map(int fd, unsigned queues, const struct region_kept_wish *wish, struct region_kept_map *ret)
 {
         struct device_region_header header;
-        uint64_t seed;
+        struct region_kept found;
         char *base;
         int r;
 
@@ -281,7 +303,7 @@ int region_kept_map(int fd, unsigned queues, const struct region_kept_wish *wish
         if (r >= 0 && header.queues != queues)
                 r = -EINVAL;
         if (r >= 0)
-                r = check(fd, &header, wish, &seed);
+                r = check(fd, &header, wish, &found);
         if (r < 0)
                 return r;
         /* From the beginning of the file on: a page may be larger than the alignment of sections. */
@@ -293,7 +315,8 @@ int region_kept_map(int fd, unsigned queues, const struct region_kept_wish *wish
                 .base = base + header.size,
                 .disk_bytes = wish->disk_bytes,
                 .queue_bytes = wish->queue_bytes,
-                .seed = seed,
+                .seed = found.seed,
+                .lost = found.lost != REGION_KEPT_WHOLE,
         };
         return 0;
 }

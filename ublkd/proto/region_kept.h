@@ -22,6 +22,13 @@ struct region_kept_head {
         uint64_t settled; /* 1: the target has prepared the area; anything else: it has not */
 };
 
+/* Whether the disk has lost what a worker before had kept, when the region was made. Written by the supervisor. */
+enum region_kept_loss {
+        REGION_KEPT_WHOLE,         /* nothing was lost: the disk was new, or its target kept nothing before */
+        REGION_KEPT_LOST,          /* something was, or may have been; the database has no event of it yet */
+        REGION_KEPT_LOSS_REPORTED, /* the same, and the database has one */
+};
+
 /* What the target of the next worker wants to find. */
 struct region_kept_wish {
         const char *target;               /* its name */
@@ -37,7 +44,8 @@ uint64_t region_kept_size(const struct region_kept_wish *wish, unsigned queues);
 
 /* Make a file without a header, to be the region for `key` with kept memory as `wish` says, all of it allocated.
  * from: the region in whose place it comes, of which everything but kept memory is taken over if it fits `key`; -1:
- * none. No worker of the device may live. Return 0; -EINVAL as device_region_format(); -E2BIG: not allowed; -errno. */
+ * none. Where a disk that exists loses what was kept, the file says so, and has the fault of a failed flush. No worker of
+ * the device may live. Return 0; -EINVAL as device_region_format(); -E2BIG: not allowed; -errno. */
 int region_kept_format(
         int fd, const struct device_region_key *key, const struct region_kept_wish *wish, int from);
 /* Return whether the next worker can use the kept memory of the region that is open as fd, which fits `key` otherwise.
@@ -59,6 +67,11 @@ int region_kept_is_taken(int fd);
 /* Write the history, in which the start of a worker was counted, for a region with kept memory that fits. Return 0 or
  * -errno. */
 int region_kept_count_restart(int fd, const struct region_history *history);
+/* Return 1 if the disk has lost what was kept, and that is not noted as reported; 0; -errno. *ret_loss: another number for each
+ * loss. For the supervisor. */
+int region_kept_has_new_loss(int fd, uint64_t *ret_loss);
+/* Note that the database has an event of the loss. Return 0 or -errno. */
+int region_kept_note_reported(int fd);
 /* Read how many bytes the region that is open as fd has for its target, heads not counted, within the bounds above
  * whatever a worker has written. Return 0, also if it has none; -errno as device_region_read_header(). */
 int region_kept_read_bytes(int fd, uint64_t *ret);
@@ -68,6 +81,7 @@ struct region_kept_map {
         char *base; /* of the first area; NULL: none is wanted */
         uint64_t disk_bytes, queue_bytes;
         uint64_t seed; /* another number for each kept memory that was made */
+        bool lost;     /* it came in the place of another, under a disk that exists */
 };
 
 /* Map kept memory, for the worker, to the end of the process. Return 0, also if `wish` is for none; -EPROTO: the region

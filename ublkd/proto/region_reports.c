@@ -15,12 +15,28 @@ int region_reports_read(int fd, struct region_report ret[_REGION_REPORT_MAX])
         return r;
 }
 
+static size_t place_of(unsigned what)
+{
+        assert(what <= REGION_REPORT_KEPT);
+        return what == REGION_REPORT_KEPT
+                       ? offsetof(struct region_control, kept_report)
+                       : offsetof(struct region_control, reports) + what * sizeof(struct region_report);
+}
+
+int region_report_read(int fd, unsigned what, struct region_report *ret)
+{
+        struct region_report report;
+        int r = device_region_read_control(fd, place_of(what), &report, sizeof(report));
+
+        if (r >= 0)
+                *ret = report;
+        return r;
+}
+
 /* In one system call: revision and value never differ in age. */
 int region_report_write(int fd, unsigned what, const struct region_report *report)
 {
-        assert(what < _REGION_REPORT_MAX);
-        return device_region_write_control(fd,
-                offsetof(struct region_control, reports) + what * sizeof(*report), report, sizeof(*report));
+        return device_region_write_control(fd, place_of(what), report, sizeof(*report));
 }
 
 int region_report_clear(int fd, unsigned what)

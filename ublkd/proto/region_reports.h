@@ -8,8 +8,10 @@
 
 #include "ublkd/proto/device_region.h"
 
-/* Read all. Return 0; -errno as device_region_read_header(). */
+/* Read all but REGION_REPORT_KEPT. Return 0; -errno as device_region_read_header(). */
 int region_reports_read(int fd, struct region_report ret[_REGION_REPORT_MAX]);
+/* Read the one with number `what`. Return 0; -errno as device_region_read_header(). */
+int region_report_read(int fd, unsigned what, struct region_report *ret);
 /* Write the one with number `what`. Return 0 or -errno. */
 int region_report_write(int fd, unsigned what, const struct region_report *report);
 /* Take it out. Return 0 or -errno. */

@@ -9,6 +9,7 @@
  * count as reported no sooner than the database has it. */
 #include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/device_reports.h"
@@ -264,7 +265,10 @@ void device_errors_read(struct managed_device *device)
         struct io_errors found;
         bool changed;
 
-        if (fd < 0 || region_errors_read(fd, found.of) < 0)
+        if (fd < 0)
+                return;
+        device_shared_report_loss(device, fd);
+        if (region_errors_read(fd, found.of) < 0)
                 return;
         keep_times(&device->errors.seen, &found);
         (void)region_reports_read(fd, reports); /* on failure: none */

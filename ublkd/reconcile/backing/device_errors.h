@@ -22,7 +22,7 @@ struct device_errors {
         sd_event_source *timer;                      /* of the next look; NULL: none was needed yet */
 };
 
-/* Read the errors out of the region of a device, and report new ones. */
+/* Read the errors out of the region of a device, and report new ones; also kept memory that is lost. */
 void device_errors_read(struct managed_device *device);
 /* Free what it owns. */
 void device_errors_drop(struct managed_device *device);

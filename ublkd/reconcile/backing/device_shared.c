@@ -2,11 +2,16 @@
 /* The region that a device's workers share with the supervisor: what the supervisor writes into it. */
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/device_note.h"
+#include "ublkd/reconcile/parts/device_reports.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/proto/region_target.h"
 
+#include "ublkd/base/clock.h"
+
 #include <string.h>
+
+enum { LOSS_QUIET_USEC = 60 * 1000 * 1000 };
 
 static struct region_limits limits_of(const struct io_limits *limits)
 {
@@ -129,6 +134,33 @@ int device_shared_check_kept(struct managed_device *device, const struct target_
                 "the "
                 "disk; install the program of the workers in the version of ublkd.");
         return -EPROTO;
+}
+
+/* Make the event, then note it: if the supervisor dies in between, the next one reports it again. It does so as well if the
+ * database does not get the event. A worker can write to all that is read here:
+ * it gets one event in LOSS_QUIET_USEC. */
+void device_shared_report_loss(struct managed_device *device, int fd)
+{
+        struct region_report report = {};
+        uint64_t now = monotonic_now(), loss;
+        enum event_fate fate;
+
+        if (region_kept_has_new_loss(fd, &loss) != 1)
+                return;
+        if (region_report_read(fd, REGION_REPORT_KEPT, &report) < 0 || report.value != loss)
+                report.revision = 0; /* of an earlier loss */
+        fate = device_report_fate(
+                device, fd, REGION_REPORT_KEPT, &report, EVENT_WARNING, REASON_KEPT_MEMORY_LOST);
+        if (fate == EVENT_SAVED && region_kept_note_reported(fd) >= 0)
+                (void)region_report_clear(fd, REGION_REPORT_KEPT);
+        if (fate != EVENT_LOST || now < device->shared.loss_quiet_until)
+                return;
+        device_emit(device, EVENT_WARNING, REASON_KEPT_MEMORY_LOST,
+                "The memory that the target kept for the disk is lost: it is gone, or of another version of "
+                "the target than the next worker's; the worker starts without it, and flushes fail until the "
+                "loss is accepted.");
+        (void)device_report_note(device, fd, REGION_REPORT_KEPT, loss);
+        device->shared.loss_quiet_until = now + LOSS_QUIET_USEC;
 }
 
 uint64_t device_shared_kept_bytes(const struct managed_device *device, const struct device_record *record)

@@ -9,7 +9,8 @@ struct managed_device;
 
 /* Private to device_shared.c. */
 struct device_shared {
-        bool unkept; /* reported: the runtime directory does not have the current record */
+        bool unkept;               /* reported: the runtime directory does not have the current record */
+        uint64_t loss_quiet_until; /* CLOCK_MONOTONIC, in µs: no event of lost kept memory before */
 };
 
 /* Pass the limits and busyPollUs of the spec to the worker, if there is one. */
@@ -26,6 +27,9 @@ void device_shared_recall_history(const struct managed_device *device, struct re
 /* Return 0 if the worker, which has sent PARAMS, may serve; -EPROTO, with a note: its program does not know of the kept
  * memory of the target. */
 int device_shared_check_kept(struct managed_device *device, const struct target_desc *target);
+/* Report, by one event, that the disk has lost what its target kept, if the region that is open as fd says so and there is no
+ * event of it; note there once the database has it. */
+void device_shared_report_loss(struct managed_device *device, int fd);
 /* Return the bytes of kept memory that the region has for the target; 0: none. */
 uint64_t device_shared_kept_bytes(const struct managed_device *device, const struct device_record *record);
 /* Ensure that the record is in the runtime directory: without it a ublkd that has lost its database cannot

@@ -3,6 +3,7 @@
 #include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
 #include "ublkd/store/device_change.h"
@@ -62,7 +63,7 @@ static int spec_text(const struct managed_device *device, const struct device_re
 
 /* Have a region with the kept memory of the target: it belongs to the disk, so that of a disk before this one is replaced
  * by zeroes. Whatever the worker sees of it later, it cannot be larger. */
-static int keep_memory(const struct managed_device *device, const char *uid, const struct target_desc *target,
+static int keep_memory(struct managed_device *device, const char *uid, const struct target_desc *target,
         const struct device_region_key *key, bool new_disk)
 {
         const struct region_kept_wish wish = {
@@ -74,6 +75,8 @@ static int keep_memory(const struct managed_device *device, const char *uid, con
         };
         _cleanup_close_ int fd = runtime_dir_ensure_kept(device->env->config.runtime_dir, uid, key, &wish);
 
+        if (fd >= 0)
+                device_shared_report_loss(device, fd);
         if (fd < 0 || (target->kept_disk_bytes == 0 && target->kept_queue_bytes == 0))
                 return fd < 0 ? fd : 0;
         return region_kept_give(fd);
