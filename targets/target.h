@@ -31,31 +31,43 @@ enum io_flag {
 
 struct target_queue;
 
+/* Of all kept memory of a disk together: that of the disk and that of each queue. Constant from start_device() on. */
+enum target_kept_state {
+        TARGET_KEPT_NONE, /* the target declares none, stands below another one, or is not started yet */
+        /* All zeroes, and no worker has served this disk since the kernel has it. The store may hold data, of a disk before a
+         * reboot or a stop: the slow path, as after a power failure. */
+        TARGET_KEPT_FRESH,
+        TARGET_KEPT_FOUND, /* as the worker before this one left it */
+        TARGET_KEPT_LOST, /* all zeroes, and a worker before this one may have served the disk with other memory: the slow
+                              path, and what was acknowledged and lay only there is lost */
+};
+
 /* Memory that outlives the worker and the supervisor, and that the next worker of the disk gets as this one left it. It
  * goes with the disk: a disk that is recreated, after a stop, a reboot or a change of its spec, begins with zeroes. So it
  * does when the version, a size or the number of queues is another. What a target does then, its slow path, must be
  * right without anything that was kept: as after a power failure.
  *
+ * - The slow path is a matter of start_device() and start_queue(). When every start_queue() has returned, the core notes that
+ *   it is done, and no queue takes a request before that. A worker that dies earlier leaves all of the memory to be
+ *   zeroed again, for each queue, also for those that had started. A target that goes on with it while it serves has to
+ *   note that by itself.
  * - Store into it from one thread at a time: that of the queue, for the memory of a queue. A worker can be killed
  *   between any two stores. targets/kept/record_log.h has records that are whole or absent then.
  * - Never pass it to await_*(): the kernel may still read or write it for a dead worker.
- * - A preflight has memory of its own, which is always fresh, while another worker serves. So open() only looks, and
- *   start_queue() does the slow path. */
+ * - TARGET_KEPT_LOST is reported whatever the target does: by an event (KeptMemoryLost; FlushFailed where the worker has found
+ *   that the memory is damaged), and by failing flushes as after a failed one, until the administrator accepts that. A
+ *   target that cannot serve then returns -ENODATA from start_device(): each worker ends with the reason KeptMemoryLost, and
+ *   finds the same, until the disk is recreated.
+ * - A target that declares 0 bytes has none, and costs nothing. One that cannot do without refuses to stand below another one, in
+ *   target_desc.check_below().
+ * - open() does not see it: it also runs in a preflight, and while the worker before this one may still store there. */
 struct target_kept {
-        void *memory;  /* `size` bytes, aligned to 64; NULL: the target declares none */
+        void *memory;  /* `size` bytes, aligned to 64; NULL: TARGET_KEPT_NONE */
         uint64_t size; /* as declared */
         uint64_t
                 seed; /* another number for each memory that begins with zeroes, as record_log_open() takes it */
-        bool fresh;        /* it is all zeroes, and no worker has called target_kept_settle() */
-        uint64_t *settled; /* the core's */
+        enum target_kept_state state;
 };
-
-/* Declare that the memory says all that it has to: the slow path is done. Until then each worker finds it fresh. */
-static inline void target_kept_settle(struct target_kept *kept)
-{
-        kept->fresh = false;
-        __atomic_store_n(kept->settled, UINT64_C(1), __ATOMIC_RELEASE);
-}
 
 /* What ublkd and a target share while the target serves, of one with target_desc.pack_live(). It outlives the worker, as
  * kept memory does. */
@@ -212,9 +224,9 @@ struct target_device {
          */
         bool io_ends_with_process;
         struct target_store store;
-        struct target_kept kept;         /* of the disk; set before open(), for all threads together */
-        struct target_live live;         /* set before open(); of one with pack_live() */
-        struct target_kept *queues_kept; /* the core's; NULL: the target declares none */
+        struct target_live live; /* set before open(); of one with pack_live() */
+        struct target_kept kept; /* of the disk, for all threads together; set before start_device() */
+        struct target_kept *queues_kept; /* of each queue; set before start_device(); NULL: none */
 };
 
 /* Return how many bytes the disk may show; I/O beyond them does not reach the target. From any thread. */
@@ -226,9 +238,9 @@ static inline uint64_t target_size(const struct target_device *device)
 struct target_queue {
         struct target_device *device;
         unsigned index;
-        void *state;              /* target->queue_size bytes, zeroed */
-        struct target_kept *kept; /* of the queue, set before start_queue(); NULL: the target declares none */
-        unsigned first_file;      /* of device->files among those of the disk */
+        void *state;                   /* target->queue_size bytes, zeroed */
+        struct target_kept *kept;      /* of the queue, set before start_queue(); NULL: TARGET_KEPT_NONE */
+        unsigned first_file;           /* of device->files among those of the disk */
         struct target_queue *of_disk;  /* the queue of the outermost target; of that one: itself */
         struct target_queue *children; /* one for each of device->children */
 };
@@ -254,6 +266,12 @@ struct target {
         /* Optional, of one with a child: return whether the disk lies in the child as it is, from byte *ret on. Pure; also
          * called before open(). */
         bool (*is_part)(const struct target_device *device, uint64_t *ret);
+        /* Optional. On the main thread, once, before the queues: when the disk is this worker's, and no request of the worker
+         * before it can come late. May block, but ublkd ends a worker whose queues have not fetched 30 seconds after GO, and
+         * starts another one: start_device() and start_queue() have that long together. Must not suspend. It does what is to
+         * be done of the kept memory of the disk, and may do it of that of all queues. 0; or -errno, with problems as open():
+         * the worker ends. */
+        int (*start_device)(struct target_device *device, struct problem_list *problems);
         /* Optional. On the queue's thread, before the first and after the last request. Once it has returned, the
          * worker opens and registers nothing any more, and few system calls are left: targets/worker/walls.h. */
         int (*start_queue)(struct target_queue *queue);

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int fault_disk_begin(struct fault_disk *disk, bool caches, struct target_kept *kept, uint32_t block_size)
+int fault_disk_begin(
+        struct fault_disk *disk, bool caches, const struct target_kept *kept, uint32_t block_size)
 {
         void *memory = kept->memory;
 
@@ -28,8 +29,6 @@ int fault_disk_begin(struct fault_disk *disk, bool caches, struct target_kept *k
                 return -ENOMEM;
         }
         fault_cache_open(&disk->cache, memory, block_size);
-        if (kept->memory && kept->fresh)
-                target_kept_settle(kept);
         return 0;
 }
 

@@ -17,7 +17,8 @@ struct fault_disk {
 };
 
 /* Begin, on the thread of the queue. kept: of the device. Return 0 or -ENOMEM. */
-int fault_disk_begin(struct fault_disk *disk, bool caches, struct target_kept *kept, uint32_t block_size);
+int fault_disk_begin(
+        struct fault_disk *disk, bool caches, const struct target_kept *kept, uint32_t block_size);
 void fault_disk_end(struct fault_disk *disk);
 /* Perform a request of the fault target. Suspends. Return what its callback answers. */
 int fault_disk_perform(struct fault_disk *disk, struct target_io *io);

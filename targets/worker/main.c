@@ -4,6 +4,7 @@
  * The main thread only talks: it takes the configuration, opens the backend, starts the threads that serve,
  * and then answers supervisors as they come and go. Nothing that happens to them touches the I/O. How far it
  * has got is one value, `stage`, and each step is taken when its facts are there. */
+#include "targets/worker/disk/disk_start.h"
 #include "targets/worker/disk/store_locks.h"
 #include "targets/worker/os/device_node.h"
 #include "targets/worker/queue/queue_threads.h"
@@ -238,10 +239,8 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
         latch_cut(worker);
         if (r < 0)
                 (void)report_backing(worker);
-        if (r == -ENOMEM || (r < 0 && problems.count == 0))
-                return fail_with(worker, r, "OutOfResources", "The backend cannot be opened");
         if (r < 0)
-                return fail(worker, &problems);
+                return fail_backend(worker, r, &problems, "The backend cannot be opened");
         worker->shared.ticks = round_clock_has_ticks();
         worker->shared.pagemap = sandbox_open_unprivileged("/proc/self/pagemap", O_RDONLY);
         return begin_to_lock(worker);
@@ -262,8 +261,11 @@ static void begin_fetching(struct worker *worker, int number, const struct data_
 static enum exit_status start_queues(struct worker *worker)
 {
         const cpu_set_t *cpus = worker->config.cpus_given ? &worker->config.cpus : NULL;
-        int r;
+        _cleanup_problems_ struct problem_list problems = {};
+        int r = disk_start(&worker->disk, device_region_control(worker->shared.region), &problems);
 
+        if (r < 0)
+                return fail_backend(worker, r, &problems, "The backend cannot be started");
         chan_links(&worker->chan, worker->shared.links);
         r = queue_threads_start(&worker->disk, &worker->shared, &worker->route, worker->node, cpus,
                 worker->queue_cpus, &worker->threads);

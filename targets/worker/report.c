@@ -169,6 +169,14 @@ enum exit_status fail_with(struct worker *worker, int error, const char *reason,
         return fail(worker, &problems);
 }
 
+enum exit_status fail_backend(
+        struct worker *worker, int error, const struct problem_list *problems, const char *sentence)
+{
+        if (error == -ENOMEM || problems->count == 0)
+                return fail_with(worker, error, "OutOfResources", sentence);
+        return fail(worker, problems);
+}
+
 enum exit_status fail_unconfined(struct worker *worker)
 {
         _cleanup_problems_ struct problem_list problems = {};

@@ -52,6 +52,10 @@ enum exit_status fail(struct worker *worker, const struct problem_list *problems
 enum exit_status fail_locked(struct worker *worker, const struct problem_list *problems, pid_t holder);
 /* Report one problem that makes the worker leave; error: -errno. Return its exit status. */
 enum exit_status fail_with(struct worker *worker, int error, const char *reason, const char *sentence);
+/* Report why the backend does not serve: `problems`; on ENOMEM and without problems one with that sentence. Return its exit
+ * status. */
+enum exit_status fail_backend(
+        struct worker *worker, int error, const struct problem_list *problems, const char *sentence);
 /* Report a wall that is missing, and leave. */
 enum exit_status fail_unconfined(struct worker *worker);
 /* Report it, and serve: --sandbox best-effort. Nothing is reported if no wall is missing. */

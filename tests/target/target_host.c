@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Serves a target without a driver. */
 #include "tests/target/target_host.h"
+#include "targets/worker/disk/disk_start.h"
 #include "targets/worker/queue/perform.h"
 #include "targets/worker/wait/wait_room.h"
 #include "tests/unit/loop_driver.h"
@@ -16,7 +17,7 @@ static char *map_data(void)
         return data == MAP_FAILED ? NULL : data;
 }
 
-static int start(struct target_host *host)
+static int start(struct target_host *host, struct problem_list *problems)
 {
         const struct target *target = host->disk.device.target;
         unsigned threads = target->desc->waits.work_threads;
@@ -33,6 +34,9 @@ static int start(struct target_host *host)
         host->data = map_data();
         if (!host->data)
                 return -ENOMEM;
+        r = disk_start(&host->disk, device_region_control(host->shared.region), problems);
+        if (r < 0)
+                return r;
         if (host->disk.device.queues_kept)
                 host->loop.queue.kept = &host->disk.device.queues_kept[0];
         if (target->queue_size > 0) {
@@ -45,6 +49,8 @@ static int start(struct target_host *host)
                 r = io_loop_start(&host->loop);
         if (r >= 0)
                 r = wait_room_run(&host->loop);
+        if (r >= 0)
+                disk_started(&host->disk);
         host->open = r >= 0;
         return r;
 }
@@ -87,7 +93,7 @@ int target_host_start(struct target_host *host, struct problem_list *problems)
         host->durability = (struct durability){.shared = &host->shared,
                 .witnesses = host->disk.witnesses,
                 .witness_count = host->disk.witness_count};
-        return r < 0 ? r : start(host);
+        return r < 0 ? r : start(host, problems);
 }
 
 int target_host_open(struct target_host *host, const char *spec, struct problem_list *problems)

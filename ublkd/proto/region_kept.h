@@ -5,8 +5,8 @@
  * leaves what lies behind alone. Where it lies follows from its sizes and from the number of queues, and no number in
  * the file says it. The supervisor makes it, zeroed, and compares what the header says of it; it never reads the bytes.
  *
- * Each area begins with a head, and is the target's from there on. A worker that finds the head unsettled zeroes the area
- * again: the worker before it died while it prepared the area. */
+ * Each area begins with a head, and is the target's from there on. A worker that finds one of the heads unsettled zeroes all
+ * areas again: the worker before it died before all of its queues had started (targets/worker/disk/disk_start.c). */
 #pragma once
 
 #include "ublkd/proto/device_region.h"
@@ -19,7 +19,7 @@ enum {
 
 /* The head of an area. Written by the worker alone. */
 struct region_kept_head {
-        uint64_t settled; /* 1: the target has prepared the area; anything else: it has not */
+        uint64_t settled; /* 1: set when all queues had started; 0: they had not; no worker writes more */
 };
 
 /* Whether the disk has lost what a worker before had kept, when the region was made. Written by the supervisor. */

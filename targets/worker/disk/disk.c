@@ -29,40 +29,6 @@ static int open_target(struct disk *disk, struct target_geometry *geometry, stru
         return r;
 }
 
-/* What a worker had begun before it settled the memory is gone. */
-static struct target_kept kept_of(struct region_kept_head *head, uint64_t size, uint64_t seed)
-{
-        struct target_kept kept = {};
-
-        if (!head)
-                return kept;
-        kept.memory = (char *)head + REGION_KEPT_HEAD;
-        kept.size = size;
-        kept.seed = seed;
-        kept.settled = &head->settled;
-        kept.fresh = __atomic_load_n(kept.settled, __ATOMIC_ACQUIRE) != 1;
-        if (kept.fresh)
-                memset(kept.memory, 0, size);
-        return kept;
-}
-
-/* No worker before this one lives, so nothing else stores there. */
-static int find_kept(struct disk *disk, const struct worker_config *config)
-{
-        const struct region_kept_map *map = &config->kept;
-
-        disk->device.kept = kept_of(region_kept_disk(map), map->disk_bytes, map->seed);
-        if (map->queue_bytes == 0)
-                return 0;
-        disk->device.queues_kept = calloc(config->wish.queues, sizeof(*disk->device.queues_kept));
-        if (!disk->device.queues_kept)
-                return -ENOMEM;
-        for (unsigned i = 0; i < config->wish.queues; i++)
-                disk->device.queues_kept[i] =
-                        kept_of(region_kept_queue(map, i), map->queue_bytes, map->seed + 1 + i);
-        return 0;
-}
-
 static int open_disk(struct disk *disk, const struct disk_wish *wish, struct problem_list *problems)
 {
         struct target_geometry geometry = {};
@@ -125,12 +91,11 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
                                 .shared = config->shared,
                                 .user = config->store_user}},
                 .exists = config->exists,
+                .kept = config->kept,
         };
         int r;
 
-        r = find_kept(&disk, config);
-        if (r >= 0)
-                r = open_disk(&disk, &config->wish, problems);
+        r = open_disk(&disk, &config->wish, problems);
         disk.device.store.given = close_fd(disk.device.store.given);
         if (r < 0) {
                 *ret = refused(&disk);

@@ -15,8 +15,9 @@ struct disk {
         enum disk_lock lock;
         struct disk_range ranges[TARGET_NODES_MAX];
         unsigned range_count;
-        unsigned contended; /* which of them another process had locked */
-        bool exists;        /* the kernel has the disk already */
+        unsigned contended;          /* which of them another process had locked */
+        bool exists;                 /* the kernel has the disk already */
+        struct region_kept_map kept; /* of disk_start.c; zeroes: none */
         /* The kept descriptor of each backing store, also of those that the disk does not lie in as it is: files of the device. */
         int witnesses[TARGET_NODES_MAX];
         unsigned witness_count;

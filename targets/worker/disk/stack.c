@@ -37,8 +37,6 @@ static void set_up_node(struct stack *stack, const struct target_device *disk, u
         };
         if ((int)number == target_tree_live_node(stack->config->tree))
                 stack->devices[number].live = disk->live;
-        if (number == 0)
-                stack->devices[number].kept = disk->kept;
 }
 
 /* Return whether the node just leaves out what is before its part of its child. */
@@ -305,6 +303,25 @@ void stack_settle(const struct target_device *disk)
         }
 }
 
+/* Only the outermost target has kept memory. */
+static int stack_start_device(struct target_device *disk, struct problem_list *problems)
+{
+        struct stack *stack = disk->state;
+        int r = 0;
+
+        stack->devices[0].kept = disk->kept;
+        stack->devices[0].queues_kept = disk->queues_kept;
+        for (unsigned i = stack_count(stack); r >= 0 && i-- > 0;) {
+                _cleanup_problems_ struct problem_list found = {};
+                struct target_device *device = &stack->devices[i];
+
+                r = device->target->start_device ? device->target->start_device(device, &found) : 0;
+                if (target_tree_report(stack->config->tree, i, &found, problems) < 0)
+                        return -ENOMEM;
+        }
+        return r;
+}
+
 static void set_up_queue(const struct stack *stack, const struct target_queue *queue,
         struct stack_queue *state, unsigned number)
 {
@@ -313,6 +330,7 @@ static void set_up_queue(const struct stack *stack, const struct target_queue *q
         state->queues[number] = (struct target_queue){
                 .device = &stack->devices[number],
                 .index = queue->index,
+                .kept = number == 0 ? queue->kept : NULL,
                 .first_file = stack->nodes[number].first_file,
                 .of_disk = queue->of_disk,
                 .children = &state->queues[node->first_child],
@@ -428,6 +446,7 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret)
                 .close = stack_close,
                 .measure = stack_measure,
                 .reaches_end = stack_reaches_end,
+                .start_device = stack_start_device,
                 .start_queue = stack_start_queue,
                 .stop_queue = stack_stop_queue,
         };

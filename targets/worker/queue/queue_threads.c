@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The threads that serve: one per hardware queue. They signal the main thread through an eventfd. */
 #include "targets/worker/queue/queue_threads.h"
+#include "targets/worker/disk/disk_start.h"
 #include "targets/worker/queue/durability.h"
 #include "targets/worker/os/queue_place.h"
 #include "targets/worker/queue/room.h"
@@ -57,7 +58,8 @@ struct queue_threads {
         unsigned count;
         struct work_pool *work; /* NULL: the target declares no threads */
         sem_t left;             /* posted by each thread that has its table, or goes on without */
-        atomic_uint fetched, gone;
+        sem_t all_opened;       /* of a disk with kept memory: posted for each thread but the last */
+        atomic_uint opened, fetched, gone;
         atomic_bool served;
         _Atomic(const struct queue_thread *) failed; /* the first that failed; NULL: none */
         struct queue_thread threads[];
@@ -108,6 +110,23 @@ static int leave_files(const struct queue_thread *self, const struct ublk_queue_
         return SANITIZED ? 0 : log_leave_outputs();
 }
 
+/* After a death the driver hands requests to a queue as soon as that queue has fetched. Whatever the target acknowledges of
+ * them, with kept memory alone, the next worker has to find; and it finds nothing before all queues have started. If one
+ * cannot start, the others wait for the end of the process. */
+static void wait_for_all(struct queue_threads *all)
+{
+        if (!all->disk->kept.base)
+                return;
+        if (atomic_fetch_add(&all->opened, 1) + 1 < all->count) {
+                while (sem_wait(&all->all_opened) < 0) /* EINTR */
+                        ;
+                return;
+        }
+        disk_started(all->disk);
+        for (unsigned i = 1; i < all->count; i++)
+                (void)sem_post(&all->all_opened);
+}
+
 static int serve(struct queue_thread *self)
 {
         struct queue_threads *all = self->all;
@@ -137,6 +156,7 @@ static int serve(struct queue_thread *self)
         if (r >= 0)
                 r = sandbox_drop_capabilities();
         if (r >= 0) {
+                wait_for_all(all);
                 self->phase = PHASE_FETCH;
                 r = ublk_queue_fetch(queue);
         }
@@ -243,6 +263,7 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
         all->device_fd = device_fd;
         all->count = disk->params.queues;
         (void)sem_init(&all->left, 0, 0); /* cannot fail with these arguments */
+        (void)sem_init(&all->all_opened, 0, 0);
         all->queue_cpus = cpus ? NULL : queue_cpus;
         if (cpus) {
                 all->cpus = *cpus;
@@ -272,6 +293,7 @@ struct queue_threads *queue_threads_free(struct queue_threads *threads)
                         (void)pthread_join(threads->threads[i].thread, NULL);
         (void)work_pool_free(threads->work);
         (void)sem_destroy(&threads->left);
+        (void)sem_destroy(&threads->all_opened);
         close_fd(threads->event_fd);
         free(threads);
         return NULL;

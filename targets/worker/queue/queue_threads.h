@@ -18,7 +18,8 @@ enum queue_threads_state {
 /* Start the threads of `disk` (which must outlive them) on /dev/ublkcN, open as device_fd, which may be
  * closed as soon as all have fetched. Each has its own table of descriptors, if there is memory for it: what the caller
  * opens or closes after this call is the caller's alone. cpus: where they run, or NULL; then queue_cpus, as in GO, which must
- * outlive them. Return 0 or -errno; after an error end the process. */
+ * outlive them. Of a disk with kept memory, none fetches before all have started their queues, and disk_started() is called
+ * then. Return 0 or -errno; after an error end the process. */
 int queue_threads_start(struct disk *disk, const struct shared *shared, const struct data_route *route,
         int device_fd, const cpu_set_t *cpus, const char *queue_cpus, struct queue_threads **ret);
 /* Join the threads and free their memory. Only in state GONE. NULL is fine. Return NULL. */

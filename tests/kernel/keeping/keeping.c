@@ -25,8 +25,9 @@ struct keeping_queue {
 static int keeping_open(
         struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
 {
-        (void)device;
         (void)problems;
+        if (device->kept.state != TARGET_KEPT_NONE || device->kept.memory || device->queues_kept)
+                return -EPROTO; /* the worker before this one may still store there */
         *ret = (struct target_geometry){.logical_block_size = KEEPING_BLOCK};
         return 0;
 }
@@ -45,16 +46,26 @@ static int find_block(void *userdata, unsigned slot, const void *record, uint32_
         return 0;
 }
 
+/* A worker that dies before its queue serves has counted itself. */
+static int keeping_start_device(struct target_device *device, struct problem_list *problems)
+{
+        uint64_t *workers = device->kept.memory;
+
+        (void)problems;
+        ++*workers;
+        return 0;
+}
+
 static int keeping_start_queue(struct target_queue *queue)
 {
         struct keeping_queue *state = queue->state;
-        struct target_kept *disk = &queue->device->kept, *kept = queue->kept;
-        uint64_t *workers = disk->memory;
+        const struct target_kept *disk = &queue->device->kept, *kept = queue->kept;
+        const uint64_t *workers = disk->memory;
         int r;
 
-        state->report.disk_was_fresh = disk->fresh;
-        state->report.queue_was_fresh = kept->fresh;
-        state->report.workers = ++*workers;
+        state->report.disk_was_fresh = disk->state != TARGET_KEPT_FOUND;
+        state->report.queue_was_fresh = kept->state != TARGET_KEPT_FOUND;
+        state->report.workers = *workers;
         memset(state->slot, -1, sizeof(state->slot));
         r = record_log_open(kept->memory, kept->size, kept->seed, sizeof(struct block), &state->log);
         if (r >= 0)
@@ -62,8 +73,6 @@ static int keeping_start_queue(struct target_queue *queue)
         if (r < 0)
                 return r;
         state->report.rejected = record_log_rejected(state->log);
-        target_kept_settle(disk);
-        target_kept_settle(kept);
         return 0;
 }
 
@@ -133,6 +142,7 @@ const struct target null_target = {
         .desc = &null_desc,
         .queue_size = sizeof(struct keeping_queue),
         .open = keeping_open,
+        .start_device = keeping_start_device,
         .start_queue = keeping_start_queue,
         .stop_queue = keeping_stop_queue,
         .read = keeping_read,

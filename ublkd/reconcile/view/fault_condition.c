@@ -36,7 +36,7 @@ static int explain_flush(const struct fault_report *report, char **ret)
         char when[32];
 
         format_time(report->at, when);
-        if (report->op == STATS_OTHER && report->error == ENODATA) /* region_kept.c */
+        if (report->op == STATS_OTHER && report->error == ENODATA) /* region_kept.c, disk_start.c */
                 return asprintf(ret,
                         "The memory that the target kept for the disk was lost%s. Data that was written "
                         "before "
