@@ -5,6 +5,7 @@
  * against the target. A rule runs only if the fields that it reads are valid: otherwise it would report a
  * default that the client has not given. */
 #include "ublkd/model/device_spec.h"
+#include "ublkd/values/quantity.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -57,6 +58,21 @@ static int rule_queues(const struct device_spec *spec, struct problem_list *prob
         return problem_add(problems, EINVAL, "/queues", "OneQueueOnly",
                 "queues is %lld, but the target %s can serve only one; give 1 or \"auto\"",
                 (long long)spec->options.queues, spec->target->name);
+}
+
+/* That memory is not of the control group of the worker; but what the disk may take of the host has one limit. */
+static int rule_kept(const struct device_spec *spec, struct problem_list *problems)
+{
+        uint64_t most = spec->options.resources.memory_max, kept = device_spec_kept_bytes(spec);
+        char most_text[SIZE_TEXT_MAX], kept_text[SIZE_TEXT_MAX];
+
+        if (most == 0 || kept <= most)
+                return 0;
+        format_size(most, most_text);
+        format_size(kept, kept_text);
+        return problem_add(problems, EINVAL, "/resources/memoryMax", "KeptMemoryTooLarge",
+                "memoryMax is %s, but the target %s keeps %s for a disk; give as much, or fewer queues",
+                most_text, spec->target->name, kept_text);
 }
 
 static int rule_on_crash(const struct device_spec *spec, struct problem_list *problems)
@@ -222,6 +238,7 @@ static const struct {
         {.check = rule_size_multiple, .fields = {"/size", "/blockSize"}},
         {.check = rule_burst, .needs_target = false, .fields = {"/limits"}},
         {.check = rule_queues, .needs_target = true, .fields = {"/queues"}},
+        {.check = rule_kept, .needs_target = true, .fields = {"/target", "/queues", "/resources"}},
         {.check = rule_on_crash, .needs_target = true, .fields = {"/recovery"}},
         {.check = rule_isolation, .fields = {"/recovery", "/dataPath", "/owner", "/onFull", "/limits"}},
         {.check = rule_hang_after, .fields = {"/recovery"}},
@@ -370,6 +387,20 @@ struct device_spec *device_spec_free(struct device_spec *spec)
 unsigned device_spec_flags(const struct device_spec *spec)
 {
         return target_tree_flags(spec->tree);
+}
+
+uint64_t device_spec_kept_bytes(const struct device_spec *spec)
+{
+        const struct target_desc *target = spec->target;
+        int64_t queues = spec->options.queues;
+
+        if (!target || target->kept_queue_bytes == 0)
+                return target ? target->kept_disk_bytes : 0;
+        if (device_spec_flags(spec) & TARGET_ONE_QUEUE)
+                queues = 1;
+        else if (queues == OPTION_AUTO)
+                queues = QUEUES_AUTO_MAX;
+        return target->kept_disk_bytes + (uint64_t)queues * target->kept_queue_bytes;
 }
 
 enum on_crash device_spec_on_crash(const struct device_spec *spec)

@@ -136,6 +136,9 @@ bool device_spec_needs_new_disk(const struct device_spec *from, const struct dev
 
 /* Return what the targets of the spec promise together (enum target_flag). */
 unsigned device_spec_flags(const struct device_spec *spec);
+/* Return how many bytes the target keeps for the disk and its queues over the death of a worker, in the runtime directory. "auto"
+ * queues count as many as they can become on a larger machine. */
+uint64_t device_spec_kept_bytes(const struct device_spec *spec);
 /* Return `recovery.onCrash`, with the default of the target instead of ON_CRASH_DEFAULT. */
 enum on_crash device_spec_on_crash(const struct device_spec *spec);
 

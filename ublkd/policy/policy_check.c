@@ -168,18 +168,28 @@ static void check_devices(struct policy_verdict *verdict, const struct policy_us
 static void check_size(struct policy_verdict *verdict, const struct policy_usage *usage)
 {
         uint64_t size = verdict->spec->options.size, most = verdict->rule->options.size;
-        char all[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX];
+        uint64_t kept = device_spec_kept_bytes(verdict->spec);
+        char all[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX], memory[SIZE_TEXT_MAX];
 
         if (size == 0) {
                 policy_require(verdict, "/size", "give size: it counts for the sum of your devices");
                 return;
         }
-        if (usage->bytes <= most && size <= most - usage->bytes)
+        if (usage->bytes <= most && size + kept <= most - usage->bytes)
                 return;
         format_size(most, all);
         format_size(usage->bytes, used);
-        policy_exceed(verdict, "/size",
-                "allows %s for all your devices, and the others have %s; give a smaller size", all, used);
+        format_size(kept, memory);
+        if (kept > 0)
+                policy_exceed(verdict, "/size",
+                        "allows %s for all your devices, the others have %s, and the target of this one "
+                        "keeps "
+                        "%s in memory; give a smaller size",
+                        all, used, memory);
+        else
+                policy_exceed(verdict, "/size",
+                        "allows %s for all your devices, and the others have %s; give a smaller size", all,
+                        used);
 }
 
 /* ---- which names and numbers ---- */

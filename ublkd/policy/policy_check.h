@@ -7,7 +7,7 @@
 /* What the client has already: all its devices but the one that is created or changed. */
 struct policy_usage {
         uint64_t devices;
-        uint64_t bytes; /* of all of them */
+        uint64_t bytes; /* of all of them, with what their targets keep */
 };
 
 /* Check that `rule`, which matches the client, allows it a device with this spec. Every fault is a problem with the JSON

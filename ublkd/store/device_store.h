@@ -129,7 +129,7 @@ int device_store_free_number(const struct device_store *store, int from, const c
 struct store_usage {
         uint64_t devices;
         uint64_t unreadable; /* those whose spec cannot be read */
-        uint64_t bytes;      /* of the others */
+        uint64_t bytes;      /* of the others: their sizes, and what their targets keep */
 };
 
 /* Return what the devices of the users from `first` to `last` have, beside the one called `except`. Looks at O(log n)

@@ -55,12 +55,18 @@ static bool is_same(const struct store_share *one, const struct store_share *oth
                                && one->own.bytes == other->own.bytes));
 }
 
+/* What a target keeps lies in memory of the host. */
+static uint64_t bytes_of(const struct device_spec *spec)
+{
+        return spec->options.size + device_spec_kept_bytes(spec);
+}
+
 void store_usage_count(struct tree *users, struct store_share *share, const struct device_record *record)
 {
         struct store_share now = {
                 .own = {.devices = 1,
                         .unreadable = record->spec ? 0 : 1,
-                        .bytes = record->spec ? record->spec->options.size : 0},
+                        .bytes = record->spec ? bytes_of(record->spec) : 0},
         };
 
         now.counted = tenant_user(record->tenant, &now.user);

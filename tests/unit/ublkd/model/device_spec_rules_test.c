@@ -27,9 +27,16 @@ static const struct option_table odd_options_table = {
 static const struct target_desc odd = {
         .name = "odd", .summary = "", .flags = TARGET_ONE_QUEUE, .options = &odd_options_table};
 static const struct target_desc *const all[] = {&odd};
+static const struct target_desc keeping = {.name = "keeping",
+        .summary = "",
+        .options = &odd_options_table,
+        .kept_disk_bytes = 16 << 20,
+        .kept_queue_bytes = 1 << 20};
 
 const struct target_desc *target_desc_find(const char *name)
 {
+        if (strcmp(name, keeping.name) == 0)
+                return &keeping;
         return strcmp(name, odd.name) == 0 ? &odd : NULL;
 }
 
@@ -39,14 +46,14 @@ const struct target_desc *const *target_desc_all(size_t *ret_count)
         return all;
 }
 
-static struct device_spec *parse(const char *members, struct problem_list *problems)
+static struct device_spec *parse_with(const char *type, const char *members, struct problem_list *problems)
 {
         struct device_spec *spec = NULL;
         char text[512];
         cJSON *json;
         int r;
 
-        snprintf(text, sizeof(text), "{\"name\":\"a\",\"target\":{\"type\":\"odd\",\"offset\":\"7\"%s}",
+        snprintf(text, sizeof(text), "{\"name\":\"a\",\"target\":{\"type\":\"%s\",\"offset\":\"7\"%s}", type,
                 members);
         json = cJSON_Parse(text);
         CHECK(json);
@@ -54,6 +61,11 @@ static struct device_spec *parse(const char *members, struct problem_list *probl
         CHECK_INT(r, problems->count > 0 ? -EINVAL : 0);
         cJSON_Delete(json);
         return spec;
+}
+
+static struct device_spec *parse(const char *members, struct problem_list *problems)
+{
+        return parse_with("odd", members, problems);
 }
 
 static void check_fault(const char *members, const char *pointer, const char *reason)
@@ -102,8 +114,32 @@ static void test_children_compare(void)
         CHECK(!device_spec_equal(one, other));
 }
 
+static void check_kept(const char *members, bool refused)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        _cleanup_device_spec_ struct device_spec *spec = parse_with("keeping", members, &problems);
+
+        if (!CHECK_INT(problems.count, refused) || !refused)
+                return;
+        CHECK_STR(problems.items[0].pointer, "/resources/memoryMax");
+        CHECK_STR(problems.items[0].reason, "KeptMemoryTooLarge");
+}
+
+/* The memory of the disk is 16 MiB, and that of each queue 1 MiB. */
+static void test_kept_memory(void)
+{
+        check_kept("}", false);
+        check_kept("},\"queues\":64", false);
+        check_kept("},\"queues\":64,\"resources\":{\"cpuWeight\":50}", false);
+        check_kept("},\"queues\":3,\"resources\":{\"memoryMax\":\"19MiB\"}", false);
+        check_kept("},\"queues\":4,\"resources\":{\"memoryMax\":\"19MiB\"}", true);
+        check_kept("},\"resources\":{\"memoryMax\":\"20MiB\"}", false);
+        check_kept("},\"resources\":{\"memoryMax\":\"19MiB\"}", true); /* "auto": up to 4 */
+}
+
 int main(void)
 {
+        test_kept_memory();
         check_fault("},\"queues\":2", "/queues", "OneQueueOnly");
         check_fault("},\"recovery\":{\"onCrash\":\"reissue\"}", "/recovery/onCrash", "ReplayUnsafe");
         check_on_crash("},\"queues\":1", ON_CRASH_QUEUE);

@@ -19,6 +19,8 @@ static void use(struct world *world, const char *rest)
         world_use(world, text, 0);
 }
 
+static const struct target_desc *target; /* of the next spec in the place of its own; NULL: none */
+
 static int check(
         struct world *world, const char *spec_text, struct policy_usage usage, struct problem_list *problems)
 {
@@ -26,6 +28,8 @@ static int check(
         struct device_spec *spec = spec_of(spec_text);
         int r = -EBADMSG;
 
+        if (spec && target)
+                spec->target = target;
         if (spec && CHECK(world->policy)) {
                 r = policy_check(policy_rule_for(world->policy, &client), &client, spec, &usage, problems);
                 CHECK_INT(r, problems->count > 0 ? -EPERM : 0);
@@ -200,6 +204,35 @@ static void test_how_much(struct world *world)
         check_usage(world, 2, UINT64_MAX, "/size");
 }
 
+/* It lies in memory of the host, so it counts as if the disk was larger. */
+static void test_kept_memory(struct world *world)
+{
+        static const struct target_desc keeping = {
+                .name = "null", .kept_disk_bytes = 5 << 20, .kept_queue_bytes = 1 << 20};
+        static const struct {
+                const char *spec;
+                uint64_t kept;
+        } cases[] = {
+                {NULL_DISK(",\"queues\":1"), 6},
+                {NULL_DISK(",\"queues\":3"), 8},
+                {NULL_DISK(""),              9}, /* on a machine with four CPUs or more */
+        };
+
+        use(world, ROOM);
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct policy_usage usage = {2, (UINT64_C(9) << 30) - (cases[i].kept << 20)};
+                struct problem_list problems = {};
+
+                target = &keeping;
+                CHECK_INT(check(world, cases[i].spec, usage, &problems), 0);
+                usage.bytes++;
+                CHECK_INT(check(world, cases[i].spec, usage, &problems), -EPERM);
+                check_one_problem(&problems, "PolicyExceeded", "/size");
+                target = NULL;
+                CHECK_INT(check(world, cases[i].spec, usage, &problems), 0);
+        }
+}
+
 static void test_what_is_free_has_bounds(struct world *world)
 {
         char spec[2048];
@@ -292,6 +325,7 @@ int main(void)
         test_directories(&world);
         test_targets_below_others(&world);
         test_how_much(&world);
+        test_kept_memory(&world);
         test_what_is_free_has_bounds(&world);
         test_names(&world);
         test_numbers(&world);
