@@ -21,6 +21,7 @@ static const char *const type_names[] = {
         [CONDITION_PROGRESS] = "Progress",
         [CONDITION_RESOURCES] = "Resources",
         [CONDITION_STABLE_PATH] = "StablePath",
+        [CONDITION_SWAP_SAFE] = "SwapSafe",
         [CONDITION_PARTITIONS] = "Partitions",
         [CONDITION_SOURCE] = "Source",
         [CONDITION_NEEDS_RESTART] = "NeedsRestart",

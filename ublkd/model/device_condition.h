@@ -22,6 +22,7 @@ enum condition_type {
         CONDITION_PROGRESS,            /* device_progress.c */
         CONDITION_RESOURCES,           /* device_group.c */
         CONDITION_STABLE_PATH,         /* stable_path.c */
+        CONDITION_SWAP_SAFE,           /* swap_condition.c */
         CONDITION_PARTITIONS,          /* device_partitions.c */
         CONDITION_SOURCE,              /* source_condition.c */
         CONDITION_NEEDS_RESTART,       /* device_program.c */

@@ -150,6 +150,7 @@ enum condition_reason {
         REASON_PATH_GONE,
         REASON_PATH_UNKNOWN,
         REASON_UNSTABLE_PATH,
+        REASON_SWAP_NEEDS_MEMORY,
         /* Requests of clients. */
         REASON_CREATED,
         REASON_SPEC_CHANGED,

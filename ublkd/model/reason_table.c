@@ -496,6 +496,11 @@ const struct reason_info reason_table[] = {
                 .meaning = "The path of the spec may be another disk after a reboot.",
                 .advice = "Use the name in /dev/disk/by-id that the message gives, while the device is not "
                           "in use." },
+        [REASON_SWAP_NEEDS_MEMORY] = { "SwapNeedsMemory",
+                .meaning = "The disk holds swap, and its data path (copy or user-copy) needs memory to write a "
+                           "page: the machine can hang when its memory is exhausted.",
+                .advice = "Add swap on a disk that no process serves, and then run swapoff for this one while "
+                          "there is memory for all that is in it; or serve the disk with zero-copy (Linux 6.16)." },
         [REASON_CREATED] = { "Created",
                 .meaning = "ublkd stored the new device.",
                 .advice = "Nothing." },

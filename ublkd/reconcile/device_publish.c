@@ -22,6 +22,8 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/reconcile/view/source_condition.h"
 #include "ublkd/reconcile/view/stable_path.h"
+#include "ublkd/reconcile/view/swap_condition.h"
+#include "ublkd/reconcile/view/turn_view.h"
 #include "ublkd/reconcile/view/user_request.h"
 
 #include "ublkd/base/sentence.h"
@@ -41,12 +43,29 @@ static int source(const struct managed_device *device _unused_, const struct dev
         return source_condition(record, ret);
 }
 
-/* Make an event before the condition becomes False, or gets another message. */
-static void report_unstable_path(const struct managed_device *device, const struct device_condition *before,
-        const struct device_condition *now)
+static int swap_safe(const struct managed_device *device, const struct device_record *record _unused_,
+        struct device_condition *ret)
 {
-        if (now->status == CONDITION_FALSE && !sentence_equal(before->message, now->message))
-                device_emit(device, EVENT_WARNING, REASON_UNSTABLE_PATH, "%s", now->message);
+        int number = turn_view_disk(&device->view);
+
+        return swap_condition(number, swap_watch_has(device->env->swap_watch, number),
+                ublk_ctl_route(device->view.kernel.flags).path, ret);
+}
+
+/* Conditions with an event. */
+static const enum condition_type reported[] = {CONDITION_STABLE_PATH, CONDITION_SWAP_SAFE};
+
+/* Make an event before such a condition becomes False, or gets another message. */
+static void report(const struct managed_device *device, const struct device_conditions *before,
+        const struct device_conditions *now)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(reported); i++) {
+                const struct device_condition *condition = &now->of[reported[i]];
+
+                if (condition->status == CONDITION_FALSE
+                        && !sentence_equal(before->of[reported[i]].message, condition->message))
+                        device_emit(device, EVENT_WARNING, condition->reason, "%s", condition->message);
+        }
 }
 
 /* Each function writes one condition beside Ready, or leaves *ret untouched if it does not apply. Returns 0
@@ -61,6 +80,7 @@ static int (*const writers[_CONDITION_MAX])(const struct managed_device *device,
         [CONDITION_PROGRESS] = device_progress_condition,
         [CONDITION_RESOURCES] = device_group_condition,
         [CONDITION_STABLE_PATH] = stable_path,
+        [CONDITION_SWAP_SAFE] = swap_safe,
         [CONDITION_PARTITIONS] = device_partitions_condition,
         [CONDITION_SOURCE] = source,
         [CONDITION_NEEDS_RESTART] = device_program_condition,
@@ -149,8 +169,7 @@ int device_publish(const struct managed_device *device, const struct device_reco
         int r = make_status(device, record, next_try, &status);
 
         if (r >= 0)
-                report_unstable_path(device, &record->status.conditions.of[CONDITION_STABLE_PATH],
-                        &status.conditions.of[CONDITION_STABLE_PATH]);
+                report(device, &record->status.conditions, &status.conditions);
         if (r >= 0)
                 r = device_store_set_status(device->env->config.store, device->id.name, &status);
         device_status_clear(&status);

@@ -223,6 +223,22 @@ static int adopt_all(struct reconciler *reconciler)
         return 0;
 }
 
+/* Optional: without it no condition reports swap. */
+static void watch_swap(struct reconciler *reconciler)
+{
+        const struct reconciler_config *config = &reconciler->env.config;
+        const struct progress_places *places = config->progress_places;
+        int r = places ? swap_watch_new(config->event, places->proc, places->sys, reconciler_swap_changed,
+                                 reconciler, &reconciler->env.swap_watch)
+                       : -ENOENT;
+
+        if (r < 0 && r != -ENOENT)
+                log_errno(LOG_WARNING, NULL, r,
+                        "Watching the list of swap areas failed: %s; ublkd does not warn of swap on disks; "
+                        "restart it",
+                        strerror(-r));
+}
+
 int reconciler_new(const struct reconciler_config *config, struct reconciler **ret)
 {
         _cleanup_(reconciler_free_pointer) struct reconciler *reconciler = calloc(1, sizeof(*reconciler));
@@ -237,6 +253,7 @@ int reconciler_new(const struct reconciler_config *config, struct reconciler **r
         device_program_init(reconciler, config->version);
         device_keys_init(reconciler);
         claim_table_init(&reconciler->claims);
+        watch_swap(reconciler);
         r = sd_id128_get_boot(&boot);
         if (r < 0)
                 return r;
@@ -268,6 +285,7 @@ struct reconciler *reconciler_free(struct reconciler *reconciler)
                 device_free(device);
         }
         event_journal_free(reconciler->journal);
+        swap_watch_free(reconciler->env.swap_watch);
         sd_event_source_disable_unref(reconciler->queue.run);
         reconciler_drop_lost(reconciler);
         free(reconciler);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of other rooms about a disk, by its number: udev, the I/O timeout, the control plane. */
+/* Events of other rooms about a disk, by its number: udev, swap, the I/O timeout, the control plane. */
 #include "ublkd/reconcile/reconciler_events.h"
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_timeout.h"
@@ -16,6 +16,15 @@ void reconciler_disk_changed(struct reconciler *reconciler, int number)
         bool was_shown = device && device_node_changed(device);
 
         if (waited || was_shown)
+                device_wake(device);
+}
+
+/* Queue a turn, which stores the condition. */
+void reconciler_swap_changed(void *userdata, int number)
+{
+        struct managed_device *device = reconciler_find_number(userdata, number);
+
+        if (device)
                 device_wake(device);
 }
 

@@ -60,6 +60,7 @@ static const bool holds[_CONDITION_MAX] = {
         [CONDITION_BACKING_WHOLE] = true,
         [CONDITION_SPACE] = true, /* writes that wait would fail, or be refused */
         [CONDITION_PROGRESS] = true,
+        [CONDITION_SWAP_SAFE] = true, /* a new process needs memory, which may wait for its disk */
 };
 
 static bool is_in_trouble(const struct device_status *status)

@@ -6,6 +6,7 @@
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/disks/disk_timeout.h"
 #include "ublkd/disks/disk_watch.h"
+#include "ublkd/disks/swap_watch.h"
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/host/host.h"
 #include "ublkd/nodes/cdi_spec.h"
@@ -43,7 +44,7 @@ struct reconciler_config {
         struct partition_scanner *partition_scanner; /* NULL: ublkd leaves partitions alone */
         struct path_watches *path_watches;           /* where paths lead; NULL: not watched */
         struct fd_store *fd_store; /* what the service manager keeps; NULL: no service manager */
-        /* Where to look whether workers make progress; NULL: they are not looked at. */
+        /* Where to look whether workers make progress, and which disks hold swap; NULL: neither is looked at. */
         const struct progress_places *progress_places;
         struct job_thread *image_thread;     /* works on the images of pools; NULL: no device can have one */
         struct worker_groups *worker_groups; /* NULL: workers have no control groups */
@@ -56,6 +57,7 @@ struct reconciler_config {
 /* Only reconciler.c writes it. */
 struct surroundings {
         struct reconciler_config config;
-        struct ublk_ctl *ctl; /* NULL: not open */
+        struct ublk_ctl *ctl;          /* NULL: not open */
+        struct swap_watch *swap_watch; /* NULL: it is not known which disks hold swap */
         char boot_id[UID_TEXT_SIZE];
 };

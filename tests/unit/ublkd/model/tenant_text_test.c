@@ -51,6 +51,7 @@ static const enum condition_reason kept_from_tenants[] = {
         REASON_FILE_INVALID,
         REASON_FILE_REFUSED,
         REASON_FILE_GONE,
+        REASON_SWAP_NEEDS_MEMORY,
         REASON_OTHER,
 };
 
