@@ -10,6 +10,8 @@ set(UBLKD_FOLLOW_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-follow)
 set(UBLKD_VOLUMES_PATH ${CMAKE_INSTALL_FULL_SBINDIR}/ublkd-volumes)
 set(UBLKD_UNSTACK_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-unstack)
 set(UBLKD_ORDER_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-order)
+set(UBLKD_START_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-start)
+set(UBLKD_REASON_PATH ${CMAKE_INSTALL_FULL_LIBEXECDIR}/ublkd/ublkd-reason)
 set(UBLKD_CTL_PATH ${CMAKE_INSTALL_FULL_BINDIR}/ublkctl)
 
 # The first step of the installation, so that it leaves nothing behind.

@@ -85,6 +85,14 @@ def test_a_disk_that_is_not_there(start, place):
     assert _end(start()) == (1, "", "data: No file.\n")
 
 
+def test_it_says_why_and_does_not_wait(place):
+    command = [PROGRAM, "--why", place, "data"]
+    assert subprocess.run(command, capture_output=True, check=False, timeout=DEADLINE).returncode == 0
+    (place / "failed" / "data").write_text("No file.\n")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "data: No file.\n")
+
+
 def test_it_becomes_the_command_that_stops_the_disk(start):
     process = start("sh", "-c", "echo stopped by $$")
     _waits(process)

@@ -106,8 +106,17 @@ def test_the_marks_of_disks_are_where_ublkd_makes_them():
     rows = json.loads((ROOT / "ublkd/config/settings.json").read_text())["settings"]
     (place,) = [row["preset"] for row in rows if row["option"] == "runtime-dir"]
     assert _setting("ublk-disk@.path", "PathExists") == f"PathExists={place}/{live}/%i"
-    assert f'test -e "{place}/{live}/$$0"' in _setting("ublk-disk@.service.in", "ExecStartPre")
     assert _setting("ublk-disk@.service.in", "ExecStart").startswith(f"ExecStart=@UBLKD_FOLLOW_PATH@ {place} %i ")
+    assert _setting("ublk-disk@.service.in", "ExecStartPre").startswith(f"ExecStartPre=@UBLKD_START_PATH@ @UBLKD_FOLLOW_PATH@ {place} %i ")
+    assert f'"$place/{live}/$name"' in (ROOT / "units/start/ublkd-start").read_text()
+    assert _setting("ublk-reason@.service.in", "ConditionPathExists") == f"ConditionPathExists=!{place}/{live}/%I"
+    assert _setting("ublk-reason@.service.in", "ExecStart") == f"ExecStart=@UBLKD_REASON_PATH@ @UBLKD_FOLLOW_PATH@ {place} %I"
+
+
+def test_who_waits_for_a_link_has_its_reason():
+    """The name of the directory is the beginning of the units of /dev/ublk/by-name/NAME."""
+    assert _setting("dev-ublk-.device.d/50-ublkd.conf", "Wants") == "Wants=ublk-reason@%j.service"
+    assert 'SYMLINK+="ublk/by-name/' in (ROOT / "units/60-ublkd.rules").read_text()
 
 
 def test_a_stop_waits_for_the_processes_that_end_after_ublkd():

@@ -106,11 +106,18 @@ static const char *path_of(const struct device_record *record)
         return path && !strchr(path, '\n') ? path : NULL;
 }
 
+/* Without the count and the time of the attempts, which change with each. */
+static const char *reason_of(const struct device_status *status)
+{
+        return status->phase == PHASE_BACKOFF && status->cause ? status->cause : status->message;
+}
+
 static void mark_record(struct disk_marks *marks, const struct device_record *record)
 {
         enum mark mark = mark_of(&record->status);
 
-        mark_device(marks, record->name, mark, mark == MARK_LIVE ? path_of(record) : record->status.message);
+        mark_device(
+                marks, record->name, mark, mark == MARK_LIVE ? path_of(record) : reason_of(&record->status));
 }
 
 static void on_store_event(void *userdata, const struct store_event *event)

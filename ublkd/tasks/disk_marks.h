@@ -3,7 +3,7 @@
  * .service). live/NAME is there while the disk of NAME is in service; a worker that is replaced at once does not end
  * it. It holds the path of the disk's store, or an empty line: the disk has none, a tenant names it, whose mounts may be
  * others than those of the host, or it has more than one line. failed/NAME is there while the device cannot have its disk
- * in service, and holds the sentence of its status. Runs on the loop. */
+ * in service, and holds why: the cause of its last attempt, or else the message of its status. Runs on the loop. */
 #pragma once
 
 #include "ublkd/runtime/runtime_dir.h"

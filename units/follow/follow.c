@@ -3,11 +3,12 @@
  * marks that ublkd keeps (ublkd/tasks/disk_marks.h), so that the state of the unit is the state of the disk:
  *
  *     ublkd-follow RUNTIME_DIR NAME COMMAND...
+ *     ublkd-follow --why RUNTIME_DIR NAME
  *
  * It exits with 0 when the disk was taken down, and with 1, after the sentence of the device on standard error, when the
  * disk has failed. On SIGTERM it becomes COMMAND, which takes the disk down. It asks ublkd nothing: the socket would
  * start a manager that was stopped. It looks once a second: a user has few inotify instances (128 as a rule), and a
- * machine many disks. */
+ * machine many disks. With --why it only reports: it exits as if the disk had gone out of service now. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/printable.h"
@@ -114,9 +115,13 @@ int main(int argc, char *argv[])
         int signals, r;
 
         if (argc < 4) {
-                fputs("usage: ublkd-follow RUNTIME_DIR NAME COMMAND...\n", stderr);
+                fputs("usage: ublkd-follow RUNTIME_DIR NAME COMMAND...\n"
+                      "       ublkd-follow --why RUNTIME_DIR NAME\n",
+                        stderr);
                 return EXIT_USAGE;
         }
+        if (strcmp(argv[1], "--why") == 0)
+                return report(&(struct place){.path = argv[2], .name = argv[3]});
         place = (struct place){.path = argv[1], .name = argv[2]};
         signals = open_signals(&before);
         r = signals < 0 ? signals : follow(&place, signals);

@@ -2,6 +2,7 @@
 """ublkd as a service of systemd."""
 
 import pathlib
+import shutil
 import uuid
 
 from . import programs
@@ -9,6 +10,17 @@ from .shell import output, run
 
 UNITS = pathlib.Path("/etc/systemd/system")
 _EVERY_LINE = pathlib.Path("/proc/sys/kernel/printk_devkmsg")  # else the kernel takes ten from systemd in five seconds
+
+
+def _start(limit):
+    """What the unit of a disk runs to start it."""
+    start = programs.source("units/start/ublkd-start")
+    return f"{start} {programs.follow()} /run/ublkd %i {programs.ublkctl()} start --timeout={limit} %i"
+
+
+def impatient(limit):
+    """A drop-in for the units of disks that wait for a disk for as long as this only, such as "2s"."""
+    return f"[Service]\nExecStartPre=\nExecStartPre={_start(limit)}\n"
 
 
 def write(into):
@@ -21,8 +33,15 @@ def write(into):
     disk = programs.source("units/ublk-disk@.service.in").read_text(encoding="utf-8")
     disk = disk.replace("@UBLKD_CTL_PATH@", programs.ublkctl()).replace("@UBLKD_FOLLOW_PATH@", programs.follow())
     disk = disk.replace("@UBLKD_UNSTACK_PATH@", str(programs.source("units/unstack/ublkd-unstack")))
+    disk = disk.replace("@UBLKD_START_PATH@", str(programs.source("units/start/ublkd-start")))
     disk = disk.replace("@UBLKD_ORDER_PATH@", str(programs.source("units/order/ublkd-order")))
     (into / "ublk-disk@.service").write_text(disk, encoding="utf-8")
+    reason = programs.source("units/ublk-reason@.service.in").read_text(encoding="utf-8")
+    reason = reason.replace("@UBLKD_REASON_PATH@", str(programs.source("units/reason/ublkd-reason")))
+    (into / "ublk-reason@.service").write_text(reason.replace("@UBLKD_FOLLOW_PATH@", programs.follow()), encoding="utf-8")
+    of_devices = pathlib.Path("dev-ublk-.device.d", "50-ublkd.conf")
+    (into / of_devices.parent).mkdir(exist_ok=True)
+    shutil.copy(programs.source("units") / of_devices, into / of_devices)
     for unit in ("ublkd.socket", "ublkd.target", "ublk-disk@.path", "ublkd-workers.service", "ublkd.slice"):
         (into / unit).write_text(programs.source(f"units/{unit}").read_text(encoding="utf-8"), encoding="utf-8")
 

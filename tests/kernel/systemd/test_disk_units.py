@@ -4,12 +4,13 @@
 import json
 import os
 import pathlib
+import re
 import shlex
 import signal
 
 import pytest
 
-from harness import programs, units
+from harness import console, groups, units
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.shell import output, run
@@ -32,9 +33,14 @@ def _wait_state(name, *states):
     wait_until(lambda: units.state(unit) in states, lambda: f"{unit} {' or '.join(states)}, but {units.state(unit)}")
 
 
-def _wait_log(name, words):
+def _printed(name):
+    """What the processes of the unit have printed; not what the manager logs of its disk."""
+    return output("journalctl", "--no-pager", "-o", "cat", f"_SYSTEMD_UNIT={_unit(name)}").splitlines()
+
+
+def _wait_printed(name, line):
     """The journal may lag behind."""
-    wait_until(lambda: words in output("journalctl", "--no-pager", "-o", "cat", "-u", _unit(name)), f"{words} in the log")
+    wait_until(lambda: line in _printed(name), lambda: f"{line} in {_printed(name)}")
 
 
 def _of_the_manager(name):
@@ -72,6 +78,25 @@ def test_a_unit_follows_its_disk(service, file_of):
     api.delete("data")
     _wait_state("data", "inactive")
     assert not pathlib.Path("/run/ublkd/live/data").exists()
+
+
+def test_what_systemd_shows_of_a_disk(service, file_of):
+    """Its unit below the target, what its link wants, what watches it, and its worker in the unit of all workers."""
+    api = service
+    api.create(loop_spec("data", file_of()))
+    _wait_state("data", "active")
+    worker = api.get("data")["status"]["worker"]["pid"]
+    groups.own_group(worker)
+    assert {_unit("data"), "ublk-disk@data.path"} <= set(output("systemctl", "list-dependencies", "--plain", "ublkd.target").split())
+    of_link = output("systemctl", "list-dependencies", "--plain", "dev-ublk-by\\x2dname-data.device").split()
+    assert "ublk-reason@data.service" in of_link
+    shown = output("systemctl", "status", "--no-pager", "--full", _unit("data"))
+    assert f"{output('systemctl', 'show', '-p', 'MainPID', '--value', _unit('data')).strip()} " in shown and "ublkd-follow" in shown
+    assert "ublkd-worker" not in output("systemd-cgls", "--no-pager", "--unit", _unit("data"))
+    workers = output("systemd-cgls", "--no-pager", "--full", "--unit", "ublkd-workers.service")
+    assert re.search(rf"worker-{worker}\b.*\n.*[^\d]{worker} .*ublkd-worker", workers), workers
+    assert f"worker-{worker}" in output("systemctl", "status", "--no-pager", "--full", "ublkd-workers.service")
+    api.delete("data")
 
 
 def _of_unit(what, unit):
@@ -112,21 +137,32 @@ def test_a_disk_that_fails(service, file_of):
     _wait_state("data", "active")
     os.kill(api.get("data")["status"]["worker"]["pid"], signal.SIGKILL)
     _wait_state("data", "failed")
-    _wait_log("data", condition_of(api.get("data"))["message"])
+    line = f"data: {condition_of(api.get('data'))['message']}"
+    _wait_printed("data", line)
+    wait_until(lambda: line in console.lines_of("ublkd-follow"), "the reason on the console")
     api.ask("POST", "/devices/data/recover?wait=ready", 200)
     _wait_state("data", "active")
     api.delete("data")
     _wait_state("data", "inactive")
 
 
+def _takes_down(line):
+    """Whether a line has how many disks stay in service, one, and what takes it down."""
+    return re.findall(r"\d+", line) == ["1"] and "'systemctl start ublkd'" in line and "'systemctl stop ublkd.target'" in line
+
+
 def test_a_stop_of_the_manager_stops_no_disk(service, file_of):
     api = service
     disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
     _wait_state("data", "active")
+    invocation = output("systemctl", "show", "-p", "InvocationID", "--value", "ublkd.service").strip()
     run("systemctl", "stop", "ublkd.service", "ublkd.socket")
     disk.write(0, block("a"))
     assert units.state(_unit("data")) == "active"
     assert units.state("ublkd.service") == "inactive"  # the unit of the disk starts no manager
+    assert _takes_down(output("systemctl", "show", "-p", "StatusText", "--value", "ublkd.service"))
+    log = ("journalctl", "--no-pager", "-o", "cat", "_SYSTEMD_UNIT=ublkd.service", f"_SYSTEMD_INVOCATION_ID={invocation}")
+    wait_until(lambda: any(map(_takes_down, output(*log).splitlines())), lambda: output(*log))
     run("systemctl", "start", "ublkd.service")
     wait_until(api.is_ready, "ublkd ready")
     assert units.state(_unit("data")) == "active"
@@ -185,19 +221,42 @@ def test_the_target_takes_disks_down_in_order(mounted):
     api.delete("data")
 
 
+@pytest.mark.variant
+def test_a_mount_that_only_waits_for_the_link(service, file_of, directory):
+    """As a plain line of fstab: nothing has started the unit of the disk, and the reason is on the console."""
+    api, path, point = service, file_of().with_suffix(".missing"), directory / "mnt"
+    point.mkdir()
+    api.create(loop_spec("data", path, size="8MiB"), wait="")
+    unit = _mount_unit(point)
+    run("systemctl", "start", "--no-block", unit)
+    try:
+        cause = api.wait_phase("data", "Backoff")["status"]["cause"]
+        assert str(path) in cause
+        wait_until(lambda: console.lines_of("ublkd-reason"), "the reason on the console")
+        assert console.lines_of("ublkd-reason") == [f"data: {cause}"]
+        assert units.state(_unit("data")) == "inactive" and units.state(unit) != "active"
+    finally:
+        run("systemctl", "stop", unit)
+    api.delete("data")
+
+
 def test_a_mount_without_its_backing_file(service, file_of, directory):
-    """The mount fails with its disk, and the reason is in the log of the disk's unit."""
+    """The mount fails with its disk, and the reason of the device, alone, is on the console."""
     api, path, point = service, file_of(), directory / "mnt"
     point.mkdir()
     api.create(loop_spec("data", path.with_suffix(".missing"), size="8MiB"), wait="")
     drop_in = units.UNITS / "ublk-disk@.service.d" / "fast.conf"
     drop_in.parent.mkdir(exist_ok=True)
-    drop_in.write_text(f"[Service]\nExecStartPre=\nExecStartPre={programs.ublkctl()} start --timeout=2s %i\n", encoding="utf-8")
+    drop_in.write_text(units.impatient("2s"), encoding="utf-8")
     try:
         unit = _mount_unit(point, f"Requires={_unit('data')}", f"After={_unit('data')}")
         assert run("systemctl", "start", unit, check=False).returncode != 0
         assert units.state(_unit("data")) == "failed"
-        _wait_log("data", str(path.with_suffix(".missing")))
+        cause = api.get("data")["status"]["cause"]
+        assert str(path.with_suffix(".missing")) in cause
+        _wait_printed("data", f"data: {cause}")
+        wait_until(lambda: console.lines_of("ublkd-start")[-1:] == [f"data: {cause}"], lambda: console.lines_of("ublkd-start"))
+        assert len([line for line in console.lines_of("ublkd-start") if str(path.with_suffix(".missing")) in line]) == 1
     finally:
         drop_in.unlink()
         run("systemctl", "daemon-reload")

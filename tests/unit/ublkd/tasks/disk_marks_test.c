@@ -91,6 +91,21 @@ static void test_marks_follow_the_status(struct place *place)
         check_marks(place, false, NULL);
 }
 
+/* The cause alone, if an attempt has failed: one mark for all attempts. */
+static void test_the_mark_has_the_cause(struct place *place)
+{
+        struct device_status status = {.phase = PHASE_BACKOFF, .number = -1, .cause = (char *)"No file."};
+
+        CHECK_INT(put_null_disk(place->store, "data", ""), 0);
+        status.message = (char *)"No file. Attempt 3 failed.";
+        CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+        check_marks(place, false, "No file.\n");
+        status.phase = PHASE_FAILED; /* its cause is of something else */
+        CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+        check_marks(place, false, "No file. Attempt 3 failed.\n");
+        CHECK_INT(device_store_remove(place->store, "data"), 0);
+}
+
 /* A ublkd that starts leaves the marks of its disks alone until it knows them; other marks go. */
 static void test_a_start_keeps_marks(struct place *place)
 {
@@ -204,6 +219,7 @@ int main(void)
         test_marks_follow_the_status(&place);
         test_only_root_lists_the_marks(&place);
         test_the_facts_decide(&place);
+        test_the_mark_has_the_cause(&place);
         test_a_start_keeps_marks(&place);
         test_the_mark_has_the_path(&place);
         test_marks_are_written_again(&place);
