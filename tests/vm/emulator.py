@@ -28,6 +28,7 @@ _BOOTED = b"Kernel panic - not syncing: VFS"
 # a fifth level of page tables, wide registers, and string instructions that it executes byte by byte.
 _EMULATED_CPU = "max,smap=off,smep=off,umip=off,pku=off,la57=off,avx=off,avx2=off,erms=off,fsrm=off"
 _KVM_PROBE_LIMIT = 20  # seconds; a kernel under KVM is there in two
+_SERIAL_MAX = 20  # characters of the serial number of a virtio disk
 
 
 class EmulatorError(Exception):
@@ -156,7 +157,9 @@ def qemu_command(program, machine, files, image, cmdline):
     for number, disk in enumerate(machine.disks):
         drive = f"if=none,id=disk{number},file={_comma(disk)},format=raw,discard=unmap"
         command += ["-drive", drive]
-        command += ["-device", f"virtio-blk-pci,drive=disk{number},serial=disk{number}"]
+        # A file has its serial number at any place among the disks.
+        serial = _comma(os.path.basename(disk)[-_SERIAL_MAX:])
+        command += ["-device", f"virtio-blk-pci,drive=disk{number},serial={serial}"]
     return command + ["-kernel", image, "-append", cmdline]
 
 

@@ -30,6 +30,7 @@ _SCRIPTS = ("init", "start", "start-systemd", "run-command")
 _HIDDEN = ("/tmp", "/run", "/dev/shm")  # fresh in the guest, whatever the host has there
 _ATTEMPTS = 3
 _START_LIMIT = 180  # seconds until the command runs; a quiet machine needs 5 to 10
+_ETC_START_LIMIT = 420  # with an /etc of the caller, which may have much started before the command
 _END_LIMIT = 10  # seconds for the end of the kernel's log to arrive
 _SHUTDOWN_LIMIT = 300  # seconds
 _TICK = 0.05
@@ -276,14 +277,15 @@ class Guest:
         self._prepare()
         process = self._start()
         started = self._path("started")
-        deadline = time.monotonic() + _START_LIMIT
+        limit = _ETC_START_LIMIT if self._job.etc else _START_LIMIT
+        deadline = time.monotonic() + limit
         while not os.path.exists(started):
             self._output.pump(_TICK)
             if process.poll() is not None:
                 error = DiedEarly if self.log() else GuestError
                 raise error(self._ending(process))
             if time.monotonic() > deadline:
-                raise DiedEarly(f"the command did not start within {_START_LIMIT} s")
+                raise DiedEarly(f"the command did not start within {limit} s")
         deadline = time.monotonic() + self._job.timeout
         while not os.path.exists(self._path("result")):
             self._output.pump(_TICK)

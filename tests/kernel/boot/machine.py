@@ -1,19 +1,40 @@
 # SPDX-License-Identifier: MIT
 """The machine of these tests: what its administrator has put into /etc, and what both boots know of its disks.
 
-/dev/vda has the database of ublkd, /dev/vdb the backing files. Each is a file system of its own."""
+/dev/vda has the database of ublkd, /dev/vdb the backing files. Each is a file system of its own. /dev/vdc and /dev/vdd
+have each other's name after the first boot."""
 
+import json
 import pathlib
 import re
 
 from harness import programs, stacks, units
+from harness.api import loop_spec
 
 IMAGES = pathlib.Path("/srv/images")
 REQUIRED = pathlib.Path("/srv/required")  # its line in fstab requires the unit of the disk
 PLAIN = pathlib.Path("/srv/plain")  # its line has no options
 MISSING = pathlib.Path("/srv/missing")  # on a disk whose backing file is gone
 SPARE = pathlib.Path("/srv/spare")  # the base system does not want it, and its disk goes, too
+LOWER = pathlib.Path("/srv/lower")  # has the backing file of a disk; its own one is described by a file in /etc
+UPPER = pathlib.Path("/srv/upper")  # on that disk
+# Its line says that it needs the network. It is on a drive that is /dev/vdc in the first boot, and named by its serial number.
+REMOTE = pathlib.Path("/srv/remote")
+MOVED = "moved"  # a device that has /dev/vdd, and is named so
+DESCRIPTION = pathlib.Path("/etc/ublkd/devices.d/lower.json")
 STACKS = {stack.name: pathlib.Path("/srv", stack.name) for stack in stacks.ALL}  # LUKS, LVM, MD, btrfs
+# Its swap, of which a machine with free memory uses nothing.
+SWAP = "swap"
+SWAP_UNIT = r"dev-ublk-by\x2dname-swap.swap"
+# What the base system mounts at each boot.
+BASE = (REQUIRED, PLAIN, LOWER, UPPER, *STACKS.values())
+_SINGLE = (REQUIRED, PLAIN, SPARE, LOWER, UPPER, REMOTE)
+# All that are served until the shutdown.
+DISKS = (
+    SWAP,
+    *(point.name for point in _SINGLE),
+    *(f"{stack.name}-{number}" for stack in stacks.ALL for number in range(stack.disks)),
+)
 
 _BASE = """\
 /dev/vda /var/lib/ublkd ext4 defaults 0 0
@@ -24,15 +45,28 @@ _DISKS = """\
 /dev/ublk/by-name/plain /srv/plain ext4 defaults 0 2
 /dev/ublk/by-name/missing /srv/missing ext4 {nofail}x-systemd.requires=ublk-disk@missing.service,x-systemd.device-timeout=10s 0 2
 /dev/ublk/by-name/spare /srv/spare ext4 x-systemd.requires=ublk-disk@spare.service,x-systemd.after=ublkd.service,{wanted} 0 2
+/dev/ublk/by-name/lower /srv/lower ext4 defaults 0 2
+/dev/ublk/by-name/upper /srv/upper ext4 x-systemd.requires=ublk-disk@upper.service,x-systemd.after=ublkd.service 0 2
+/dev/ublk/by-name/swap none swap sw 0 0
+/dev/ublk/by-name/remote /srv/remote ext4 _netdev 0 2
 """
 _TARGETS = ("vm.target", "multi-user.target")  # that of the boot, and the one after the rescue mode
-_WANTED = ",".join(f"x-systemd.wanted-by={target}" for target in _TARGETS)
+# When the stop of a disk has ended, and how: the kernel's log has the unmounts, too, but not which disk it was. And in a
+# slow guest the disk of a file on a disk comes late. The name of the file lets that of the missing disk count after it.
+_EVERY_DISK = """\
+[Service]
+ExecStartPre=
+ExecStartPre=/bin/sh -c 'test -e "/run/ublkd/live/$$0" || exec {ublkctl} start --timeout=240s "$$0"' %i
+TimeoutStartSec=250s
+TimeoutStopSec=250s
+ExecStopPost=/bin/sh -c 'echo "tests: the stop of disk %i ended: $$SERVICE_RESULT" >/dev/kmsg'
+"""
 # What the unit of a disk, and what it runs, say of a disk that stays in use.
 _IN_VAIN = r"systemd\[1\]: ublk-disk@.*(timed out|Failed with result)|ublk\S+\[\d+\]: .*in use"
 # In a slow guest, disks and what lies on them take longer than systemd waits; but for the disk that is missing.
 _SLOW = "[Manager]\nDefaultDeviceTimeoutSec=240s\n"
 # The tests run where an administrator would get a shell. The kernel's command line names the directory of the guest.
-_EMERGENCY = """\
+_TESTS = """\
 [Service]
 ExecStartPre=
 ExecStart=
@@ -42,7 +76,7 @@ StandardOutput=journal
 StandardError=journal
 """
 # The shell of an administrator waits for orders.
-_RESCUE = """\
+_IDLE = """\
 [Service]
 ExecStartPre=
 ExecStart=
@@ -54,24 +88,36 @@ _NOT_IN_RESCUE = """\
 [Unit]
 Conflicts=rescue.target
 """
-# The one sentence is the same after a shorter time.
-_IMPATIENT = """\
-[Service]
-ExecStartPre=
-ExecStartPre={ublkctl} start --timeout=5s %i
-"""
+# The one sentence is the same after a shorter time, in which ublkd answers also in a slow guest.
+_PATIENCE = "20s"
 
 
 # systemd finds each of them once its disks are there. Their disks are stopped after it: they wait for it.
 _STACK = "LABEL={name} /srv/{name} {kind} defaults 0 {check}\n"
 
 
+def _seen(log):
+    """[(time, text)] of what the kernel's log has after the tests, which may have stopped disks, too."""
+    _, _, log = log.partition("vm: the command ended with")
+    return [(float(time), text) for time, text in re.findall(r"^\[ *(\d+\.\d+)\] (.*)$", log, re.MULTILINE)]
+
+
+def _disk_faults(seen, images):
+    """The disks are taken down before the file systems that their files are on; also the disk in a file on a disk."""
+    stops = [(time, re.search(r"tests: the stop of disk (\S+) ended: success", text)) for time, text in seen]
+    gone = {match.group(1): time for time, match in stops if match}
+    left = set(DISKS) - gone.keys()
+    if left:
+        return [f"not taken down: {sorted(left)}"]
+    order = [gone["upper"], gone["lower"], images]
+    return [] if order == sorted(set(order)) else [f"upper, lower, and what its file is on: {order}"]
+
+
 def shutdown_faults(log):
     """What is wrong with the shutdown at the end of a kernel's log: the file systems of the disks go first, then those
     below them, then that of the database, all by units of systemd and before its last resort; and no unit of a disk has
     waited in vain, however slow the guest is."""
-    _, _, log = log.partition("vm: the command ended with")  # it may have stopped disks, too
-    seen = [(float(time), text) for time, text in re.findall(r"^\[ *(\d+\.\d+)\] (.*)$", log, re.MULTILINE)]
+    seen = _seen(log)
 
     def times(pattern):
         return [time for time, text in seen if re.search(pattern, text)]
@@ -80,10 +126,11 @@ def shutdown_faults(log):
     end = times(r"systemd\[1\]: Shutting down")
     if not (upper and images and state and end):
         return [f"not all of it is in the log: {upper}, {images}, {state}, {end}"]
-    faults = []
+    faults = _disk_faults(seen, images[-1])
     if not upper[-1] < images[-1] < state[-1] < end[-1]:
         faults.append(f"wrong order: {upper}, {images}, {state}, {end}")
     faults += [text for time, text in seen if time > upper[0] and re.match(_IN_VAIN, text)]
+    faults += [text for _, text in seen if re.search(r"[Ss]wap", text) and re.search(r"[Ff]ailed|[Cc]ould not", text)]
     # What the guest shares with its host may stay.
     faults += [text for _, text in seen if re.search(r"Failed unmounting .*(/srv/|/var/lib/ublkd)", text)]
     return faults
@@ -94,31 +141,63 @@ def _put(path, text):
     path.write_text(text, encoding="utf-8")
 
 
-def _disks(nofail):
+def _without_units(lines):
+    """Lines of fstab that name no unit of a disk, so that no mount has one started, nor ublkd."""
+    return re.sub(r"x-systemd\.(requires|after)=[^, ]+,?", "", lines).replace(" ext4  0", " ext4 defaults 0")
+
+
+def _disks(nofail, targets):
     lines = [_STACK.format(name=stack.name, kind=stack.kind, check=2 if stack.kind == "ext4" else 0) for stack in stacks.ALL]
-    return _DISKS.format(nofail="nofail," if nofail else "", wanted=_WANTED) + "".join(lines)
+    wanted = ",".join(f"x-systemd.wanted-by={target}" for target in targets)
+    return _DISKS.format(nofail="nofail," if nofail else "", wanted=wanted) + "".join(lines)
 
 
-def write_etc(etc, with_disks, nofail=True):
+def swaps():
+    """The swap areas that are in use, as /proc/swaps names them."""
+    return [line.split()[0] for line in pathlib.Path("/proc/swaps").read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def _link_as_installed(system):
+    """What `systemctl enable` makes."""
+    targets = re.findall(r"^WantedBy=(.*)", (system / "ublkd.service").read_text(encoding="utf-8"), re.MULTILINE)
+    for target in " ".join(targets).split():
+        _want(system, target, "ublkd.service", "../ublkd.service")
+
+
+def _want(system, target, unit, path):
+    wants = system / f"{target}.wants"
+    wants.mkdir(exist_ok=True)
+    (wants / unit).symlink_to(path)
+
+
+def write_etc(etc, with_disks, nofail=True, rescue=False):
     """Write /etc of a machine where ublkd is installed and enabled; with_disks: fstab names its disks. Without `nofail`,
-    the disk that cannot start ends the boot in emergency mode."""
+    the disk that cannot start ends the boot in emergency mode. With `rescue` the boot is one in rescue mode, and no line of
+    fstab names a unit."""
     system = etc / "systemd" / "system"
     system.mkdir(parents=True)
     units.write(system)
     _put(etc / "udev/rules.d/60-ublkd.rules", programs.source("units/60-ublkd.rules").read_text(encoding="utf-8"))
-    _put(etc / "fstab", _BASE + (_disks(nofail) if with_disks else ""))
+    targets = _TARGETS[1:] if rescue else _TARGETS
+    disks = _disks(nofail, targets) if with_disks else ""
+    _put(etc / "fstab", _BASE + (_without_units(disks) if rescue else disks))
+    _put(etc / DESCRIPTION.relative_to("/etc"), json.dumps(loop_spec(LOWER.name, IMAGES / "lower.img")))
     stacks.write_key(etc / "ublkd-tests.key")
     if with_disks:
         _put(etc / "crypttab", "".join(stack.crypttab for stack in stacks.ALL))
-    _put(system / "emergency.service.d/tests.conf", _EMERGENCY)
-    _put(system / "rescue.service.d/tests.conf", _RESCUE)
+    _put(system / "emergency.service.d/tests.conf", _TESTS)
+    _put(system / "rescue.service.d/tests.conf", _TESTS if rescue else _IDLE)
+    _put(system / "ublk-disk@.service.d/all.conf", _EVERY_DISK.format(ublkctl=programs.ublkctl()))
     _put(system / "ublk-disk@spare.service.d/rescue.conf", _NOT_IN_RESCUE)
-    _put(system / "ublk-disk@missing.service.d/impatient.conf", _IMPATIENT.format(ublkctl=programs.ublkctl()))
+    _put(system / "ublk-disk@missing.service.d/impatient.conf", units.impatient(_PATIENCE))
     _put(etc / "systemd/system.conf.d/slow.conf", _SLOW)
-    for target in _TARGETS:
-        wants = system / f"{target}.wants"
-        wants.mkdir()
-        (wants / "ublkd.service").symlink_to("../ublkd.service")
+    _link_as_installed(system)
+    if rescue:
+        (system / "vm.target").symlink_to("/usr/lib/systemd/system/rescue.target")
+    else:
+        _want(system, "vm.target", "ublkd.service", "../ublkd.service")
+    for target in targets:
+        _want(system, target, "remote-fs.target", "/usr/lib/systemd/system/remote-fs.target")
     generators = etc / "systemd" / "system-generators"
     generators.mkdir()
     for name in ("systemd-fstab-generator", "systemd-cryptsetup-generator"):

@@ -11,7 +11,6 @@ from harness.api import Api, condition_of
 from harness.shell import output, run
 from harness.wait import wait_until
 
-_STAY = [machine.REQUIRED, machine.PLAIN, *machine.STACKS.values()]
 _UNITS = ["ublkd.service", "ublkd.socket", "ublkd.target", "ublkd-workers.service"]
 _SPARE = machine.SPARE.name
 _UNIT = "ublk-disk@{}.service"
@@ -55,7 +54,7 @@ def _write(path, text):
 def fixture_before():
     """The system is in rescue mode."""
     wait_until(lambda: os.path.ismount(machine.SPARE), "the mount that the target of the boot wants")
-    for point in (*_STAY, machine.SPARE):
+    for point in (*machine.BASE, machine.SPARE):
         _write(point / "kept", f"kept on {point.name}")
     level = output("systemctl", "log-level")
     run("systemctl", "log-level", "info")  # what it stops, and what a stop leaves
@@ -73,10 +72,14 @@ def test_the_manager_and_the_workers_stay(before):
     assert [line for line in before.log.lines() if "remains running" in line or "left-over" in line] == []
 
 
-@pytest.mark.parametrize("point", _STAY, ids=lambda point: point.name)
+@pytest.mark.parametrize("point", machine.BASE, ids=lambda point: point.name)
 def test_a_file_system_of_the_base_system_stays(before, point):  # pylint: disable=unused-argument
     assert os.path.ismount(point)
     _write(point / "rescued", f"written on {point.name}")
+
+
+def test_the_swap_stays(before):  # pylint: disable=unused-argument
+    assert len(machine.swaps()) == 1 and units.state(machine.SWAP_UNIT) == "active"
 
 
 def test_the_units_of_disks_stay(before):
@@ -94,14 +97,21 @@ def test_a_disk_that_is_not_needed_goes_after_its_unmount(before):
     assert before.workers[_SPARE] not in _workers().values()
 
 
+def test_what_needs_the_network_is_unmounted(before):
+    """Its line in fstab does not name its disk, which stays."""
+    assert not os.path.ismount(machine.REMOTE)
+    assert _workers()[machine.REMOTE.name] == before.workers[machine.REMOTE.name]
+
+
 def test_all_is_back_after_the_rescue_mode(before):
     """The target that wants the mount starts its disk again."""
     _isolate("multi-user.target")
-    wait_until(lambda: os.path.ismount(machine.SPARE), "the mount that this target wants")
+    for point in (machine.SPARE, machine.REMOTE):
+        wait_until(lambda point=point: os.path.ismount(point), "the mount that this target wants")
     assert units.state("rescue.target") == "inactive" and units.state(_UNIT.format(_SPARE)) == "active"
-    for point in (*_STAY, machine.SPARE):
+    for point in (*machine.BASE, machine.SPARE):
         assert (point / "kept").read_text(encoding="utf-8") == f"kept on {point.name}"
-    for point in _STAY:
+    for point in machine.BASE:
         assert (point / "rescued").read_text(encoding="utf-8") == f"written on {point.name}"
     assert units.main_pid() == before.manager
     after = _workers()

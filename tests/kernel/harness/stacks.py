@@ -109,7 +109,7 @@ class Btrfs:
 
     def check(self):
         """Also the sums of all data, on both disks."""
-        run("btrfs", "check", "--readonly", "--check-data-csum", self._paths[0])
+        run("btrfs", "check", "--readonly", "--check-data-csum", self.top)
 
     def errors(self, point):
         """The numbers of its errors so far, of both disks."""
