@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Stores whose kernel names change places between two boots. Each holds a block of its own letter."""
 
-import pathlib
-
 import world
 from harness.disk import block
 from harness.mapper import Mapped
@@ -25,5 +23,5 @@ def appear(top, order):
 
 
 def mount():
-    """The disk that both boots have."""
-    return pathlib.Path(world.mount())
+    """The directory that both boots have."""
+    return world.mount("names")

@@ -4,12 +4,11 @@
 import world
 from harness import ublk
 from harness.disk import Disk, block
-from harness.shell import run
 from harness.wait import wait_until
 
 
-def test_devices_are_back_after_the_reboot(make_daemon):
-    top = world.mount()
+def test_devices_are_back_after_the_reboot(unmounted, make_daemon):  # pylint: disable=unused-argument
+    top = world.mount("devices")
     facts = world.load(top)
     assert ublk.numbers() == []
     daemon = make_daemon(state=top / "state").start()
@@ -36,5 +35,3 @@ def test_devices_are_back_after_the_reboot(make_daemon):
     assert api.get("missing")["status"]["id"] == facts["missing"]["id"]
     for name in facts:
         api.delete(name)
-    daemon.stop()
-    run("umount", top)

@@ -5,10 +5,9 @@ import names
 import world
 from harness.api import condition_of
 from harness.disk import Disk, block
-from harness.shell import run
 
 
-def test_each_device_has_the_right_disk_or_none(make_daemon):
+def test_each_device_has_the_right_disk_or_none(unmounted, make_daemon):  # pylint: disable=unused-argument
     top = names.mount()
     disks = names.appear(top, names.SWAPPED)
     kernel_name = world.load(top)["c"]
@@ -29,7 +28,5 @@ def test_each_device_has_the_right_disk_or_none(make_daemon):
     assert Disk(status["id"]).read(0, 4096) == block("c"), "the name that the warning gave is the right disk"
     for name in api.names():
         api.delete(name)
-    daemon.stop()
     for disk in disks.values():
         disk.close()
-    run("umount", top)

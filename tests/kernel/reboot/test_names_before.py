@@ -9,7 +9,6 @@ from harness import programs
 from harness.api import loop_spec
 from harness.daemon import Daemon
 from harness.disk import Disk, block
-from harness.shell import run
 
 
 def _attach(daemon, path, name):
@@ -20,7 +19,6 @@ def _attach(daemon, path, name):
 
 
 def test_disks_are_attached_by_their_names(directory):
-    run("mkfs.ext4", "-q", "-F", world.DISK)
     top = names.mount()
     names.write(top)
     disks = names.appear(top, names.STORES)

@@ -13,12 +13,19 @@ SECOND_DISK = "/dev/vdb"  # with a serial number, and nothing else that lasts
 _MOUNT = pathlib.Path("/mnt/ublkd-reboot")
 
 
-def mount():
-    """The disk's file system; made if need be by the first boot."""
+def mount(story):
+    """A directory of one story on the disk's file system."""
     _MOUNT.mkdir(parents=True, exist_ok=True)
     if not os.path.ismount(_MOUNT):
         run("mount", DISK, _MOUNT)
-    return _MOUNT
+    top = _MOUNT / story
+    top.mkdir(exist_ok=True)
+    return top
+
+
+def unmount():
+    """After the last use."""
+    run("umount", _MOUNT)
 
 
 def specs(top):

@@ -35,17 +35,24 @@ def rule():
     run("udevadm", "control", "--reload")
 
 
-@pytest.fixture
-def service():
-    """The API of a ublkd that systemd runs."""
+@pytest.fixture(scope="session", name="installed")
+def installed_units(guest):  # pylint: disable=redefined-outer-name,unused-argument
+    """The units of the build: systemd reads all of a machine's units once, and that takes seconds under emulation."""
     units.install()
+
+
+@pytest.fixture
+def service(request, installed):  # pylint: disable=redefined-outer-name,unused-argument
+    """The API of a ublkd that systemd runs. It serves one test after the other; one that has failed leaves it to none."""
     run("systemctl", "start", "ublkd.service")
     api = Api("/run/ublkd/ublkd.sock")
     wait_until(api.is_ready, "ublkd ready")
+    failed = request.session.testsfailed
     yield api
     for name in api.names():  # a test that failed has left them
         api.delete(name, force=True)
-    run("systemctl", "stop", "ublkd.service", "ublkd.socket")
+    if request.session.testsfailed > failed:
+        run("systemctl", "stop", "ublkd.service", "ublkd.socket")
 
 
 _POLICY = pathlib.Path("/etc/ublkd/policy.d/50-test.json")

@@ -17,8 +17,15 @@ from harness.shell import output, run
 from harness.units import UNITS, main_pid
 from harness.wait import wait_until
 
+
 def _kept():
     return int(output("systemctl", "show", "-p", "NFileDescriptorStore", "--value", "ublkd.service"))
+
+
+@pytest.mark.parametrize("unit", ["ublkd.service", "ublkd-workers.service"])
+def test_no_number_of_tasks_keeps_a_worker_from_being_replaced(service, unit):  # pylint: disable=unused-argument
+    """Whatever the manager of the system has as its default."""
+    assert output("systemctl", "show", "-p", "TasksMax", "--value", unit).strip() == "infinity"
 
 
 def test_systemd_keeps_the_store_of_a_disk(service, ext4, file_of):
@@ -153,17 +160,21 @@ def test_the_status_line_names_what_is_wrong(service, file_of):
 
 
 @pytest.fixture
-def impatient():
-    """A watchdog of two seconds. Name it before `service`."""
+def impatient(service):
+    """A ublkd with a watchdog of two seconds."""
     drop_in = UNITS / "ublkd.service.d" / "watchdog.conf"
     drop_in.parent.mkdir(exist_ok=True)
     drop_in.write_text("[Service]\nWatchdogSec=2\n", encoding="utf-8")
+    run("systemctl", "daemon-reload")
+    run("systemctl", "restart", "ublkd.service")
+    wait_until(service.is_ready, "a ublkd with that watchdog")
     yield
     drop_in.unlink()
     run("systemctl", "daemon-reload")
+    run("systemctl", "restart", "ublkd.service")
 
 
-def test_the_watchdog_replaces_a_loop_that_stands_still(impatient, service, file_of):
+def test_the_watchdog_replaces_a_loop_that_stands_still(impatient, service, file_of):  # pylint: disable=unused-argument
     """The worker serves on meanwhile, and the next ublkd adopts it."""
     api = service
     disk = Disk(api.create(loop_spec("data", file_of()))["status"]["id"])
