@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""Docker's own engine: volumes of the plug-in over deaths, and the commands of examples/containers/README.md as they stand."""
+"""Docker's own engine: volumes of the plug-in and disks over deaths, and the commands of examples/containers/README.md as they
+stand."""
 
+import errno
 import os
 import pathlib
 import shutil
 import signal
+import sysconfig
 
 import pytest
 
 from harness import docker as engine
+from harness.api import loop_spec
+from harness.disk import Disk, block
+from harness.fio import FileOnDisk
 from harness.programs import source, ublkd_volumes
-from harness.rootless import activated
+from harness.rootless import FioInside, activated
 from harness.shell import run
+from harness.tenants import hand_over, kill_under
 from harness.wait import wait_until
 from test_container_examples import blocks, programs_and_a_place_for_the_pool  # noqa: F401 (a fixture)
 from test_volumes import Plugin, daemon_with_a_pool, plugin_of_the_daemon, pool_on_ext4  # noqa: F401 (fixtures)
@@ -149,8 +156,9 @@ def _restart(docker):
     docker.start()
 
 
-def _run_blocks(section, docker, daemon, directory):
-    """Run the commands of a section; return what each block has printed. systemd is not there: its part is done here."""
+def _run_blocks(section, docker, daemon, directory, how_many=None):
+    """Run the commands of a section, or of its first blocks; return what each block has printed. systemd is not there: its part
+    is done here."""
     examples, printed = directory / "examples", []
     shutil.copytree(_EXAMPLES, examples, dirs_exist_ok=True)
     units = {"systemctl reload ublkd": lambda: _reload(daemon), "systemctl restart docker": lambda: _restart(docker)}
@@ -158,7 +166,7 @@ def _run_blocks(section, docker, daemon, directory):
     def run_lines(lines):
         return docker.command("sh", "-e", input="\n".join(lines), cwd=examples).stdout
 
-    for user, commands in blocks(section):
+    for user, commands in blocks(section)[:how_many]:
         assert user == "root"
         waiting, output = [], ""
         for line in commands.splitlines():
@@ -192,3 +200,60 @@ def test_the_commands_for_docker_with_userns_remap(usual, docker, directory, wit
     lines = printed[-1].splitlines()
     assert "hello" in lines and lines[-1] == "box", printed  # read from the disk, and the container that is removed
     assert usual.api.names() == []
+
+
+# Each argument is a node; prints those that could be written to, and the errors of the others.
+_WRITE_TO_EACH = """
+for node; do
+    dd if=/dev/zero of="$node" bs=4096 count=1 conv=nocreat,notrunc oflag=direct status=none 2>&1 && echo "$node"
+done
+true
+"""
+
+
+def _give_away(daemon, path, uid):
+    """A disk of another user; return it with its node."""
+    disk = Disk(daemon.api.create(loop_spec("theirs", path))["status"]["id"])
+    disk.write(0, block("n"))
+    daemon.stop()
+    hand_over(daemon.state, "theirs", uid, path)
+    daemon.start()
+    return disk, daemon.api.wait_for("theirs", lambda device: device["status"]["node"], "with a node")["status"]["node"]
+
+
+def test_a_container_with_userns_remap_has_a_disk_that_recovers_and_no_other(
+        usual, docker, directory, file_of, without_a_configuration):  # pylint: disable=unused-argument
+    """It asks with curl. Without the rule for its control group the node is there, and opening it is EPERM."""
+    _run_blocks("Docker with userns-remap", docker, usual, directory, how_many=1)
+    docker.command("sh", "-c", "./make-image sh cat dd sleep curl | docker import - disk-tools", cwd=directory / "examples")
+    theirs, node = _give_away(usual, file_of(), 1001)
+    shared, libraries = directory / "shared", f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}"
+    shared.mkdir()
+    options = ("--volume", f"{shared}:{shared}", "--volume", f"{libraries}:{libraries}:ro", "--volume", f"{shutil.which('fio')}:/usr/bin/fio:ro",
+               "--volume", "/dev:/host", "--device-cgroup-rule", "b 259:* rw")
+
+    with engine.Container(docker, "disk-tools", *options) as box, engine.Container(docker, "disk-tools") as without_the_rule:
+        os.chown(shared, box.user, box.user)
+        name = f"u{box.user}-data"
+        status, device = box.ask("POST", "/devices?wait=ready&timeout=60s", {
+            "name": name, "target": {"type": "loop", "pool": "fast"}, "size": 64 << 20})
+        assert status == 201 and device["tenant"] == f"uid:{box.user}", device
+        disk = Disk(device["status"]["id"])
+        usual.api.wait_for(name, lambda now: now["status"]["node"], "with a node")
+        for there in (box, without_the_rule):
+            assert there.ask("POST", f"/devices/{name}/deliver", {"path": "/dev/data"})[0] == 200
+        refused = without_the_rule.output("sh", "-c", _WRITE_TO_EACH, "sh", "/dev/data")
+        assert os.strerror(errno.EPERM) in refused and refused != "/dev/data"
+        fio = FioInside(box, shared, FileOnDisk("/dev/data", disk), size="16M", jobs=2)
+        try:
+            kill_under(fio, usual, name)
+            fio.finish().assert_clean()
+        finally:
+            fio.kill()
+        assert box.ask("GET", f"/devices/{name}")[1]["status"]["recoveries"]["count"] >= 1
+        assert box.ask_each(("GET", "/devices/theirs", None), ("DELETE", "/devices/theirs?force=true", None)) == [404, 404]
+        nodes = [path.replace("/dev/", "/host/") for path in (node, theirs.path)]
+        refused = box.output("sh", "-c", _WRITE_TO_EACH, "sh", *nodes, "/dev/data").splitlines()
+        assert [os.strerror(errno.EACCES) in line for line in refused] == [True, True, False] and refused[-1] == "/dev/data"
+        assert box.ask("DELETE", f"/devices/{name}?wait&timeout=60s")[0] == 204
+    assert theirs.read(0, 4096) == block("n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Podman itself, with volumes of the plug-in: containers write to them, over deaths of the worker and of ublkd."""
+"""Podman itself: containers write to volumes of the plug-in, over deaths of the worker and of ublkd, and get disks by CDI."""
 
 import os
 import pathlib
@@ -8,6 +8,9 @@ import subprocess
 
 import pytest
 
+from harness.api import loop_spec
+from harness.cdi import engines_directory
+from harness.disk import Disk, block
 from harness.wait import wait_until
 from test_volumes import daemon_with_a_pool, plugin_of_the_daemon, pool_on_ext4  # noqa: F401 (fixtures)
 
@@ -25,16 +28,19 @@ netns = "none"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
 runtime = "crun"
+"""
+_PLUGIN = """
 [engine.volume_plugins]
 ublkd = "{socket}"
 """
 
 
 class _Podman:
-    def __init__(self, directory, socket):
+    def __init__(self, directory, socket=None):
         directory.mkdir()
         self._environment = os.environ | {"CONTAINERS_CONF": str(directory / "containers.conf"), "TMPDIR": str(directory)}
-        (directory / "containers.conf").write_text(_CONF.format(socket=socket), encoding="utf-8")
+        plugin = _PLUGIN.format(socket=socket) if socket else ""
+        (directory / "containers.conf").write_text(_CONF + plugin, encoding="utf-8")
         self._command = [
             "podman", "--root", str(directory / "root"), "--runroot", str(directory / "run"), "--storage-driver", "vfs"]
 
@@ -101,3 +107,38 @@ def test_a_container_runs_on_over_deaths(daemon, plugin, podman):
     assert plugin.call("Path", Name="data") == {"Mountpoint": ""}
     podman("volume", "rm", "data")
     assert daemon.api.names() == []
+
+
+@pytest.fixture(name="cdi")
+def directory_of_the_engines():
+    with engines_directory() as path:
+        yield path
+
+
+@pytest.fixture(name="cdi_daemon")
+def daemon_that_writes_files(cdi, make_daemon):
+    return make_daemon(more_options=("--cdi-dir", str(cdi))).start()
+
+
+@pytest.fixture(name="engine")
+def podman_without_a_plugin(directory):
+    podman = _Podman(directory / "podman")
+    podman.import_busybox(directory / "image")
+    return podman
+
+
+@pytest.mark.variant
+def test_a_container_of_root_gets_a_disk_by_its_name(cdi_daemon, engine, file_of):
+    """Podman reads the file of ublkd: --device ublkd.io/disk=NAME."""
+    disk = Disk(cdi_daemon.api.create(loop_spec("data", file_of()))["status"]["id"])
+    node = "/dev/ublk/by-name/data"
+    script = f"head -c 4096 /dev/zero | tr '\\0' p | dd of={node} bs=4096 conv=notrunc,fsync 2>/dev/null && ls {node}"
+
+    def run(*options, **more):
+        return engine("run", "--rm", *options, "box", "/bin/busybox", "sh", "-c", script, **more)
+
+    assert run("--device", "ublkd.io/disk=data") == node
+    assert disk.read(0, 4096) == block("p")
+    run("--device", "ublkd.io/disk=other", status=1)
+    cdi_daemon.api.delete("data")
+    run("--device", "ublkd.io/disk=data", status=1)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Rootless Podman itself: a container asks for a disk, gets it while it runs, and reaches nothing that is not its user's."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -8,12 +9,13 @@ import sysconfig
 
 import pytest
 
-from harness.api import loop_spec, null_spec
+from harness.api import condition_of, loop_spec, null_spec
+from harness.cdi import engines_directory
 from harness.disk import Disk, block
 from harness.fio import FileOnDisk
 from harness.programs import ublkctl
 from harness.rootless import Account, Container, FioInside, activated
-from harness.tenants import kill_under
+from harness.tenants import User, kill_under
 from harness.wait import wait_until
 
 pytestmark = [
@@ -21,13 +23,15 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("podman") or not shutil.which("newuidmap"), reason="needs podman, crun and uidmap"),
 ]
 
-_PROGRAMS = ("sh", "sleep", "dd", "cat", "curl", "mkfs.ext4", "mknod", str(ublkctl()))
+_PROGRAMS = ("sh", "sleep", "dd", "cat", "curl", "ln", "mkfs.ext4", "mknod", str(ublkctl()))
+_ALICE, _BOB = 2001, 2002
 _SIZE = 64 << 20
 _VOLUME = 400 << 20  # xfs wants 300 MiB
 
-# Each argument is a file; prints those that could be written to.
+# Each argument is a node; prints those that could be written to. Podman makes a plain file to bind a node to.
 _WRITE_TO_EACH = """
 for file; do
+    test -f "$file" && continue
     dd if=/dev/zero of="$file" bs=4096 count=1 conv=nocreat,notrunc oflag=direct status=none 2>/dev/null && echo "$file"
 done
 true
@@ -36,7 +40,7 @@ true
 
 @pytest.fixture(name="alice", scope="module")
 def _alice(guest):  # pylint: disable=unused-argument
-    account = Account("alice", 2001)
+    account = Account("alice", _ALICE)
     account.import_image("tools", *_PROGRAMS)
     yield account
     account.remove()
@@ -44,24 +48,31 @@ def _alice(guest):  # pylint: disable=unused-argument
 
 @pytest.fixture(name="bob", scope="module")
 def _bob(guest):  # pylint: disable=unused-argument
-    account = Account("bob", 2002)
+    account = Account("bob", _BOB)
     account.import_image("tools", *_PROGRAMS)
     yield account
     account.remove()
 
 
+@pytest.fixture(name="cdi")
+def directory_of_the_engines():
+    with engines_directory() as path:
+        yield path
+
+
 @pytest.fixture(name="daemon")
-def daemon_with_a_policy(ext4, make_daemon, directory):  # in this order: devices go before their pool
+def daemon_with_a_policy(ext4, cdi, make_daemon, directory):  # in this order: devices go before their pool and their files
     pool, policy = ext4 / "pool", directory / "policy.d"
     pool.mkdir(mode=0o700)
     policy.mkdir(mode=0o755)
-    directory.chmod(0o755)
+    for path in (directory, ext4.parent.parent, ext4.parent, ext4):
+        path.chmod(0o755)
     (policy / "10-test.json").write_text(json.dumps({
         "pools": {"fast": {"directory": str(pool)}},
-        "rules": [{"name": "test", "who": {"users": ["alice", "bob"]}, "targets": ["loop"], "pools": ["fast"], "mount": True, "devices": 4,
-                   "size": "1GiB"}],
+        "rules": [{"name": "test", "who": {"users": [_ALICE, _BOB]}, "targets": ["loop"], "pools": ["fast"], "directories": [str(ext4)],
+                   "mount": True, "devices": 4, "size": "1GiB"}],
     }), encoding="utf-8")
-    with activated(make_daemon, more_options=("--policy-dir", str(policy))) as daemon:
+    with activated(make_daemon, more_options=("--policy-dir", str(policy), "--cdi-dir", str(cdi))) as daemon:
         daemon.directory.chmod(0o755)
         yield daemon
 
@@ -78,10 +89,13 @@ def container_of_alice(alice, daemon, directory):
     container.remove()
 
 
+def _image(uid, name):
+    return {"name": f"u{uid}-{name}", "target": {"type": "loop", "pool": "fast"}, "size": _SIZE}
+
+
 def _create(container, daemon):
     name = f"u{container.account.uid}-data"
-    spec = {"name": name, "target": {"type": "loop", "pool": "fast"}, "size": _SIZE}
-    status, device = container.ask("POST", "/devices?wait=ready&timeout=60s", spec)
+    status, device = container.ask("POST", "/devices?wait=ready&timeout=60s", _image(container.account.uid, "data"))
     assert status == 201 and device["tenant"] == f"uid:{container.account.uid}", device
     return daemon.api.wait_for(name, lambda now: now["status"]["node"], "with a node")
 
@@ -107,6 +121,26 @@ def test_a_running_container_gets_a_disk_that_recovers(daemon, inside, directory
     deliver = ("POST", f"/devices/{name}/deliver", {"path": "/dev/data"})
     wait_until(lambda: inside.ask(*deliver)[0] == 200, "the path free, once ublkd has unmounted the node of the disk that is gone")
     assert inside.output("sh", "-c", _WRITE_TO_EACH, "sh", "/dev/data") == "/dev/data"
+
+
+@pytest.mark.storm
+def test_a_new_container_gets_its_users_disk_by_its_name(alice, daemon, cdi, file_of):
+    """Podman reads the directory, in which it may not read the files of the administrators and of other users."""
+    disk = Disk(User(daemon, _ALICE).create(_image(_ALICE, "data"))["status"]["id"])
+    daemon.api.create(loop_spec("roots", file_of()))
+    uid = User(daemon, _BOB).create(_image(_BOB, "data"))["uid"]
+
+    def write(name):
+        return alice.run("podman", "run", "--rm", "--network=none", f"--device=ublkd.io/disk={name}", "tools", "sh", "-c", _WRITE_TO_EACH,
+                         "sh", f"/dev/ublk/by-name/{name}", check=False)
+
+    disk.write(0, block("a"))
+    written = write(f"u{_ALICE}-data")
+    assert written.stdout.splitlines()[-1:] == [f"/dev/ublk/by-name/u{_ALICE}-data"], written
+    assert disk.read(0, 4096) == bytes(4096)
+    for name, file in (("roots", "ublkd-roots.json"), (f"u{_BOB}-data", f"ublkd-@{uid}.json")):
+        assert (cdi / file).exists() and alice.run("cat", cdi / file, check=False).returncode != 0
+        assert write(name).returncode != 0
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
@@ -202,30 +236,105 @@ def _host(path):
     return path.replace("/dev/", "/host/")
 
 
+@contextlib.contextmanager
+def _hostile(bob, daemon, *options):
+    """A container of bob with /dev of the host and all capabilities that rootless Podman gives."""
+    container = Container(bob, "tools", daemon, "--volume=/dev:/host", "--privileged", *options)
+    try:
+        yield container
+    finally:
+        container.remove()
+
+
+def _attacks_on(name, spec):
+    """Each request that would change or show a device."""
+    changes = (("restart", None), ("stop", None), ("start", None), ("recover", None), ("filesystem", {"type": "ext4"}), ("mount", {}),
+               ("unmount", {"allHolders": True}), ("deliver", {"path": "/tmp/data"}))
+    return [("GET", f"/devices/{name}", None), ("GET", f"/devices/{name}/stats", None), ("PATCH", f"/devices/{name}", {"enabled": False}),
+            *(("POST", f"/devices/{name}/{verb}", body) for verb, body in changes), ("DELETE", f"/devices/{name}?force=true", None),
+            ("PUT", f"/devices/{name}", spec | {"name": name})]
+
+
 @pytest.mark.storm
 def test_a_hostile_container_reaches_no_disk_of_another_user(bob, daemon, inside):
-    """Not by the API, and not by /dev of the host with all capabilities that rootless Podman gives."""
+    """Not by the API, and not by /dev of the host. Its requests are answered as those about a device that does not exist."""
     device = _create(inside, daemon)
     name, disk, node = device["name"], Disk(device["status"]["id"]), device["status"]["node"]
     disk.write(0, block("a"))
-    hostile = Container(bob, "tools", daemon, "--volume=/dev:/host", "--privileged")
-    try:
+    with _hostile(bob, daemon) as hostile:
         own = _create(hostile, daemon)["status"]["node"]
-        assert hostile.ask_each(*((method, f"/devices/{name}{path}", body) for method, path, body in (
-            ("GET", "", None), ("GET", "/stats", None), ("PATCH", "", {"enabled": False}), ("POST", "/restart", None),
-            ("POST", "/stop", None), ("DELETE", "?force=true", None), ("POST", "/deliver", {"path": "/tmp/data"}),
-        ))) == [404] * 7
+        attacks = _attacks_on(name, device["spec"])
+        answers = hostile.ask_each(*attacks)
+        assert answers == [*[404] * (len(attacks) - 1), 403]  # PUT would make a device with a name that is not bob's
+        assert hostile.ask_each(*_attacks_on(f"{name}-more", device["spec"])) == answers
         assert hostile.ask_each(("POST", "/devices", device["spec"]), ("GET", "/host", None)) == [403, 403]
         nodes = [_host(path) for path in (own, node, disk.path, f"/dev/ublkc{disk.number}")]
         hostile.run("sh", "-c", "for node; do test -e $node || exit 1; done", "sh", *nodes)
         assert hostile.output("sh", "-c", _WRITE_TO_EACH, "sh", *nodes) == _host(own)
         assert hostile.output("sh", "-c", "cd /host/ublk/private && echo *") == "*"  # not listed
+        shown = hostile.output("sh", "-c", "echo /host/* /host/*/* /host/*/*/*")
+        assert f"/host/ublkb{disk.number}" in shown
+        assert name not in shown and device["uid"] not in shown
         number = os.stat(node).st_rdev
         assert hostile.run("mknod", "/tmp/node", "b", os.major(number), os.minor(number), check=False).returncode != 0
-    finally:
-        hostile.remove()
     given = bob.run("podman", "run", "--rm", "--network=none", f"--device={own}:/dev/own", f"--volume={node}:/dev/data", "tools",
                     "sh", "-c", _WRITE_TO_EACH, "sh", "/dev/own", "/dev/data")
     assert given.stdout.splitlines()[-1] == "/dev/own"
     assert disk.read(0, 4096) == block("a") and daemon.api.phase(name) == "Live"
     assert daemon.api.get(name)["generation"] == device["generation"]
+
+
+def _loop_of_bob(name, path, **more):
+    return {"name": f"u{_BOB}-{name}", "target": {"type": "loop", "path": str(path), **more}, "size": _SIZE}
+
+
+@pytest.mark.storm
+def test_a_hostile_container_gets_no_image_of_another_user_as_its_disk(bob, daemon, ext4):
+    """Not by its path, with or without the pool, by a link, /proc or a disk, although the rule gives bob the directory above."""
+    device = User(daemon, _ALICE).create(_image(_ALICE, "data"))
+    disk, image = Disk(device["status"]["id"]), device["spec"]["target"]["path"]
+    disk.write(0, block("a"))
+    own = ext4 / "bob"
+    own.mkdir()
+    os.chown(own, bob.uid, bob.uid)
+    with _hostile(bob, daemon, f"--volume={ext4}:{ext4}") as hostile:
+        hostile.run("ln", "-s", image, own / "link")
+        assert hostile.run("ln", image, own / "name", check=False).returncode != 0
+        assert hostile.run("cat", image, check=False).returncode != 0
+        assert hostile.ask_each(*(("POST", "/devices", _loop_of_bob("x", path, **more)) for path, more in (
+            (image, {"pool": "fast"}), (f"/proc/1/root{image}", {}), (_host(disk.path), {}), (disk.path, {}), ("/tmp/x", {}),
+        ))) == [422, *[403] * 4]
+        for name, path in (("image", image), ("link", own / "link")):
+            assert hostile.ask("POST", "/devices", _loop_of_bob(name, path))[0] == 201
+        reasons = {"image": "BackingFileNotPermitted", "link": "BackingFileUnsuitable"}
+        for name, reason in reasons.items():
+            daemon.api.wait_for(f"u{_BOB}-{name}", lambda now, reason=reason: condition_of(now)["reason"] == reason, reason)
+            seen = hostile.ask("GET", f"/devices/u{_BOB}-{name}")[1]
+            assert seen["status"]["node"] is None and condition_of(seen)["reason"] == reason
+    assert disk.read(0, 4096) == block("a") and os.path.exists(image) and daemon.api.phase(device["name"]) == "Live"
+
+
+@pytest.mark.storm
+def test_a_hostile_container_keeps_no_way_to_the_next_disk_of_the_number(bob, daemon, cdi):
+    """It has had the node bound at its start, delivered, and in /dev of the host; and it reads no CDI file of another user."""
+    device = User(daemon, _BOB).create(_image(_BOB, "data"))
+    name, node = device["name"], device["status"]["node"]
+    number = os.stat(node).st_rdev
+    with _hostile(bob, daemon, f"--volume={node}:/own", f"--volume={cdi}:/cdi") as hostile:
+        def written_to(*paths):
+            return hostile.output("sh", "-c", _WRITE_TO_EACH, "sh", *paths).split()
+
+        assert hostile.ask("POST", f"/devices/{name}/deliver", {"path": "/dev/data"})[0] == 200
+        kept = ["/own", "/dev/data", _host(node)]
+        assert written_to(*kept) == kept
+        assert hostile.ask("DELETE", f"/devices/{name}?wait&timeout=60s")[0] == 204
+        following = User(daemon, _ALICE).create(_image(_ALICE, "next"))
+        disk = Disk(following["status"]["id"])
+        assert os.stat(disk.path).st_rdev == number, "another number, so this shows nothing"
+        disk.write(0, block("a"))
+        assert written_to(*kept) == []
+        file = f"ublkd-@{following['uid']}.json"
+        assert (cdi / file).exists()
+        for attack in (f"cat /cdi/{file}", f": >/cdi/{file}", ": >/cdi/ublkd-more.json"):
+            assert hostile.run("sh", "-c", attack, check=False).returncode != 0
+    assert disk.read(0, 4096) == block("a")

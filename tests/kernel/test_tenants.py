@@ -5,12 +5,14 @@ they reach nothing that is not theirs."""
 import concurrent.futures
 import os
 import signal
+import subprocess
 
 import pytest
 
 from harness.api import null_spec
 from harness.disk import Disk, block
 from harness.fio import FileOnDisk, Fio
+from harness.shell import run
 from harness.tenants import Place, User, kill_under, write_as
 from harness.wait import wait_until
 
@@ -168,4 +170,76 @@ def test_a_rule_that_went_leaves_the_disks(place):
     pid = place.daemon.kill_worker(device["name"])
     place.daemon.api.wait_other_worker(device["name"], pid)
     place.daemon.api.delete(device["name"])
+    assert [*place.pool.iterdir()] == []
+
+
+@pytest.mark.variant
+def test_a_process_of_its_own_that_keeps_the_node_open_counts(place):
+    """Until it ends: the disk is not removed beside it, and with force the device stays and counts."""
+    alice, devices = place.alice, 4
+    device = alice.create(_spec(alice))
+    name = device["name"]
+    opener = subprocess.Popen([*alice.prefix, "sh", "-c", 'exec 3<>"$1" && echo && exec sleep 1000', "sh", device["status"]["node"]],
+                              stdout=subprocess.PIPE, cwd="/")
+    try:
+        assert opener.stdout.readline() == b"\n"
+        status, problem = alice.ask("DELETE", f"/devices/{name}?wait&timeout=60s")
+        assert status == 409 and f"process {opener.pid} (" in problem["detail"], problem
+        assert write_as(_ALICE, device["status"]["node"]) is None
+        assert alice.ask("DELETE", f"/devices/{name}?force=true")[0] == 202
+        wait_until(lambda: not os.path.exists(device["status"]["node"]), "the node gone")
+        for index in range(1, devices):
+            alice.create(_spec(alice, f"{index}"))
+        status, problem = alice.ask("POST", "/devices", _spec(alice, "more"))
+        assert status == 403 and problem["errors"][0]["reason"] == "PolicyExceeded", problem
+        assert alice.ask("POST", "/devices", _spec(alice))[0] == 409
+        assert name in alice.names()
+    finally:
+        opener.kill()
+        opener.wait()
+        opener.stdout.close()
+    wait_until(lambda: name not in alice.names(), "the device gone")
+    assert alice.create(_spec(alice))["uid"] != device["uid"]
+
+
+@pytest.fixture(name="account")
+def account_that_can_go():
+    """The name of a user of the machine, with the number of alice."""
+    run("useradd", "--uid", str(_ALICE), "--no-create-home", "--user-group", "carol")
+    yield "carol"
+    for name in ("carol", "dave"):
+        run("userdel", name, check=False)
+
+
+@pytest.mark.variant
+def test_an_account_that_is_removed_leaves_its_disks_to_its_number(place, account):
+    """They are served and recovered without it. Who gets the number next owns them, if a rule names him."""
+    rules = _rule(place.pool)
+
+    def allow(name):
+        rules["rules"][0]["who"] = {"users": [name]}
+        place.set_policy(rules)
+        place.daemon.process.send_signal(signal.SIGHUP)
+
+    allow(account)
+    wait_until(lambda: place.bob.ask("GET", "/devices")[0] == 403, "the rule for the account alone")
+    device = place.alice.create(_spec(place.alice))
+    name, disk = device["name"], Disk(device["status"]["id"])
+    disk.write(0, block("c"))
+    run("userdel", account)
+    place.daemon.api.wait_other_worker(name, place.daemon.kill_worker(name))
+    place.daemon.kill()
+    place.daemon.start()
+    place.daemon.api.wait_phase(name, "Live")
+    assert disk.read(0, 4096) == block("c")
+    assert place.alice.ask("GET", f"/devices/{name}")[0] == 403  # the rule names no user that exists
+    assert place.daemon.api.get(name)["tenant"] == f"uid:{_ALICE}"
+    run("useradd", "--uid", str(_ALICE), "--no-create-home", "--user-group", "dave")
+    assert place.alice.ask("GET", f"/devices/{name}")[0] == 403
+    allow("dave")
+    wait_until(lambda: place.alice.ask("GET", f"/devices/{name}")[0] == 200, "the rule for the next one with the number")
+    assert place.alice.names() == [name]
+    node = place.daemon.api.wait_for(name, lambda now: now["status"]["node"], "with a node")["status"]["node"]
+    assert write_as(_ALICE, node, "d") is None and disk.read(0, 4096) == block("d")
+    assert place.alice.ask("DELETE", f"/devices/{name}?wait&timeout=60s")[0] == 204
     assert [*place.pool.iterdir()] == []

@@ -6,6 +6,8 @@ import pathlib
 import shutil
 import subprocess
 
+from .curl import Asker
+from .shell import output
 from .wait import wait_until
 
 _SOCKET = pathlib.Path("/var/run/docker.sock")
@@ -108,3 +110,24 @@ class Docker:
         self._containers.wait(120)
         self._log.close()
         _PLUGIN.unlink(missing_ok=True)
+
+
+class Container(Asker):
+    """A container that runs, with the socket of ublkd in it."""
+
+    def __init__(self, docker, image, *options):
+        self._docker = docker
+        self.id = docker("run", "--detach", "--network", "none", "--volume", "/run/ublkd/ublkd.sock:/run/ublkd/ublkd.sock", *options,
+                         image, "sleep", "infinity")
+        self.prefix = ["env", *(f"{key}={value}" for key, value in _PATH.items()), "docker", "exec", self.id]
+        self.user = int(self.output("cat", "/proc/self/uid_map").split()[1])  # of its root, on the host
+
+    def output(self, *command):
+        """What a command prints, without the white space around it."""
+        return output(*self.prefix, *command, timeout=300)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._docker("rm", "--force", self.id)

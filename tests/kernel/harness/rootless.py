@@ -2,12 +2,12 @@
 """Users with an account and subordinate ids, who run containers with rootless Podman."""
 
 import contextlib
-import json
 import os
 import pathlib
 import socket
 
 from . import programs
+from .curl import Asker
 from .fio import Fio
 from .shell import output, run
 from .wait import wait_until
@@ -75,17 +75,11 @@ class Account:
         run("userdel", self.name)
 
 
-def _curl(method, path, body):
-    """The arguments of curl for a request."""
-    data = ["-H", "Content-Type: application/json", "-d", json.dumps(body)] if body is not None else []
-    return ["-sS", "-X", method, *data, "--unix-socket", "/run/ublkd/ublkd.sock", f"http://localhost{path}"]
-
-
-class Container:
+class Container(Asker):
     """A container of a user that runs, with the socket of ublkd in it."""
 
     def __init__(self, account, image, daemon, *options):
-        self.account = account
+        self.account, self.user = account, account.name
         self.id = account.run("podman", "run", "--detach", "--network=none", f"--volume={daemon.runtime}/ublkd.sock:/run/ublkd/ublkd.sock",
                               *options, image, "sleep", "infinity").stdout.split()[-1]
         self.prefix = [*account.prefix, "podman", "exec", self.id]
@@ -98,31 +92,21 @@ class Container:
         """What a command prints, without the white space around it."""
         return output(*self.prefix, *command, timeout=300, cwd=self.account.home)
 
-    def ask(self, method, path, body=None):
-        """Send a request with curl; return the status and the JSON of the answer, or None."""
-        text, _, status = self.output("curl", *_curl(method, path, body), "-w", "\n%{http_code}").rpartition("\n")
-        return int(status), json.loads(text) if text else None
-
-    def ask_each(self, *requests):
-        """Send one after the other; return each status. A process in a container takes a second to start."""
-        words = [word for request in requests for word in ("--next", *_curl(*request), "-o", "/dev/null", "-w", "%{http_code}\n")]
-        return [int(status) for status in self.output("curl", *words[1:]).split()]
-
     def remove(self):
         """End it."""
         self.account.run("podman", "rm", "--force", "--time", "0", self.id)
 
 
 class FioInside(Fio):
-    """fio in a container: `podman exec` passes no signal on."""
+    """fio in a container: `podman exec` and `docker exec` pass no signal on."""
 
     def __init__(self, container, directory, disk, **more):
-        self._account = container.account
+        self._user = container.user
         super().__init__(directory, disk, prefix=container.prefix, **more)
 
     def finish(self):
         if self.running:
-            run("kill", "-INT", output("pgrep", "-o", "-x", "-u", self._account.name, "fio"))
+            run("kill", "-INT", output("pgrep", "-o", "-x", "-u", self._user, "fio"))
             self._process.wait(120)
         return super().finish()
 

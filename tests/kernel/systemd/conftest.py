@@ -60,10 +60,10 @@ _POLICY = pathlib.Path("/etc/ublkd/policy.d/50-test.json")
 
 @pytest.fixture
 def rules(service):  # pylint: disable=redefined-outer-name
-    """Put these rules into force."""
-    def apply(*given):
+    """Put these rules into force, and the pools that they name."""
+    def apply(*given, pools=None):
         _POLICY.parent.mkdir(parents=True, exist_ok=True)
-        _POLICY.write_text(json.dumps({"rules": given}), encoding="utf-8")
+        _POLICY.write_text(json.dumps({"rules": given, **({"pools": pools} if pools else {})}), encoding="utf-8")
         _POLICY.chmod(0o644)
         run("systemctl", "reload", "ublkd.service")
         problems = [problem["reason"] for problem in service.ask("GET", "/host", 200)["problems"] if problem["reason"].startswith("Policy")]
