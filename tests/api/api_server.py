@@ -42,13 +42,13 @@ class Answer:
 
 
 class Server:
-    """One api_test_server. `path` is its Unix socket."""
+    """One api_test_server. `path` is its Unix socket; `under`: a command that starts it."""
 
-    def __init__(self, directory, *arguments, listen=None):
+    def __init__(self, directory, *arguments, listen=None, under=()):
         self.directory = str(directory)
         self.path = os.path.join(self.directory, "api.sock")
         addresses = [self.path] if listen is None else listen
-        command = [PROGRAM, "--state-dir", self.directory, *arguments]
+        command = [*under, PROGRAM, "--state-dir", self.directory, *arguments]
         for address in addresses:
             command += ["--listen", address]
         options = ":".join(filter(None, (os.environ.get("ASAN_OPTIONS"), QUARANTINE)))

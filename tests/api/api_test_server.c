@@ -39,6 +39,7 @@
  * It exits at the end of stdin. */
 #include "api/api.h"
 #include "ublkd/base/clock.h"
+#include "ublkd/base/log.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/peers/peer_path.h"
 #include "api/held/first_pass.h"
@@ -555,6 +556,7 @@ int main(int argc, char *argv[])
 
         if (!api_test_parse(argc, argv, &config, &options))
                 return 2;
+        log_open();
         r = open_backend(&server, config.state_dir, options.sqlite, &problems);
         if (r >= 0)
                 r = device_store_new(&store_faulty_backend, &server.disk, &server.store);
