@@ -97,17 +97,29 @@ def _daemon(make_daemon, batch):
     return make_daemon(more_options=[] if batch else ["--ignore-feature=BATCH_IO"]).start()
 
 
+def _has_a_table(task):
+    """A thread of io-wq has that of the thread whose requests it takes, and stays when it has had one."""
+    try:
+        return not (task / "comm").read_text(encoding="ascii").startswith("iou-")
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
+        return False
+
+
 def _files_of_rings(pid):
     """For each ring of a process, the names of the files that it holds; Linux 6.12 says no more than the name. Each is in
     the table of the thread that made it."""
-    texts = [path.read_text(encoding="utf-8") for path in pathlib.Path(f"/proc/{pid}/task").glob("*/fdinfo/*")]
+    tasks = filter(_has_a_table, pathlib.Path(f"/proc/{pid}/task").iterdir())
+    texts = [path.read_text(encoding="utf-8") for task in tasks for path in task.glob("fdinfo/*")]
     lists = [text.partition("UserFiles:")[2].partition("UserBufs:")[0] for text in texts if "UserFiles:" in text]
     return [[line.partition(": ")[2].rpartition("/")[2] for line in text.splitlines()[1:]] for text in lists]
 
 
 def _wait_held(pid, name, firsts):
     """Wait until the first files of the rings are these: a ring that is busy at the moment does not show it."""
-    wait_until(lambda: [files[:1] for files in _files_of_rings(pid)] == firsts, f"{name} with {firsts} in its rings")
+    wait_until(
+        lambda: [files[:1] for files in _files_of_rings(pid)] == firsts,
+        lambda: f"{name} with {firsts} in its rings, but {_files_of_rings(pid)}",
+    )
 
 
 @_batch

@@ -43,8 +43,17 @@ class TestyStore:
         )
         wait_until(listens.exists, "nbdkit listening")
         run("modprobe", "nbd", "nbds_max=1", "max_part=0")
-        run("nbd-client", "-unix", socket, self.path, "-block-size", "4096")
+        # While a program has it open, such as udev, it is in use, and the driver refuses a client (nbd_genl_connect()).
+        client = "nbd-client", "-unix", socket, self.path, "-block-size", "4096"
+        refusals = []
+        wait_until(lambda: self._connects(client, refusals), lambda: f"nbd-client connected: {refusals[-1]}")
         wait_until(lambda: self._size() == size_mib << 20, "the nbd disk")
+
+    @staticmethod
+    def _connects(client, refusals):
+        result = run(*client, check=False)
+        refusals.append(result.stdout)
+        return result.returncode == 0
 
     @staticmethod
     def _size():

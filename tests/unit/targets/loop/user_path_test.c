@@ -336,7 +336,8 @@ static int walk_into_fuse(const struct place *place)
         return check_report();
 }
 
-static void a_file_system_of_the_user_is_not_asked(const struct place *place)
+/* Return false if there is no FUSE here. */
+static bool a_file_system_of_the_user_is_not_asked(const struct place *place)
 {
         char directory[PATH_SIZE];
         pid_t child;
@@ -351,8 +352,7 @@ static void a_file_system_of_the_user_is_not_asked(const struct place *place)
                                 : walk_into_fuse(place));
         CHECK_INT(waitpid(child, &status, 0), child);
         CHECK(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == CHECK_SKIP));
-        if (WIFEXITED(status) && WEXITSTATUS(status) == CHECK_SKIP)
-                fprintf(stderr, "no FUSE here\n");
+        return !WIFEXITED(status) || WEXITSTATUS(status) != CHECK_SKIP;
 }
 
 /* ---- the process ---- */
@@ -371,26 +371,27 @@ static void the_process_keeps_its_rights(const struct place *place)
 }
 
 /* A worker enters another mount namespace after it has opened its store, which the kernel refuses to a process whose
- * threads share a root directory: also one that has been joined, and is still on its way out. */
-static void the_process_may_leave_its_files(const struct place *place)
+ * threads share a root directory: also one that has been joined, and is still on its way out. Return false if there are
+ * no mount namespaces here. */
+static bool the_process_may_leave_its_files(const struct place *place)
 {
         _cleanup_close_ int mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
         unsigned refused = 0;
 
-        if (setns(mounts, CLONE_NEWNS) < 0) {
-                fprintf(stderr, "no mount namespaces here\n");
-                return;
-        }
+        if (setns(mounts, CLONE_NEWNS) < 0)
+                return false;
         for (unsigned i = 0; i < 3000; i++) {
                 CHECK_INT(user_rights_run(ALICE, &place->accounts, do_nothing, NULL), 7);
                 refused += setns(mounts, CLONE_NEWNS) < 0;
         }
         CHECK_INT(refused, 0);
+        return true;
 }
 
 int main(void)
 {
         struct place place;
+        bool whole;
 
         if (geteuid() != 0)
                 return CHECK_SKIP;
@@ -404,9 +405,9 @@ int main(void)
         only_regular_files_are_taken(&place);
         the_groups_of_the_user_open_directories(&place);
         a_path_that_is_swapped_all_the_time(&place);
-        a_file_system_of_the_user_is_not_asked(&place);
+        whole = a_file_system_of_the_user_is_not_asked(&place);
         the_process_keeps_its_rights(&place);
-        the_process_may_leave_its_files(&place);
+        whole &= the_process_may_leave_its_files(&place);
         CHECK_INT(remove_tree(place.root), 0);
-        return check_report();
+        return whole || check_failures > 0 ? check_report() : CHECK_SKIP;
 }

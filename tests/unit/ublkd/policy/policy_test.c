@@ -99,7 +99,8 @@ static void test_no_rule_is_explained(struct world *world)
 
         CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
         CHECK_INT(problems.items[0].error, EPERM);
-        CHECK(strstr(problems.items[0].detail, "3001") && strstr(problems.items[0].detail, world->directory));
+        CHECK(strstr(problems.items[0].detail, "\"who\": {\"users\": [3001]}"));
+        CHECK(strstr(problems.items[0].detail, world->directory));
         check_one_problem(&problems, "NoPolicyRule", "");
         CHECK_INT(policy_add_no_rule(NULL, &client, &problems), 0);
         check_one_problem(&problems, "NoPolicyRule", "");
