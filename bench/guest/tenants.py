@@ -20,20 +20,32 @@ from commands import CommandError, run
 from ublkd_api import Daemon, request
 
 _TENANT, _FIRST_CALLER = 2000, 3000
+_PAUSE = 1.5  # seconds between rounds of three changes: ublkd takes 120 changes a minute from a user
 _NEW_MOUNTS_AND_USERS = 0x10020000
 _PR_SET_DUMPABLE = 4
 _PLACE = "/mnt"
 _READY = "?wait=ready&timeout=300s"
+_TARGETS = {"pool": {"type": "loop", "pool": "bench"}, "null": {"type": "null"}}
 
 
-def _policy(callers):
-    rule = {"targets": ["null"], "devices": 1, "size": "1GiB", "queues": 1, "queueDepth": 128, "maxIoSize": "1MiB"}
+def _policy(callers, pool):
+    rule = {"targets": ["loop", "null"], "pools": ["bench"], "devices": 1, "size": "1GiB", "queues": 1, "queueDepth": 128,
+            "maxIoSize": "1MiB"}
     users = [_TENANT, *range(_FIRST_CALLER, _FIRST_CALLER + callers)]  # 256 at most
-    return {"rules": [{"name": "bench", "who": {"users": users}, **rule}]}
+    return {"pools": {"bench": {"directory": pool}}, "rules": [{"name": "bench", "who": {"users": users}, **rule}]}
 
 
-def _spec(name):
-    return {"name": name, "target": {"type": "null"}, "size": "64MiB", "queues": 1}
+def _make_pool(folder):
+    """A directory on ext4, in memory below that."""
+    image, place = os.path.join(folder, "image"), os.path.join(folder, "ext4")
+    with open(image, "wb") as file:
+        file.truncate(512 << 20)
+    os.mkdir(place)
+    run("mkfs.ext4", "-q", image)
+    run("mount", "-o", "loop", image, place)
+    pool = os.path.join(place, "pool")
+    os.mkdir(pool, 0o700)
+    return pool
 
 
 def _start(programs, callers):
@@ -42,8 +54,12 @@ def _start(programs, callers):
     policy = os.path.join(folder, "policy.d")
     os.mkdir(policy)
     with open(os.path.join(policy, "10-bench.json"), "w", encoding="ascii") as output:
-        json.dump(_policy(callers), output)
+        json.dump(_policy(callers, _make_pool(folder)), output)
     return Daemon(programs["ublkd"], folder, ["--policy-dir", policy])
+
+
+def _spec(target, name):
+    return {"name": name, "target": target, "size": "64MiB", "queues": 1}
 
 
 def _become(uid):
@@ -97,12 +113,13 @@ def _ask(socket, method, path, body=None, expected=None):
     return status, answer
 
 
-def _round(socket, number):
-    name = f"u{_TENANT}-round{number}"
+def _round(socket, target, number):
+    spec = _spec(target, f"u{_TENANT}-round{number}")
+    name = spec["name"]
     path = f"{_PLACE}/disk{number}"
     began = time.monotonic()
     times = {}
-    _ask(socket, "POST", f"/devices{_READY}", _spec(name), (201,))
+    _ask(socket, "POST", f"/devices{_READY}", spec, (201,))
     times["created"] = time.monotonic() - began
     while _ask(socket, "POST", f"/devices/{name}/deliver", {"path": path}, (200, 409))[0] != 200:
         if time.monotonic() - began > 60:
@@ -113,31 +130,32 @@ def _round(socket, number):
     _ask(socket, "DELETE", f"/devices/{name}?wait&timeout=60s", None, (200, 202, 204))
     while _ask(socket, "GET", f"/devices/{name}")[0] != 404:
         time.sleep(0.02)
+    time.sleep(_PAUSE)
     return {"round": number, **times}
 
 
-def _rounds(socket, count):
+def _rounds(socket, target, count):
     _enter_container(_TENANT)
-    return {"rounds": [_round(socket, number) for number in range(count)]}
+    return {"rounds": [_round(socket, target, number) for number in range(count)]}
 
 
-def _caller(socket, uid, gate):
+def _caller(socket, target, uid, gate):
     """One disk when the gate opens, and another one that is refused."""
     _become(uid)
     os.read(gate, 1)
     times, statuses = [], []
     for turn in ("first", "second"):
         began = time.monotonic()
-        statuses.append(_ask(socket, "POST", f"/devices{_READY}", _spec(f"u{uid}-{turn}"))[0])
+        statuses.append(_ask(socket, "POST", f"/devices{_READY}", _spec(target, f"u{uid}-{turn}"))[0])
         times.append(time.monotonic() - began)
     return {"times": times, "statuses": statuses}
 
 
-def _at_once(daemon, count):
+def _at_once(daemon, target, count):
     gate, opener = os.pipe()
     waits = []
     for uid in range(_FIRST_CALLER, _FIRST_CALLER + count):
-        waits.append(_apart(lambda uid=uid: (os.close(opener), _caller(daemon.socket, uid, gate))[1]))
+        waits.append(_apart(lambda uid=uid: (os.close(opener), _caller(daemon.socket, target, uid, gate))[1]))
     os.close(opener)  # all readers see the end of the file
     answers = [wait() for wait in waits]
     failed = [answer["failed"] for answer in answers if "failed" in answer]
@@ -157,11 +175,12 @@ def _at_once(daemon, count):
 
 
 def _measure(daemon, configuration):
-    result = _apart(lambda: _rounds(daemon.socket, configuration["rounds"]))()
+    target = _TARGETS[configuration["target"]]
+    result = _apart(lambda: _rounds(daemon.socket, target, configuration["rounds"]))()
     if "failed" in result:
         raise CommandError(result["failed"])
     yield from result["rounds"]
-    yield _at_once(daemon, configuration["callers"])
+    yield _at_once(daemon, target, configuration["callers"])
 
 
 def main():
