@@ -122,6 +122,7 @@ def traces():
             "/dev/ublk")
     found = {path for top in tops for path in _files_below(top)}
     found |= {str(path) for top in ("/run", "/var/lib") for path in pathlib.Path(top).glob("*ublk*")}
+    found |= {str(path) for path in pathlib.Path("/dev").glob("ublk") if path.is_dir()}
     # The copies that tools for accounts make of the files before a change, and their lock.
     found = {path for path in found if path not in ("/etc/group-", "/etc/gshadow-", "/etc/.pwd.lock")}
     return found | {pathlib.Path(name).read_text(encoding="utf-8") for name in ("/etc/group", "/etc/gshadow")}

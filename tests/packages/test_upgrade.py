@@ -133,6 +133,7 @@ def test_an_upgrade_and_a_downgrade_under_load(directory, kernel_log, bare, conf
         assert api.ask("GET", "/host", 200)["problems"] == []
         wait_all_progress(disks)
 
+        configuration.write_text("[Manager]\nUpgradeWorkers=keep\n", encoding="utf-8")
         workers = _install(api, machine.OLDER, disks)
         for name in workers:
             machine.ctl("restart", name)
