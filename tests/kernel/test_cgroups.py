@@ -13,8 +13,10 @@ import pytest
 from harness import groups
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
+from harness.fio import Fio
 from harness.kernel_disks import loop_disk
 from harness.wait import wait_until
+from harness.ways import HAS, Way, of_this_kernel
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
 
@@ -215,6 +217,18 @@ def test_a_worker_that_runs_out_of_memory_dies_alone(daemon, api):
     api.wait_phase("data", "Live")
     assert daemon.worker_pid("other") == other
     assert _count(daemon, "WorkerDied") == 0
+
+
+@of_this_kernel(Way("zero-copy") if HAS["AUTO_BUF_REG"] else Way("user-copy"))
+def test_a_tight_limit_of_memory_loses_no_byte(way, make_daemon, ext4, file_of, directory):
+    """Linux 7.3 counts what it allocates for the registration of a request's pages (io_rsrc_node_alloc)."""
+    daemon = way.start(make_daemon)
+    spec = loop_spec("data", file_of(where=ext4), queues=2, queueDepth=128, resources={"memoryMax": "16MiB"})
+    disk = way.create(daemon.api, spec)
+    _wait_in_force(daemon.api)
+    fio = Fio(directory, disk, depth=128, jobs=2)
+    fio.wait_running(1000)
+    fio.finish().assert_clean()
 
 
 @pytest.mark.parametrize(
