@@ -7,21 +7,28 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/fault_condition.h"
 
+#include "ublkd/base/clock.h"
+
 #include <stdio.h>
 #include <string.h>
+
+enum { QUIET_USEC = 60 * 1000 * 1000 };
 
 static int open_region(const struct managed_device *device)
 {
         return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
 }
 
-/* Make the event, then note it: if the supervisor dies in between, the next one reports it again. */
+/* Make the event, then note it: if the supervisor dies in between, the next one reports it again. A worker can write to all
+ * that is read here: it gets one event of each fault in QUIET_USEC, and the condition shows the last one. */
 static void report_new(struct managed_device *device, int fd, enum region_fault fault)
 {
         struct fault_report *report = &device->faults.reports[fault];
+        uint64_t now = monotonic_now();
         _cleanup_free_ char *text = NULL;
 
-        if (report->number == 0 || report->number == report->reported)
+        if (report->number == 0 || report->number == report->reported
+                || now < device->faults.quiet_until[fault])
                 return;
         (void)fault_explain(fault, report, &text);
         device_emit(device, EVENT_WARNING, fault_reason(fault), "%s",
@@ -29,6 +36,7 @@ static void report_new(struct managed_device *device, int fd, enum region_fault 
         device->faults.waiting[fault] =
                 device_report_note(device, fd, REGION_REPORT_FAULTS + fault, report->number);
         report->reported = report->number;
+        device->faults.quiet_until[fault] = now + QUIET_USEC;
 }
 
 /* Take account of events that the database may not have yet, and mark in the region what those report that it has: not
@@ -164,8 +172,10 @@ static void clear(struct managed_device *device, bool (*which)(const struct faul
 
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
                 if (which(&device->faults.reports[i])
-                        && (!is_there || region_fault_clear(fd, (enum region_fault)i) >= 0))
+                        && (!is_there || region_fault_clear(fd, (enum region_fault)i) >= 0)) {
                         device->faults.reports[i] = (struct fault_report){};
+                        device->faults.quiet_until[i] = 0; /* the next one is another fault */
+                }
 }
 
 void device_faults_begin(struct managed_device *device, const struct device_record *record)

@@ -13,6 +13,7 @@ struct managed_device;
 struct device_faults_seen {
         struct fault_report reports[_REGION_FAULT_MAX];  /* as read from its region last */
         struct region_report waiting[_REGION_FAULT_MAX]; /* their events, for the database */
+        uint64_t quiet_until[_REGION_FAULT_MAX];         /* monotonic, usec: no event of this fault before */
         uint32_t epoch;                                  /* of that region */
         uint32_t accepted_with; /* the restart whose faults were accepted, or that was refused; 0: none */
 };

@@ -55,6 +55,45 @@ static void shown_once_also_by_the_next_supervisor(void)
         world_free(&world);
 }
 
+/* A worker that was taken over writes whatever it likes into its region. */
+static void one_event_for_a_worker_that_makes_up_faults(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
+        for (unsigned i = 0; i < 5; i++) {
+                control->faults[REGION_FAULT_FLUSH].word = 0;
+                fail_a_flush(&world, control); /* with the next number */
+        }
+        control->faults[REGION_FAULT_FLUSH].reported = 0;
+        (void)device_store_request_recover(world.store, "data");
+        world_settle(&world, 20);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
+        CHECK_INT(durable(&world)->status, CONDITION_FALSE);
+        world_free(&world);
+}
+
+/* What the administrator has accepted is over: the next fault is shown at once. */
+static void an_event_for_a_fault_after_an_accepted_one(void)
+{
+        struct region_control *control;
+        struct world world;
+
+        bring_up(&world, &control);
+        fail_a_flush(&world, control);
+        CHECK_INT(device_store_request_restart(world.store, "data", true), 0);
+        world_settle(&world, 20);
+        world_churn(&world, names, 2, "file:1");
+        CHECK_INT(world_phase(&world, "data"), PHASE_LIVE);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 1);
+        fail_a_flush(&world, control);
+        CHECK_INT(world_count_events(&world, REASON_FLUSH_FAILED), 2);
+        world_free(&world);
+}
+
 static void kept_across_a_restart_that_accepts_nothing(void)
 {
         struct region_control *control;
@@ -529,6 +568,8 @@ int main(void)
         a_restart_fails_no_write_that_waits_for_room();
         on_full_changes_while_the_store_is_full();
         shown_once_also_by_the_next_supervisor();
+        one_event_for_a_worker_that_makes_up_faults();
+        an_event_for_a_fault_after_an_accepted_one();
         kept_across_a_restart_that_accepts_nothing();
         cleared_with_the_worker_that_follows();
         not_a_fault_that_no_client_has_seen();
