@@ -158,6 +158,7 @@ def test_two_supervisors_with_directories_of_their_own(make_daemon):
     assert second.api.phase("data") == "Live" and Disk(two["status"]["id"]).size() == 32 << 20
 
 
+@pytest.mark.long  # the second one waits for the lock for half a minute
 def test_a_second_supervisor_in_the_same_directories_is_refused(api, daemon):
     api.create(null_spec("data"))
     result = run(*daemon.command(), check=False)
