@@ -79,6 +79,7 @@ def test_a_live_disk_is_live_from_the_first_answer_on(activated, file_of, end):
         api.delete(name)
 
 
+@pytest.mark.variant
 def test_a_worker_that_is_stopped_does_not_hold_the_answer_for_ever(activated):
     """ublkd reports nothing false about its disk, and reports the others as they are."""
     api = activated.api

@@ -82,6 +82,7 @@ def test_after_the_database_was_lost(make_daemon, file_of):
     _wait_host(first, _is_clean, "no foreign disk")
 
 
+@pytest.mark.long
 def test_disks_that_are_not_problems(make_daemon, strangers):
     """Another ublkd's disk, as long as that runs, and another server's."""
     one, other = make_daemon().start(), make_daemon().start()

@@ -112,7 +112,6 @@ def _late_read(disk, store):
 
 
 @pytest.mark.long
-@pytest.mark.both
 @pytest.mark.parametrize(
     ("make_late", "direct"),
     [

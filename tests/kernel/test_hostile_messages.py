@@ -76,7 +76,7 @@ def _check_replaced(daemon, disk, attackers):
 
 
 @pytest.mark.timed
-@pytest.mark.parametrize("deed", ["largest", "notice", *(pytest.param(deed, marks=pytest.mark.storm) for deed in ("ready", "news", "grown"))])
+@pytest.mark.parametrize("deed", ["largest", *(pytest.param(deed, marks=pytest.mark.storm) for deed in ("notice", "ready", "news", "grown"))])
 def test_a_flood_of_messages_holds_up_no_other_device(deed, lair, make_daemon):
     daemon = make_daemon(worker=programs.worker_hostile()).start()
     disk = Disk(daemon.api.create(null_spec("hostile"))["status"]["id"])
@@ -102,7 +102,6 @@ def _write_on(cpu, disk):
 
 
 @pytest.mark.timed
-@pytest.mark.both
 def test_one_thread_that_spins_beside_others_holds_up_no_other_device(lair, make_daemon):
     """The second queue of the disk serves on. The thread has one CPU, as any process could, and nothing beyond that."""
     daemon = make_daemon(worker=programs.worker_hostile()).start()

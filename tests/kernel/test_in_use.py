@@ -65,6 +65,7 @@ def _stop_a_search(daemon, ask):
     raise AssertionError("no search was caught")
 
 
+@pytest.mark.variant
 def test_a_search_delays_no_other_request(api, daemon, mounted, crowd):  # pylint: disable=redefined-outer-name,unused-argument
     """One that is stopped is the slowest that there can be. It is given up after 10 s, so each step has its own."""
     answers = []

@@ -157,6 +157,7 @@ def test_one_line_for_each_decision(make_daemon, journal, file_of):
     assert {"Live", "WorkerDied", "Recovered", "WorkerRetired"} <= of_worker
 
 
+@pytest.mark.variant
 def test_a_try_that_fails_like_the_last_one_is_not_logged_again(make_daemon, journal, directory):
     daemon = make_daemon(prefix=_AS_A_SERVICE).start()
     path = directory / "not-yet"

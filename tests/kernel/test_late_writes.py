@@ -182,6 +182,7 @@ def test_a_worker_that_waits_for_its_store_as_it_exits_broke_nothing(starts_agai
 
 
 @pytest.mark.long
+@pytest.mark.variant  # it shows that those beside it can fail
 def test_without_the_fence_newer_data_is_lost(store, make_daemon):
     """Proves that the test above can fail: the same steps, with the fence taken out.
 

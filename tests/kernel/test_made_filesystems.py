@@ -151,6 +151,7 @@ def _ask_and_note(daemon, answers):
         answers.append((response.status_code, response.json()["type"].rpartition(":")[2]))
 
 
+@pytest.mark.variant
 def test_a_program_that_cannot_be_killed_holds_up_its_disk_alone(patient_kernel, store, daemon, file_of):
     """It ends with the writes that it waits for; until then its disk is in use, also for the next ublkd."""
     assert patient_kernel is None

@@ -228,7 +228,6 @@ def _shown_to_all(*words):
     return [str(path) for path in paths if any(word in text for text in (str(path), _text(path)) for word in words)]
 
 
-@pytest.mark.both
 def test_the_disk_of_a_tenant_has_no_name_that_others_see(installed, parted):
     """An earlier ublkd has made the links and announced the name: they go, and do not come with the next disk either."""
     device, disk = parted

@@ -176,6 +176,7 @@ def test_a_file_of_fuse_is_reported_once(daemon, directory):
 
 
 @pytest.mark.long
+@pytest.mark.variant
 @pytest.mark.parametrize("where", [pytest.param("tmpfs", marks=pytest.mark.storm), "ext4"])
 def test_a_hard_link_is_the_same_file(api, file_of, directory, request, where):
     place = directory if where == "tmpfs" else request.getfixturevalue("ext4")
@@ -330,6 +331,7 @@ def _layers(directory):
     return layers
 
 
+@pytest.mark.variant
 def test_an_overlay_and_its_upper_file(api, file_of, layers):
     for name in ("lower", "upper"):
         (layers / name / "deep").mkdir(parents=True)

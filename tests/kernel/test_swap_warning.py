@@ -12,6 +12,8 @@ from harness.kernel_disks import dm_linear
 from harness.shell import run
 from harness.wait import wait_until
 
+pytestmark = pytest.mark.long  # and one kernel runs each test
+
 _REASON = "SwapNeedsMemory"
 _SIZE = 16 << 20
 

@@ -122,6 +122,7 @@ def test_many_containers_at_once(daemon, plugin):
     plugin.call("Remove", Name="data")
 
 
+@pytest.mark.variant
 def test_two_volumes_side_by_side(daemon, plugin):
     for name in ("one", "two"):
         plugin.call("Create", Name=name, Opts={"size": "64MiB"})
