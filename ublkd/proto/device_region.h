@@ -202,6 +202,39 @@ struct region_target {
         uint64_t counts[REGION_TARGET_COUNTS]; /* written by the worker; of the device's life */
 };
 
+enum { REGION_ACTION_RANGES = 16 };
+
+enum region_action_state {
+        REGION_ACTION_NONE,
+        REGION_ACTION_RUNNING,
+        REGION_ACTION_DONE,
+        REGION_ACTION_FAILED,    /* `error` says why */
+        REGION_ACTION_CANCELLED, /* `cancel` asked for that */
+        REGION_ACTION_LEFT,      /* the driver has taken the queues away meanwhile */
+        _REGION_ACTION_STATE_MAX
+};
+
+struct region_range {
+        uint64_t offset, length; /* bytes, on the disk */
+};
+
+/* The last action that a worker took: see region_action.h. */
+struct region_action {
+        uint32_t sequence; /* odd while the worker writes this */
+        uint32_t state;    /* enum region_action_state */
+        uint64_t id;
+        uint64_t worker;      /* that took it: `started_at` of its CONFIG */
+        uint64_t done, total; /* bytes */
+        uint64_t found, found_bytes;
+        uint32_t error;       /* errno */
+        uint32_t range_count; /* of those that were found, the first */
+        struct region_range ranges[REGION_ACTION_RANGES];
+        uint32_t ends; /* how often one has ended */
+        uint32_t unused;
+        /* Written by the supervisor: */
+        uint64_t cancel; /* the id of the action that is to end */
+};
+
 /* `sequence` is odd while the supervisor writes the values, and changes with them. */
 struct region_control {
         uint32_t sequence, unused;
@@ -225,6 +258,8 @@ struct region_control {
         struct region_target target;
         /* Zeroes as well: REGION_REPORT_KEPT, no event waits for the database. Written by the supervisor. */
         struct region_report kept_report;
+        /* Zeroes as well: there was no action. */
+        struct region_action action;
 };
 
 /* Counts one operation's requests as they end; it ends when its answer goes to the kernel. Numbers only rise,

@@ -153,6 +153,7 @@ static const struct field hello_fields[] = {
         {.name = "pid", .kind = FIELD_INT, .offset = AT(hello.pid), .min = 1, .max = INT_MAX},
         {.name = "number", .kind = FIELD_INT, .offset = AT(hello.number), .min = -1, .max = NUMBER_MAX},
         {.name = "stage", .kind = FIELD_STAGE, .offset = AT(hello.stage)},
+        {.name = "acts", .kind = FIELD_BOOL, .offset = AT(hello.acts), .optional = true},
 };
 
 /* clang-format off */
@@ -202,6 +203,15 @@ static const struct field grown_fields[] = {
         {.name = "problems", .kind = FIELD_PROBLEMS, .offset = AT(grown.problems)},
 };
 
+static const struct field action_fields[] = {
+        {.name = "id", .kind = FIELD_U64, .offset = AT(action.id)},
+        {.name = "verb", .kind = FIELD_STRING, .offset = AT(action.verb), .length_max = WORKER_VERB_MAX},
+        {.name = "arguments",
+         .kind = FIELD_STRING,
+         .offset = AT(action.arguments),
+         .length_max = WORKER_ARGUMENTS_MAX},
+};
+
 /* clang-format off */
 static const struct {
         const char *name;
@@ -220,6 +230,7 @@ static const struct {
         [WORKER_MSG_GROWN] = {"grown", WORKER_REPORT_SIZE_MAX, grown_fields, ARRAY_SIZE(grown_fields)},
         [WORKER_MSG_NEWS] = {"news", WORKER_SHORT_SIZE_MAX, NULL, 0},
         [WORKER_MSG_BACKING] = {"backing", WORKER_REPORT_SIZE_MAX, backing_fields, ARRAY_SIZE(backing_fields)},
+        [WORKER_MSG_ACTION] = {"action", WORKER_MSG_SIZE_MAX, action_fields, ARRAY_SIZE(action_fields)},
         [WORKER_MSG_NOTICE] = {"notice", WORKER_REPORT_SIZE_MAX, notice_fields, ARRAY_SIZE(notice_fields)},
 };
 /* clang-format on */

@@ -2,7 +2,7 @@
 /* All that the two programs share: messages over a SOCK_SEQPACKET, one JSON object each, so that a newer
  * supervisor can read an older worker (unknown fields are skipped, unknown types are an error).
  *
- *   supervisor → worker:  CONFIG  GO  LIVE  GROW
+ *   supervisor → worker:  CONFIG  GO  LIVE  GROW  ACTION
  *   worker → supervisor:  HELLO  BACKING  PARAMS  READY  FAILED  GROWN  NOTICE  NEWS
  *
  * A worker is started with one end of a socket pair, perhaps before it is known for which device. CONFIG
@@ -32,6 +32,8 @@ enum {
         WORKER_MSG_SIZE_MAX = 128 * 1024,   /* bytes, of CONFIG: a spec */
         WORKER_REPORT_SIZE_MAX = 64 * 1024, /* bytes, of what a worker sends: claims and problems */
         WORKER_SHORT_SIZE_MAX = 4 * 1024,   /* bytes, of those of its messages that have neither */
+        WORKER_VERB_MAX = 63,               /* bytes, of the name of an action */
+        WORKER_ARGUMENTS_MAX = 1024,        /* bytes, of its arguments */
         /* The descriptors that a worker is started with, beside stdio. */
         WORKER_CHANNEL_FD = 3,
         WORKER_LOG_FD = 4, /* a pipe, which becomes its stdout and stderr; an older ublkd gives none */
@@ -74,6 +76,9 @@ enum worker_msg_type {
         /* Something in the region has changed that the supervisor shows: see region_faults.h. An older
          * supervisor does not know it, and replaces the worker. */
         WORKER_MSG_NEWS,
+        /* Begin an action of the target: only to one whose HELLO says that it knows these. What becomes of it is in the
+         * region (region_action.h), and NEWS reports its end. */
+        WORKER_MSG_ACTION,
         _WORKER_MSG_MAX
 };
 
@@ -145,6 +150,7 @@ struct worker_msg {
                         pid_t pid;
                         int number; /* from GO, or -1 */
                         enum worker_stage stage;
+                        bool acts; /* it takes ACTION; an older program does not send it: false */
                 } hello;
                 struct {
                         char *name, *uid;
@@ -192,6 +198,11 @@ struct worker_msg {
                         uint64_t size, size_max;      /* as in struct disk_params, now */
                         struct problem_list problems; /* why it did not grow; empty when it did */
                 } grown;
+                struct {
+                        uint64_t id;     /* above 0; of this device, no other action had it */
+                        char *verb;      /* of the target */
+                        char *arguments; /* JSON text, an object; checked by the supervisor */
+                } action;
                 struct worker_backing backing;
                 struct problem_list notice;
         };

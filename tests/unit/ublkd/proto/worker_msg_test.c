@@ -258,6 +258,22 @@ static void test_growth(void)
         CHECK_INT(grown.grown.problems.count, 1);
 }
 
+static void test_action(void)
+{
+        _cleanup_worker_msg_ struct worker_msg action = {};
+        char verb[] = "scrub", arguments[] = "{\"rate\":\"1MiB\"}";
+
+        round_trip(
+                &(struct worker_msg){
+                        .type = WORKER_MSG_ACTION,
+                        .action = {.id = UINT64_MAX, .verb = verb, .arguments = arguments}
+        },
+                &action);
+        CHECK(action.action.id == UINT64_MAX);
+        CHECK_STR(action.action.verb, verb);
+        CHECK_STR(action.action.arguments, arguments);
+}
+
 static int decode(const char *text)
 {
         _cleanup_worker_msg_ struct worker_msg got = {};
@@ -547,6 +563,7 @@ int main(void)
         test_failed();
         test_plain();
         test_growth();
+        test_action();
         test_unknown_fields_are_skipped();
         test_nonsense_is_refused();
         test_broken_fields();
