@@ -235,6 +235,8 @@ static inline uint64_t target_size(const struct target_device *device)
         return __atomic_load_n(&device->size, __ATOMIC_RELAXED);
 }
 
+struct target_action; /* targets/target_action.h */
+
 struct target_queue {
         struct target_device *device;
         unsigned index;
@@ -284,6 +286,9 @@ struct target {
          * device_background() is called on the first queue, and stops with it: other queues may still serve then. */
         void (*background)(struct target_queue *queue, unsigned number);
         void (*device_background)(struct target_queue *queue, unsigned number);
+        /* Of one with desc->verbs: carry out an action, on a coroutine of the first queue (targets/target_action.h). Return 0 or
+         * -errno. */
+        int (*act)(struct target_action *action, unsigned verb);
         /* A callback that is there is the capability. read is mandatory. Return bytes done or -errno. */
         int (*read)(struct target_io *io);
         int (*write)(struct target_io *io);

@@ -28,3 +28,11 @@ const struct target_desc *const *target_desc_all(size_t *ret_count)
         *ret_count = ARRAY_SIZE(all);
         return all;
 }
+
+int target_desc_verb(const struct target_desc *desc, const char *name)
+{
+        for (unsigned i = 0; i < desc->verb_count; i++)
+                if (strcmp(desc->verbs[i].name, name) == 0)
+                        return (int)i;
+        return -1;
+}

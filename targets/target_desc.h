@@ -53,6 +53,30 @@ enum {
         TARGET_WORK_THREADS_MAX = 8,
 };
 
+/* What an action has found, for a result that clients read. All of it is as a worker has written it: numbers. */
+enum { TARGET_RANGES_MAX = 16 };
+struct target_findings {
+        uint64_t done;         /* bytes */
+        uint64_t found, bytes; /* ranges, and their bytes */
+        struct {
+                uint64_t offset, length; /* bytes, on the disk */
+        } ranges[TARGET_RANGES_MAX];
+        unsigned range_count; /* the first of those that were found */
+};
+
+/* Something that takes its time, which a client starts by its name (targets/target_action.h). Its name and its arguments
+ * are in the schema of the target ("actions"). */
+struct target_verb {
+        const char *name;    /* as in the path of the API */
+        const char *summary; /* one line, for GET /targets */
+        /* The struct goes to the queue as a copy: only numbers, TARGET_ARGUMENTS_MAX bytes at most. */
+        const struct option_table *arguments;
+        /* Add the result to an object. Return false on ENOMEM. */
+        bool (*show_result)(const struct target_findings *findings, cJSON *ret);
+};
+
+enum { TARGET_ARGUMENTS_MAX = 64 };
+
 struct target_tree; /* targets/target_tree.h */
 struct target_node;
 
@@ -69,6 +93,9 @@ struct target_desc {
          * there, or the same in another form; with each change of it, or of a size, the memory begins as zeroes. */
         uint64_t kept_disk_bytes, kept_queue_bytes;
         uint32_t kept_version;
+        /* What clients can start. A tree of several targets has none. */
+        const struct target_verb *verbs;
+        unsigned verb_count;
         /* Names of options that a disk can follow, because only ublkd reads them, or because they are packed for the
          * worker that serves; NULL-terminated, or NULL: none. */
         const char *const *live_options;
@@ -90,6 +117,9 @@ struct target_desc {
         /* Return whether the disk has a size of its own, by the same of each child. NULL: unless size_required. */
         bool (*has_size)(const void *options, const bool *children, unsigned count);
 };
+
+/* Return the number of the verb with that name, or -1. */
+int target_desc_verb(const struct target_desc *desc, const char *name);
 
 /* Return the descriptor with that name, or NULL. */
 const struct target_desc *target_desc_find(const char *name);

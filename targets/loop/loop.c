@@ -5,6 +5,7 @@
  * the death of this process. Ranges are zeroed by the best means the backing store has; one that it does not
  * know is remembered and not tried again, and real zeroes are the means of last resort. */
 #include "targets/loop/loop.h"
+#include "targets/loop/loop_scrub.h"
 
 #include <errno.h>
 #include <linux/falloc.h>
@@ -103,6 +104,12 @@ static int loop_discard(struct target_io *io)
         return zero_by(io, ZEROING_PUNCH);
 }
 
+/* There is one verb. */
+static int loop_act(struct target_action *action, unsigned verb _unused_)
+{
+        return loop_scrub(action);
+}
+
 static void loop_close(struct target_device *device)
 {
         struct loop_device *loop = device->state;
@@ -123,4 +130,5 @@ const struct target loop_target = {
         .flush = loop_flush,
         .discard = loop_discard,
         .write_zeroes = loop_write_zeroes,
+        .act = loop_act,
 };

@@ -15,4 +15,9 @@ struct loop_options {
         int direct_io;   /* enum direct_io */
 };
 
-extern const struct option_table loop_options_table;
+/* Of the action "scrub". */
+struct loop_scrub_arguments {
+        uint64_t rate; /* bytes in a second */
+};
+
+extern const struct option_table loop_options_table, loop_scrub_arguments_table;

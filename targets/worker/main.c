@@ -120,21 +120,6 @@ static enum exit_status refuse_store(struct worker *worker)
         return fail_locked(worker, &problems, holder);
 }
 
-/* The administrator learns of it once: a reader may see the disk in the middle of a change, and harms nothing.
- */
-static void report_readers(struct worker *worker)
-{
-        struct worker_msg msg = {.type = WORKER_MSG_NOTICE};
-        _cleanup_problems_ struct problem_list problems = {};
-        pid_t reader;
-
-        if (disk_lock_explain(&worker->disk, &problems, &reader) < 0 || problems.count == 0)
-                return;
-        if (problem_add(&msg.notice, EBUSY, "/target", "BackingRead", "%s", problems.items[0].detail) >= 0)
-                (void)report(worker, &msg);
-        worker_msg_clear(&msg);
-}
-
 /* Tries. What cannot be locked at all is served without. */
 static int lock_store(struct worker *worker)
 {
@@ -415,6 +400,12 @@ static enum exit_status handle(struct worker *worker, const struct worker_msg *m
         case WORKER_MSG_GROW:
                 if (worker->stage >= WORKER_STAGE_OPEN && worker->stage < WORKER_STAGE_LEAVING) {
                         grow(worker, msg->grow.size);
+                        return STAY;
+                }
+                break;
+        case WORKER_MSG_ACTION:
+                if (worker->stage >= WORKER_STAGE_READY && worker->stage < WORKER_STAGE_LEAVING) {
+                        take_action(worker, msg);
                         return STAY;
                 }
                 break;

@@ -11,6 +11,7 @@ static uint64_t news_so_far(const struct region_control *control)
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
                 sum += __atomic_load_n(&control->faults[i].count, __ATOMIC_ACQUIRE);
         return sum + __atomic_load_n(&control->space.changes, __ATOMIC_ACQUIRE)
+               + __atomic_load_n(&control->action.ends, __ATOMIC_ACQUIRE)
                + __atomic_load_n(&control->errors.changes, __ATOMIC_ACQUIRE);
 }
 

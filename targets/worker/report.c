@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the worker reports to its supervisor. */
+#include "targets/worker/disk/store_locks.h"
 #include "targets/worker/worker.h"
 #include "ublkd/base/log.h"
 #include "ublkd/base/version.h"
@@ -48,7 +49,8 @@ static int send_hello(struct worker *worker)
                                                 .started_at = worker->config.started_at,
                                                 .pid = getpid(),
                                                 .number = worker->number,
-                                                .stage = current_stage(worker)}
+                                                .stage = current_stage(worker),
+                                                .acts = true}
         });
 }
 
@@ -199,6 +201,21 @@ void report_missing_wall(struct worker *worker)
                     "The worker serves without %s: %s.", worker->walls.missing,
                     strerror(-worker->walls.error))
                 >= 0)
+                (void)report(worker, &msg);
+        worker_msg_clear(&msg);
+}
+
+/* The administrator learns of it once: a reader may see the disk in the middle of a change, and harms nothing.
+ */
+void report_readers(struct worker *worker)
+{
+        struct worker_msg msg = {.type = WORKER_MSG_NOTICE};
+        _cleanup_problems_ struct problem_list problems = {};
+        pid_t reader;
+
+        if (disk_lock_explain(&worker->disk, &problems, &reader) < 0 || problems.count == 0)
+                return;
+        if (problem_add(&msg.notice, EBUSY, "/target", "BackingRead", "%s", problems.items[0].detail) >= 0)
                 (void)report(worker, &msg);
         worker_msg_clear(&msg);
 }

@@ -56,7 +56,12 @@ enum exit_status fail_with(struct worker *worker, int error, const char *reason,
  * status. */
 enum exit_status fail_backend(
         struct worker *worker, int error, const struct problem_list *problems, const char *sentence);
+/* Report that others read the backing store: the worker serves beside them. */
+void report_readers(struct worker *worker);
 /* Report a wall that is missing, and leave. */
 enum exit_status fail_unconfined(struct worker *worker);
 /* Report it, and serve: --sandbox best-effort. Nothing is reported if no wall is missing. */
 void report_missing_wall(struct worker *worker);
+
+/* Take ACTION, in the stages READY and SERVING (action.c). */
+void take_action(struct worker *worker, const struct worker_msg *msg);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The map of the rooms: which file may include which. docs/architecture.md says why, rules.py holds the tree against it."""
 
-CONTRACT = [f"targets/{name}.h" for name in "target target_desc target_locks target_tree target_wait".split()]
+CONTRACT = [f"targets/{name}.h" for name in "target target_action target_desc target_locks target_tree target_wait".split()]
 
 
 def rooms(top, names):
@@ -31,6 +31,7 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/store/device_change.h",
     "ublkd/store/device_store.h",
     "ublkd/store/event_log.h",
+    "ublkd/store/store_actions.h",
     "ublkd/store/restart_harm.h",
 ]
 BELOW_RECONCILE = (

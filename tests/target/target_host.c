@@ -7,6 +7,8 @@
 #include "tests/unit/loop_driver.h"
 #include "tests/unit/shared_region.h"
 
+#include <string.h>
+
 #define DATA_SIZE ((size_t)HOST_DEPTH * HOST_DATA_SIZE)
 
 /* Mapped, not allocated: what no request uses is never touched, as in a worker. */
@@ -21,7 +23,8 @@ static int start(struct target_host *host, struct problem_list *problems)
 {
         const struct target *target = host->disk.device.target;
         unsigned threads = target->desc->waits.work_threads;
-        unsigned stacks = HOST_DEPTH + wait_room_stacks(&host->disk.device, 0, HOST_DEPTH);
+        unsigned stacks = HOST_DEPTH + wait_room_stacks(&host->disk.device, 0, HOST_DEPTH)
+                          + queue_action_stacks(&host->disk.device, 0);
         int r = io_loop_init(
                 &host->loop, &host->disk.device, 0, HOST_DEPTH, stacks, -1, IO_LOOP_HELD_BY_RING);
 
@@ -29,6 +32,12 @@ static int start(struct target_host *host, struct problem_list *problems)
                 r = work_pool_new(threads, 1, NULL, NULL, &host->work);
         if (r >= 0)
                 r = wait_room_open(&host->loop, HOST_DEPTH, host->work, &host->failure);
+        throttle_open(&host->throttle, host->shared.region, 0);
+        if (r >= 0 && target->desc->verb_count > 0)
+                r = action_port_new(device_region_control(host->shared.region), -1, &host->actions);
+        if (r >= 0)
+                r = queue_action_open(&host->action, &host->loop, host->actions, &host->throttle,
+                        HOST_DATA_SIZE, &host->failure);
         if (r < 0)
                 return r;
         host->data = map_data();
@@ -49,6 +58,8 @@ static int start(struct target_host *host, struct problem_list *problems)
                 r = io_loop_start(&host->loop);
         if (r >= 0)
                 r = wait_room_run(&host->loop);
+        if (r >= 0)
+                r = queue_action_begin(&host->action);
         if (r >= 0)
                 disk_started(&host->disk);
         host->open = r >= 0;
@@ -117,6 +128,8 @@ void target_host_close(struct target_host *host)
         const struct target *target = host->disk.device.target;
 
         if (host->open)
+                (void)queue_action_stop(&host->action, turn);
+        if (host->open)
                 (void)wait_room_stop(&host->loop, turn);
         if (host->open && target->stop_queue)
                 target->stop_queue(&host->loop.queue);
@@ -124,12 +137,26 @@ void target_host_close(struct target_host *host)
         wait_room_close(&host->loop);
         io_loop_destroy(&host->loop);
         host->work = work_pool_free(host->work);
+        host->actions = action_port_free(host->actions);
         disk_close(&host->disk);
         worker_config_clear(&host->config);
         if (host->data)
                 (void)munmap(host->data, DATA_SIZE);
         shared_region_unmap(&host->shared);
         *host = (struct target_host){};
+}
+
+int target_host_act(struct target_host *host, uint64_t id, unsigned verb, const void *arguments, size_t size)
+{
+        struct action_order order = {.id = id, .worker = 1, .verb = verb};
+        int r = 0;
+
+        assert(size <= sizeof(order.arguments));
+        memcpy(order.arguments, arguments, size);
+        action_port_give(host->actions, &order);
+        while (r >= 0 && action_port_is_busy(host->actions))
+                r = loop_turn(&host->loop);
+        return r;
 }
 
 char *target_host_data(const struct target_host *host, unsigned index)

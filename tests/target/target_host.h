@@ -5,6 +5,7 @@
 
 #include "targets/worker/disk/disk.h"
 #include "targets/worker/queue/durability.h"
+#include "targets/worker/queue/queue_action.h"
 #include "targets/worker/io/io_loop.h"
 
 enum { HOST_DEPTH = 64, HOST_DATA_SIZE = 64 * 1024 };
@@ -14,7 +15,10 @@ struct target_host {
         struct disk disk;
         struct io_loop loop;
         struct work_pool *work;
-        int failure; /* of the wait room */
+        int failure;                 /* of the wait room, and of the coroutine of actions */
+        struct throttle throttle;    /* without limits, until the test sets some */
+        struct action_port *actions; /* NULL: the target has no verbs */
+        struct queue_action action;
         struct shared shared;
         struct durability durability;
         char *data; /* HOST_DEPTH times HOST_DATA_SIZE bytes: each tag's */
@@ -40,6 +44,10 @@ int target_host_open_kept(
 /* The same with a host whose `config` is set and all else zero. */
 int target_host_start(struct target_host *host, struct problem_list *problems);
 void target_host_close(struct target_host *host);
+
+/* Carries out an action with parsed arguments, from its beginning to its end. 0 or -errno of the ring; what became of it is in
+ * the region. */
+int target_host_act(struct target_host *host, uint64_t id, unsigned verb, const void *arguments, size_t size);
 
 /* The memory that request number `index` of the next target_host_perform() has. */
 char *target_host_data(const struct target_host *host, unsigned index);

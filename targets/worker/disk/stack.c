@@ -438,6 +438,7 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret)
         ret->desc.flags = target_tree_flags(tree);
         ret->desc.needs = target_tree_needs(tree);
         ret->desc.waits.children = reserve_children(tree);
+        ret->desc.verb_count = 0; /* a tree has none: target_desc.verbs */
         ret->target = (struct target){
                 .desc = &ret->desc,
                 .device_size = sizeof(struct stack),

@@ -19,8 +19,10 @@ static const struct target_waits *waits_of(const struct io_loop *loop)
 static int register_files(struct io_loop *loop, unsigned count)
 {
         const struct target_waits *waits = waits_of(loop);
-        unsigned all = count + waits->files + (waits->work_threads > 0);
-        int table[IO_LOOP_FILES + TARGET_QUEUE_FILES_MAX + 1];
+        const struct target *target = loop->queue.device->target;
+        unsigned all =
+                count + waits->files + (waits->work_threads > 0) + (target && target->desc->verb_count > 0);
+        int table[IO_LOOP_FILES + TARGET_QUEUE_FILES_MAX + 2];
 
         assert(waits->files <= TARGET_QUEUE_FILES_MAX);
         for (unsigned i = 0; i < all; i++)

@@ -71,6 +71,15 @@ static inline unsigned io_loop_place(const struct io_loop *loop, unsigned place)
         return IO_LOOP_FIRST_FILE + loop->queue.device->file_count + place;
 }
 
+/* Return the number in the ring of the place behind all these, which is reserved for orders of actions, if the target has
+ * verbs. */
+static inline unsigned io_loop_action_place(const struct io_loop *loop)
+{
+        const struct target_waits *waits = &loop->queue.device->target->desc->waits;
+
+        return io_loop_place(loop, waits->files + (waits->work_threads > 0));
+}
+
 /* Set the file of a prepared entry to one of the loop. */
 static inline void io_loop_set_file(const struct io_loop *loop, struct io_uring_sqe *sqe, unsigned file)
 {

@@ -3,6 +3,7 @@
  * the queue's thread. */
 #pragma once
 
+#include "targets/worker/queue/queue_action.h"
 #include "targets/worker/queue/durability.h"
 #include "targets/worker/io/io_data.h"
 #include "targets/worker/io/io_loop.h"
@@ -74,6 +75,7 @@ struct ublk_queue {
         bool target_started;
         bool begun; /* the first requests have arrived */
         atomic_bool *served;
+        struct queue_action action; /* last: requests do not need it */
 };
 
 /* Choose queue->take_completions. Call once plain rules, data and port are there, and profile.direct. */

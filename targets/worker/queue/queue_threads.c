@@ -2,6 +2,7 @@
 /* The threads that serve: one per hardware queue. They signal the main thread through an eventfd. */
 #include "targets/worker/queue/queue_threads.h"
 #include "targets/worker/disk/disk_start.h"
+#include "targets/worker/queue/action_port.h"
 #include "targets/worker/queue/durability.h"
 #include "targets/worker/os/queue_place.h"
 #include "targets/worker/queue/room.h"
@@ -188,6 +189,15 @@ static int enter_work(void *argument)
         return sandbox_drop_capabilities();
 }
 
+/* Before the threads, which have its descriptor in their tables. */
+static int open_actions(struct queue_threads *all)
+{
+        if (all->disk->device.target->desc->verb_count == 0)
+                return 0;
+        return action_port_new(
+                device_region_control(all->shared.region), all->event_fd, &all->shared.actions);
+}
+
 static int start_work(struct queue_threads *all)
 {
         unsigned threads = all->disk->device.target->desc->waits.work_threads;
@@ -275,7 +285,9 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
         region_errors_begin(device_region_control(all->shared.region));
         durability_ask(&(struct durability){
                 .shared = &all->shared, .witnesses = disk->witnesses, .witness_count = disk->witness_count});
-        r = all->event_fd < 0 ? -errno : start_work(all);
+        r = all->event_fd < 0 ? -errno : open_actions(all);
+        if (r >= 0)
+                r = start_work(all);
         if (r >= 0)
                 r = start_all(all);
         if (r < 0)
@@ -292,11 +304,17 @@ struct queue_threads *queue_threads_free(struct queue_threads *threads)
                 if (threads->threads[i].started)
                         (void)pthread_join(threads->threads[i].thread, NULL);
         (void)work_pool_free(threads->work);
+        (void)action_port_free(threads->shared.actions);
         (void)sem_destroy(&threads->left);
         (void)sem_destroy(&threads->all_opened);
         close_fd(threads->event_fd);
         free(threads);
         return NULL;
+}
+
+struct action_port *queue_threads_actions(const struct queue_threads *threads)
+{
+        return threads->shared.actions;
 }
 
 int queue_threads_fd(const struct queue_threads *threads)

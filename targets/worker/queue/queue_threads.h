@@ -25,6 +25,9 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
 /* Join the threads and free their memory. Only in state GONE. NULL is fine. Return NULL. */
 struct queue_threads *queue_threads_free(struct queue_threads *threads);
 
+/* Return the way to the first queue for orders of actions; NULL: the target has no verbs. Valid as long as the threads. */
+struct action_port *queue_threads_actions(const struct queue_threads *threads);
+
 /* Return a descriptor that is readable after a change of state, until queue_threads_state() is called. */
 int queue_threads_fd(const struct queue_threads *threads);
 /* Return the state of all threads. In states FAILED and PRIVILEGED, *ret_error is the -errno of the first that

@@ -5,10 +5,13 @@
 
 #include <stdbool.h>
 
+struct action_port;
+
 struct shared {
-        void *region; /* from device_region_map() */
-        bool ticks;   /* from round_clock_has_ticks() */
-        int news;     /* an eventfd that wakes the main thread, or -1 */
-        int pagemap;  /* /proc/self/pagemap, opened without capabilities; or -1 */
-        int links[2]; /* sockets that only the main thread keeps, or -1 */
+        void *region;                /* from device_region_map() */
+        bool ticks;                  /* from round_clock_has_ticks() */
+        int news;                    /* an eventfd that wakes the main thread, or -1 */
+        int pagemap;                 /* /proc/self/pagemap, opened without capabilities; or -1 */
+        struct action_port *actions; /* orders for the first queue; NULL: the target has no verbs */
+        int links[2];                /* sockets that only the main thread keeps, or -1 */
 };

@@ -23,7 +23,7 @@ static bool is_same_rate(const struct token_rate *one, const struct token_rate *
         return !(one->cost < other->cost) && !(one->cost > other->cost) && one->burst == other->burst;
 }
 
-static void set_lane(struct throttle_lane *lane, const struct region_limits *limits, unsigned queues,
+static void set_lane(struct throttle_lane *lane, const struct region_limits *limits, unsigned takers,
         const uint64_t largest[_REGION_BUCKET_MAX])
 {
         lane->limited = false;
@@ -31,7 +31,7 @@ static void set_lane(struct throttle_lane *lane, const struct region_limits *lim
                 struct token_rate rate = {};
 
                 if (limits->per_second[i] != 0) {
-                        rate = token_rate(limits->per_second[i], limits->burst[i], largest[i], queues);
+                        rate = token_rate(limits->per_second[i], limits->burst[i], largest[i], takers);
                         lane->limited = true;
                 }
                 if (!is_same_rate(&rate, &lane->rates[i]))
@@ -41,16 +41,17 @@ static void set_lane(struct throttle_lane *lane, const struct region_limits *lim
 }
 
 void throttle_set(
-        struct throttle *throttle, const struct region_limits *limits, unsigned queues, uint32_t largest)
+        struct throttle *throttle, const struct region_limits *limits, unsigned takers, uint32_t largest)
 {
         const uint64_t largest_of[_REGION_BUCKET_MAX] = {
                 [REGION_BUCKET_REQUESTS] = 1,
                 [REGION_BUCKET_BYTES] = largest,
         };
 
+        throttle->changes++;
         throttle->limited = false;
         for (unsigned i = 0; i < _REGION_DIRECTION_MAX; i++) {
-                set_lane(&throttle->lanes[i], &limits[i], queues, largest_of);
+                set_lane(&throttle->lanes[i], &limits[i], takers, largest_of);
                 throttle->limited |= throttle->lanes[i].limited || throttle->lanes[i].first;
         }
 }
@@ -113,6 +114,13 @@ bool throttle_hold(struct throttle *throttle, struct throttled *request, enum io
         lane->last = &request->next;
         ++*throttle->held;
         return true;
+}
+
+uint64_t throttle_take(struct throttle *throttle, enum io_op op, uint32_t length, uint64_t now)
+{
+        struct throttle_lane *lane = lane_of(throttle, op);
+
+        return lane && lane->limited ? take(lane, now, length) : now;
 }
 
 void throttle_round(struct throttle *throttle)

@@ -26,22 +26,27 @@ struct throttle_lane {
 
 struct throttle {
         struct throttle_lane lanes[_REGION_DIRECTION_MAX];
-        uint64_t now;   /* CLOCK_MONOTONIC nanoseconds, of this round; kept only while there are limits */
-        uint64_t *held; /* in the region: requests that wait */
-        bool limited;   /* by any limit, or something waits still */
+        uint64_t now;     /* CLOCK_MONOTONIC nanoseconds, of this round; kept only while there are limits */
+        unsigned changes; /* how often limits were set */
+        uint64_t *held;   /* in the region: requests that wait */
+        bool limited;     /* by any limit, or something waits still */
 };
 
 /* Initialise a throttle without limits. region: from device_region_map(); queue: one of it, where what waits is
  * counted. */
 void throttle_open(struct throttle *throttle, void *region, unsigned queue);
-/* Set new limits for `queues` queues and requests of up to `largest` bytes. What waits asks again, unless its
- * limits are what they were. */
+/* Set new limits for `takers` (the queues, and what else calls throttle_take()) and requests of up to `largest` bytes.
+ * What waits asks again, unless its limits are what they were. */
 void throttle_set(
-        struct throttle *throttle, const struct region_limits *limits, unsigned queues, uint32_t largest);
+        struct throttle *throttle, const struct region_limits *limits, unsigned takers, uint32_t largest);
 
 /* Hold the request if it must wait: then return true, and throttle_next() returns it when its time has come.
  */
 bool throttle_hold(struct throttle *throttle, struct throttled *request, enum io_op op, uint32_t length);
+
+/* Take the share of what no request asks for: of `length` bytes, as a request of that operation. Return when it may go on:
+ * at most `now` if at once; if `changes` is another one then, ask again. Both are nanoseconds of CLOCK_MONOTONIC. */
+uint64_t throttle_take(struct throttle *throttle, enum io_op op, uint32_t length, uint64_t now);
 
 /* Begin a round. */
 void throttle_round(struct throttle *throttle);

@@ -73,9 +73,11 @@ static bool look_for_late(struct ublk_queue *queue)
         queue->look_due = false;
         if (!stats) /* this program keeps none */
                 return false;
+        if (queue_action_is_late(&queue->action))
+                (void)io_loop_nudge(&queue->loop);
         if (late_look(&queue->late, stats) && io_loop_nudge(&queue->loop))
                 queue_meter_nudged(&queue->meter);
-        return late_is_under_way(&queue->late);
+        return late_is_under_way(&queue->late) || queue_action_reads(&queue->action);
 }
 
 /* Each round without a tick under way: a request has come, or the tick has. A queue without requests has no tick. Not
@@ -105,7 +107,8 @@ static void follow_control(struct ublk_queue *queue)
         if (__builtin_expect(!queue_control_changed(&queue->control, &values), 1))
                 return;
         queue->busy_poll = values.busy_poll_us * 1000;
-        throttle_set(&queue->throttle, values.limits, queue->loop.queue.device->queues, queue->max_io_size);
+        throttle_set(&queue->throttle, values.limits,
+                queue->loop.queue.device->queues + (queue->action.port ? 1 : 0), queue->max_io_size);
 }
 
 /* While the store is full, every write reports whether it found room. */
@@ -193,7 +196,11 @@ int ublk_queue_run(struct ublk_queue *queue)
         int r = wait_room_run(&queue->loop);
 
         if (r >= 0)
+                r = queue_action_begin(&queue->action);
+        if (r >= 0)
                 r = serve(queue);
+        if (r >= 0)
+                r = queue_action_stop(&queue->action, turn_to_stop);
         return r < 0 ? r : wait_room_stop(&queue->loop, turn_to_stop);
 }
 
@@ -278,11 +285,15 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
         unsigned stacks = queue->profile.direct ? 0 : setup->depth;
         int r;
 
-        stacks += wait_room_stacks(setup->device, setup->index, setup->depth);
+        stacks += wait_room_stacks(setup->device, setup->index, setup->depth)
+                  + queue_action_stacks(setup->device, setup->index);
         r = io_loop_init(&queue->loop, setup->device, setup->index, setup->depth, stacks, setup->command_fd,
                 holder_of(setup));
         if (r >= 0)
                 r = wait_room_open(&queue->loop, setup->depth, setup->work, &queue->port.failure);
+        if (r >= 0)
+                r = queue_action_open(&queue->action, &queue->loop, setup->shared->actions, &queue->throttle,
+                        setup->max_io_size, &queue->port.failure);
         if (r < 0)
                 return r;
         if (setup->cpus) /* else its kernel threads would run anywhere; kernels that cannot do without */

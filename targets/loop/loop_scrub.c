@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads every block of a disk, a piece at a time. A piece that cannot be read is read again block by block: the range that is
+ * reported has the blocks that are lost, and no others.
+ *
+ * It reads as the requests of the disk do: with direct I/O from the medium itself, else through the page cache, where a
+ * page that is there hides what is below. */
+#include "targets/loop/loop_scrub.h"
+#include "targets/loop/loop.h"
+#include "targets/loop/loop_options.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+enum {
+        PIECE = 256 * 1024, /* bytes */
+        BLOCK = 4096,       /* bytes */
+};
+
+struct scrub {
+        struct target_action *action;
+        uint64_t rate, store_offset;
+        uint64_t done;
+        uint32_t block;
+        void *memory; /* PIECE bytes */
+};
+
+/* Errors of a part of the medium: ENODATA and EREMOTEIO are what the kernel makes of some of them
+ * (blk_status_to_errno()), EILSEQ and EBADMSG say that what was read is not what was written. */
+static bool is_of_medium(int error)
+{
+        return error == -EIO || error == -ENODATA || error == -EREMOTEIO || error == -EILSEQ
+               || error == -EBADMSG || error == -ETIMEDOUT;
+}
+
+static int read_at(struct scrub *scrub, uint64_t offset, uint32_t length)
+{
+        int r = await_action_share(scrub->action, length, scrub->rate);
+
+        if (r >= 0)
+                r = await_action_read(
+                        scrub->action, LOOP_FILE, scrub->memory, length, scrub->store_offset + offset);
+        return r;
+}
+
+static int read_blocks(struct scrub *scrub, uint64_t offset, uint32_t length)
+{
+        for (uint32_t at = 0, size; at < length; at += size) {
+                int r;
+
+                size = length - at < scrub->block ? length - at : scrub->block;
+                r = read_at(scrub, offset + at, size);
+                if (r < 0 && !is_of_medium(r))
+                        return r;
+                if (r < 0)
+                        target_action_found(scrub->action, offset + at, size);
+        }
+        return 0;
+}
+
+/* The disk may grow meanwhile. */
+static int read_all(struct scrub *scrub)
+{
+        const struct target_device *device = scrub->action->queue->device;
+        uint64_t size;
+
+        while (scrub->done < (size = target_size(device))) {
+                uint32_t length = size - scrub->done < PIECE ? (uint32_t)(size - scrub->done) : PIECE;
+                int r;
+
+                target_action_progress(scrub->action, scrub->done, size);
+                r = read_at(scrub, scrub->done, length);
+                if (is_of_medium(r))
+                        r = read_blocks(scrub, scrub->done, length);
+                if (r < 0)
+                        return r;
+                scrub->done += length;
+        }
+        target_action_progress(scrub->action, scrub->done, size);
+        return 0;
+}
+
+int loop_scrub(struct target_action *action)
+{
+        const struct target_device *device = action->queue->device;
+        const struct loop_scrub_arguments *arguments = action->arguments;
+        const struct loop_device *loop = device->state;
+        struct scrub scrub = {
+                .action = action,
+                .rate = arguments->rate,
+                .store_offset = loop->offset,
+                .block = device->logical_block_size > BLOCK ? device->logical_block_size : BLOCK,
+        };
+        int r;
+
+        scrub.memory = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (scrub.memory == MAP_FAILED)
+                return -errno;
+        r = read_all(&scrub);
+        (void)munmap(scrub.memory, PIECE);
+        return r;
+}

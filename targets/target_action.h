@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Actions of a target: what takes its time, and a client starts by its name (target_desc.verbs).
+ *
+ * An action runs on one coroutine of the first queue, beside the requests of the disk, and one at a time. What it uses it
+ * allocates as it begins. It waits only in await_*(), for moments, and asks target_action_is_over() between them: after a
+ * cancellation, and when the driver has taken the queues away, the worker waits for it.
+ *
+ * Death: an action ends with its worker, and the next worker does not go on with it. What it has reported until then
+ * stays. */
+#pragma once
+
+#include "targets/target.h"
+
+struct target_action {
+        struct target_queue *queue;
+        const void *arguments; /* of the verb's table, parsed */
+};
+
+/* Return whether it is to return now, whatever it has done. Does not suspend. */
+bool target_action_is_over(const struct target_action *action);
+/* Report how far it is. done, total: bytes. Does not suspend. */
+void target_action_progress(struct target_action *action, uint64_t done, uint64_t total);
+/* Report a range of the disk. Ranges that follow each other count as one. Does not suspend. */
+void target_action_found(struct target_action *action, uint64_t offset, uint64_t length);
+
+/* Wait until the action may read `length` bytes: of the limits of the disk it takes its share as a request does, and it
+ * reads no more than `rate` bytes in a second (above 0). Suspends. Return 0, or -ECANCELED: it is over. */
+int await_action_share(struct target_action *action, uint32_t length, uint64_t rate);
+/* Read from a file of the device (an index into device->files) into memory of the action. Suspends. Return `length` or
+ * -errno, as await_read(). */
+int await_action_read(
+        struct target_action *action, unsigned file, void *memory, uint32_t length, uint64_t offset);

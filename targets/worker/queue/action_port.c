@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The way of an order from the main thread to the first queue. */
+#include "targets/worker/queue/action_port.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+int action_port_new(struct region_control *control, int news, struct action_port **ret)
+{
+        struct action_port *port = calloc(1, sizeof(*port));
+
+        if (!port)
+                return -ENOMEM;
+        port->control = control;
+        port->news = news;
+        port->orders = eventfd(0, EFD_CLOEXEC); /* it blocks: the ring waits for it */
+        if (port->orders < 0) {
+                int r = -errno;
+
+                free(port);
+                return r;
+        }
+        *ret = port;
+        return 0;
+}
+
+struct action_port *action_port_free(struct action_port *port)
+{
+        if (!port)
+                return NULL;
+        close_fd(port->orders);
+        free(port);
+        return NULL;
+}
+
+bool action_port_is_busy(const struct action_port *port)
+{
+        return atomic_load_explicit(&port->busy, memory_order_acquire);
+}
+
+/* The counter of an eventfd is full after 2^64 of these: writing neither fails nor blocks. */
+void action_port_give(struct action_port *port, const struct action_order *order)
+{
+        port->order = *order;
+        atomic_store_explicit(&port->busy, true, memory_order_release);
+        action_port_wake(port);
+}
+
+const struct action_order *action_port_take(const struct action_port *port)
+{
+        return action_port_is_busy(port) ? &port->order : NULL;
+}
+
+void action_port_done(struct action_port *port)
+{
+        atomic_store_explicit(&port->busy, false, memory_order_release);
+        (void)eventfd_write(port->news, 1);
+}
+
+void action_port_wake(const struct action_port *port)
+{
+        (void)eventfd_write(port->orders, 1);
+}
