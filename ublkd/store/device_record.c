@@ -77,6 +77,7 @@ void device_record_clear(struct device_record *record)
         free(record->quarantine);
         free(record->source);
         free(record->source_trouble);
+        device_actions_free(record->actions);
         device_spec_free(record->spec);
         device_status_clear(&record->status);
         *record = (struct device_record){};

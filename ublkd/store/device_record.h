@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ublkd/backing/backing.h"
+#include "ublkd/model/device_action.h"
 #include "ublkd/model/device_spec.h"
 #include "ublkd/model/device_status.h"
 #include "ublkd/model/filesystem.h"
@@ -61,6 +62,7 @@ struct device_record {
         char mount[MOUNT_PATH_SIZE];            /* not durable: where ublkd has mounted it; "": nowhere */
         enum mount_change mount_change;         /* not durable */
         char mount_holders[MOUNT_HOLDERS_SIZE]; /* who wants it to stay: mount_holders.h */
+        struct device_actions *actions;         /* that clients have started; NULL: none */
         struct device_spec *spec;               /* NULL: quarantined, see `quarantine` */
         char *quarantine;                       /* why the stored record cannot be used, or NULL */
         struct device_status status;            /* not durable */

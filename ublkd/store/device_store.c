@@ -48,8 +48,7 @@ static uint64_t revision_limit(const struct device_store *store)
         return store->stamp.revision > 0 ? store->stamp.revision + REVISION_BLOCK : 0;
 }
 
-/* Passes on what a write came to (0 or -errno), and notes what it says of the database. */
-static int note_write(struct device_store *store, int r)
+int device_store_note_write(struct device_store *store, int r)
 {
         if (r >= 0 || r == -ENOLINK)
                 store->gone = r < 0;
@@ -69,7 +68,8 @@ int device_store_save(struct device_store *store, struct device_record *record, 
         if (r < 0)
                 return r;
         record->revision = record->stored_revision = revision;
-        r = note_write(store, store->backend->save(store->context, record, text, revision, event));
+        r = device_store_note_write(
+                store, store->backend->save(store->context, record, text, revision, event));
         if (r < 0) {
                 *record = old;
                 device_event_free(event);
@@ -142,13 +142,17 @@ static int load_record(void *userdata, const struct device_record *stored, const
         entry->record.spec = NULL;
         entry->record.quarantine = NULL;
         entry->record.source = NULL;
+        entry->record.actions = NULL;
         entry->record.stored_revision = stored->revision;
         entry->record.status = (struct device_status){.number = -1};
         entry->record.name = strdup(stored->name);
         entry->text = strdup(text);
         if (stored->source)
                 entry->record.source = strdup(stored->source);
-        if (!entry->record.name || !entry->text || (stored->source && !entry->record.source))
+        if (stored->actions)
+                entry->record.actions = device_actions_copy(stored->actions);
+        if (!entry->record.name || !entry->text || (stored->source && !entry->record.source)
+                || (stored->actions && !entry->record.actions))
                 return -ENOMEM;
         if (stored->expired) /* removed as if a client had asked for it: after its disk and its files */
                 entry->record.deleting = true;
@@ -452,7 +456,8 @@ int device_store_remove(struct device_store *store, const char *name)
                 &entry->record, EVENT_NORMAL, REASON_REMOVED, "ublkd removed the disk and the record.");
         r = draft_make(store->events, &entry->record, &draft, revision, &event);
         if (r >= 0)
-                r = note_write(store, store->backend->erase(store->context, name, revision, event));
+                r = device_store_note_write(
+                        store, store->backend->erase(store->context, name, revision, event));
         if (r < 0) {
                 device_event_free(event);
                 return r;
@@ -558,7 +563,7 @@ int device_store_save_events(struct device_store *store)
         int r = 0;
 
         if (count > 0 || event_log_has_dropped(store->events))
-                r = note_write(
+                r = device_store_note_write(
                         store, store->backend->save_events(store->context, unsaved, count,
                                        event_log_compacted(store->events), event_log_floors(store->events)));
         if (r >= 0)

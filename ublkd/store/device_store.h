@@ -28,6 +28,9 @@ struct device_backend {
         int (*save)(void *context, const struct device_record *record, const char *document,
                 uint64_t revision, const struct device_event *event);
         int (*erase)(void *context, const char *name, uint64_t revision, const struct device_event *event);
+        /* Write the actions of a record that is stored, as JSON text, with revision and event. NULL: they are not kept. */
+        int (*save_actions)(void *context, const char *name, const char *actions, uint64_t revision,
+                const struct device_event *event);
         /* Write only the store's revision. */
         int (*save_revision)(void *context, uint64_t revision);
         /* Call `each` for every stored event, in any order. */

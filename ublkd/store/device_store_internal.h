@@ -23,6 +23,9 @@ struct device_store {
 void device_store_announce(struct device_store *store, enum store_event_kind kind,
         const struct store_entry *entry, const struct device_event *event);
 
+/* Pass on what a write came to (0 or -errno), and note what it says of the database. */
+int device_store_note_write(struct device_store *store, int r);
+
 /* Make `record` and the event of `draft` durable, and set record->revision to the next revision. *ret is the
  * event, or NULL without an event. Return 0, or -errno: nothing has changed. */
 int device_store_save(struct device_store *store, struct device_record *record, const char *text,

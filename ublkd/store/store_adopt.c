@@ -92,11 +92,14 @@ static int settle_number(struct device_store *store, struct device_record *adopt
 static void exchange(struct device_store *store, struct store_entry *entry, struct store_entry *other)
 {
         struct device_record record = entry->record;
+        struct device_actions *actions = record.actions;
         char *text = entry->text;
 
         entry->record = other->record;
         entry->text = other->text;
         other->record = record;
+        other->record.actions = entry->record.actions;
+        entry->record.actions = actions; /* they stay with the device */
         other->text = text;
         store_entries_update(&store->entries, entry);
 }

@@ -16,6 +16,8 @@ static const struct {
         {"device", "filesystem", "ALTER TABLE device ADD COLUMN filesystem TEXT NOT NULL DEFAULT ''"},
         /* who wants that to stay mounted, in which boot; '': none */
         {"device", "mount_holders", "ALTER TABLE device ADD COLUMN mount_holders TEXT NOT NULL DEFAULT ''"},
+        /* JSON: what clients have started, and what came of it; '': nothing */
+        {"device", "actions", "ALTER TABLE device ADD COLUMN actions TEXT NOT NULL DEFAULT ''"},
         {"event", "tenant", "ALTER TABLE event ADD COLUMN tenant TEXT NOT NULL DEFAULT ''"},
 };
 /* clang-format on */

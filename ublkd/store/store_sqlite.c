@@ -27,6 +27,7 @@ enum statement {
         STATEMENT_COMMIT,
         STATEMENT_ROLLBACK,
         STATEMENT_SAVE,
+        STATEMENT_ACTIONS,
         STATEMENT_ERASE,
         STATEMENT_REVISION,
         _STATEMENT_MAX
@@ -53,6 +54,7 @@ static const char *const statement_texts[] = {
                 " excluded.backing_boot, source = excluded.source, stopped_boot = excluded.stopped_boot,"
                 " temporary_boot = excluded.temporary_boot, tenant = excluded.tenant, filesystem ="
                 " excluded.filesystem, mount_holders = excluded.mount_holders",
+        [STATEMENT_ACTIONS] = "UPDATE device SET actions = ?2 WHERE name = ?1",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
 };
@@ -252,6 +254,24 @@ static int sqlite_save(void *context, const struct device_record *record, const 
         return finish(store, r);
 }
 
+static int sqlite_save_actions(void *context, const char *name, const char *actions, uint64_t revision,
+        const struct device_event *event)
+{
+        struct store_sqlite *store = context;
+        int r = begin(store);
+
+        if (r < 0)
+                return r;
+        (void)sqlite3_bind_text(store->statements[STATEMENT_ACTIONS], 1, name, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(store->statements[STATEMENT_ACTIONS], 2, actions, -1, SQLITE_STATIC);
+        r = run(store, STATEMENT_ACTIONS);
+        if (r >= 0)
+                r = set_revision(store, revision);
+        if (r >= 0)
+                r = put_event(store, event);
+        return finish(store, r);
+}
+
 static int sqlite_erase(void *context, const char *name, uint64_t revision, const struct device_event *event)
 {
         struct store_sqlite *store = context;
@@ -329,6 +349,7 @@ static bool is_over(const char *boot)
 
 static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
 {
+        _cleanup_(device_actions_free_pointer) struct device_actions *actions = NULL;
         struct device_record record = {
                 .name = (char *)column_text(row, 0), /* borrowed: `each` copies */
                 .generation = (uint64_t)sqlite3_column_int64(row, 2),
@@ -354,6 +375,8 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
         if (*column_text(row, 18)) /* borrowed, as the name is */
                 record.source = (char *)column_text(row, 18);
         record.expired = !record.source && is_over(column_text(row, 20));
+        actions = device_actions_from_text(column_text(row, 24));
+        record.actions = actions; /* borrowed as well */
         return each(userdata, &record, column_text(row, 10));
 }
 
@@ -385,7 +408,7 @@ static int sqlite_load(void *context, load_each each, void *userdata, struct sto
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot, created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, "
                 "backing_now, backing_lasting, backing_boot, source, stopped_boot, temporary_boot, "
-                "tenant, filesystem, mount_holders FROM device ORDER BY name",
+                "tenant, filesystem, mount_holders, actions FROM device ORDER BY name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);
@@ -412,6 +435,7 @@ static const struct device_backend sqlite_backend = {
         .name = "sqlite",
         .load = sqlite_load,
         .save = sqlite_save,
+        .save_actions = sqlite_save_actions,
         .erase = sqlite_erase,
         .save_revision = sqlite_save_revision,
         .load_events = sqlite_load_events,

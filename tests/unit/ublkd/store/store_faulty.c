@@ -21,6 +21,18 @@ static int faulty_save(void *context, const struct device_record *record, const 
         return faulty->real->save(faulty->real_context, record, document, revision, event);
 }
 
+static int faulty_save_actions(void *context, const char *name, const char *actions, uint64_t revision,
+        const struct device_event *event)
+{
+        const struct store_faulty *faulty = context;
+
+        if (faulty->write_error)
+                return faulty->write_error;
+        return faulty->real->save_actions
+                       ? faulty->real->save_actions(faulty->real_context, name, actions, revision, event)
+                       : 0;
+}
+
 static int faulty_erase(void *context, const char *name, uint64_t revision, const struct device_event *event)
 {
         const struct store_faulty *faulty = context;
@@ -78,6 +90,7 @@ const struct device_backend store_faulty_backend = {
         .name = "faulty",
         .load = faulty_load,
         .save = faulty_save,
+        .save_actions = faulty_save_actions,
         .erase = faulty_erase,
         .save_revision = faulty_save_revision,
         .load_events = faulty_load_events,
