@@ -304,6 +304,7 @@ def decides_by_no_text(path, text):
 
 # The parts of struct managed_device, and who may touch each beside device_PART.c; in ublkd/reconcile/.
 PRIVATE_PARTS = {
+    "action": [],
     "claim": [],
     "errors": [],
     "faults": [],

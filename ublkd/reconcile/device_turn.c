@@ -16,6 +16,7 @@
 #include "ublkd/reconcile/disk/device_release.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_path.h"
+#include "ublkd/reconcile/worker/device_action.h"
 #include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/worker/device_progress.h"
@@ -39,6 +40,7 @@
 enum {
         ERASE_RETRY_USEC = 5 * 1000 * 1000,
         ADOPT_RETRY_USEC = 1000 * 1000,
+        UNSERVED_USEC = 1000 * 1000,
         WORKER_USEC = 50 * 1000, /* how long a worker may work before the next turn looks at it */
 };
 
@@ -159,6 +161,7 @@ static bool device_settle(struct managed_device *device, const struct device_rec
                 device_cdi_write(device, record);
                 device_shared_apply(device, record);
                 (void)device_keep_record(device);
+                device_action_follow(device, record, true);
                 if (manual != held || record->recover_requested)
                         r = device_store_set_held(store, device->id.name, manual);
         } else if (device->view.facts.want == WANT_ABSENT && record->deleting) {
@@ -259,6 +262,13 @@ static uint64_t follow_partitions(struct managed_device *device, const struct de
         return UINT64_MAX;
 }
 
+/* Return whether the device has no worker, and gets none soon: what follows does not hold a recovery up. */
+static bool rests_unserved(const struct managed_device *device, uint64_t due, uint64_t now)
+{
+        return device->view.facts.worker == PLAN_WORKER_NONE
+               && (device->step.action == ACTION_NOTHING || (due != UINT64_MAX && due > now + UNSERVED_USEC));
+}
+
 /* Return whether openers wait for the step: it is begun first, and the status is reported while it goes on. */
 static bool comes_before_report(enum plan_action action)
 {
@@ -296,6 +306,8 @@ static void device_decide(struct managed_device *device, const struct device_rec
         if (record->deleting && device->step.action == ACTION_NOTHING) /* the record could not be erased */
                 due = min_u64(due, min_u64(device_image_due(device), now + ERASE_RETRY_USEC));
         waits = device->step.action == ACTION_NOTHING || device->step.action == ACTION_WAIT;
+        if (rests_unserved(device, due, now))
+                device_action_follow(device, record, false);
         if (waits || due > now) {
                 uint64_t hello_deadline = device_hello_deadline(device);
 

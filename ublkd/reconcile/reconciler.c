@@ -14,6 +14,7 @@
 #include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_image.h"
 #include "ublkd/reconcile/backing/device_path.h"
+#include "ublkd/reconcile/worker/device_action.h"
 #include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/worker/device_program.h"
@@ -68,6 +69,7 @@ static struct managed_device *device_free(struct managed_device *device)
         device_preflight_drop(device);
         device_progress_drop(device);
         device_group_drop(device);
+        device_action_drop(device);
         device_spec_preflight_drop(device);
         device_openers_drop(&device->openers);
         device_partitions_drop(device);

@@ -378,6 +378,18 @@ int worker_proc_grow(struct worker_proc *worker, uint64_t size)
         return r;
 }
 
+int worker_proc_act(struct worker_proc *worker, uint64_t id, const char *verb, const char *arguments)
+{
+        if (!worker->acts)
+                return -EOPNOTSUPP;
+        return send_and_note(worker,
+                &(struct worker_msg){
+                        .type = WORKER_MSG_ACTION,
+                        .action = {.id = id, .verb = (char *)verb, .arguments = (char *)arguments}
+        },
+                worker->stage);
+}
+
 void worker_proc_drop_refusal(struct worker_proc *worker)
 {
         problem_list_clear(&worker->refusal);

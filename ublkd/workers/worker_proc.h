@@ -82,6 +82,11 @@ int worker_proc_live(struct worker_proc *worker);
 /* Ask it to serve `size` bytes. Its parameters show whether it does, its refusal why not. Return 0;
  * -EOPNOTSUPP: it is an older program; -EFBIG: nothing can have that size; -errno of worker_msg_send(). */
 int worker_proc_grow(struct worker_proc *worker, uint64_t size);
+/* Ask it to begin an action of its target. What becomes of it is in the region (proto/region_action.h). Return 0;
+ * -EOPNOTSUPP: it is an older program; -errno of worker_msg_send(). */
+int worker_proc_act(struct worker_proc *worker, uint64_t id, const char *verb, const char *arguments);
+/* Return whether its program knows of actions. */
+bool worker_proc_acts(const struct worker_proc *worker);
 /* Return why it has not grown when it was asked last; empty: it has, or has not answered yet. */
 const struct problem_list *worker_proc_refusal(const struct worker_proc *worker);
 /* Clear the refusal of an earlier request to grow, before the next request. */

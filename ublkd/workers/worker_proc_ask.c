@@ -34,6 +34,11 @@ uint16_t worker_proc_epoch(const struct worker_proc *worker)
         return worker->epoch;
 }
 
+bool worker_proc_acts(const struct worker_proc *worker)
+{
+        return worker->acts;
+}
+
 const char *worker_proc_version(const struct worker_proc *worker)
 {
         return worker->version;

@@ -34,6 +34,7 @@ static void accept_hello(struct worker_proc *worker, const struct worker_msg *ms
         worker->greeted = true;
         snprintf(worker->version, sizeof(worker->version), "%s", msg->hello.version);
         worker->number = msg->hello.number;
+        worker->acts = msg->hello.acts;
         worker->claimed = msg->hello.stage;
         if (worker->adopted) {
                 worker->epoch = msg->hello.epoch;

@@ -26,6 +26,7 @@
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/device_step.h"
+#include "ublkd/reconcile/worker/device_action.h"
 #include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_program.h"
 #include "ublkd/reconcile/worker/device_progress.h"
@@ -52,6 +53,7 @@ struct managed_device {
         struct device_process process;
         struct device_progress progress;
         struct device_group group;
+        struct device_acting action;
         struct restart_preflight preflight;
         struct spec_preflight *spec_preflight; /* NULL: none is under way; see spec_preflight.h */
 

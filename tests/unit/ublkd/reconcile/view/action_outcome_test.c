@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* action_outcome: what has become of an action, in each state of it, of the region and of the worker. */
+#include "ublkd/reconcile/view/action_outcome.h"
+
+#include "tests/unit/check.h"
+
+enum { ID = 7, WORKER = 70, OTHER = 71 };
+
+#define END(state, reason) {ACTION_STEP_END, DEVICE_ACTION_##state, REASON_ACTION_##reason}
+#define ASK {.step = ACTION_STEP_ASK}
+#define FOLLOW {.step = ACTION_STEP_FOLLOW}
+#define NOTHING {.step = ACTION_STEP_NONE}
+
+/* clang-format off */
+static const struct {
+        const char *what;
+        enum device_action_state state;
+        bool cancel, served, acts, asked, overdue;
+        struct { uint64_t id, worker; enum region_action_state state; } region;
+        struct action_outcome outcome;
+} rows[] = {
+        {"new", DEVICE_ACTION_PENDING, .served = true, .acts = true, .outcome = ASK},
+        {"new, and cancelled", DEVICE_ACTION_PENDING, .cancel = true, .served = true, .acts = true,
+                .outcome = END(CANCELLED, CANCELLED)},
+        {"an older worker", DEVICE_ACTION_PENDING, .served = true, .outcome = END(FAILED, UNSUPPORTED)},
+        {"a disk that recovers", DEVICE_ACTION_PENDING, .outcome = NOTHING},
+        {"a disk without a worker", DEVICE_ACTION_PENDING, .overdue = true, .outcome = END(FAILED, NOT_TAKEN)},
+        {"asked just now", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .asked = true, .outcome = FOLLOW},
+        {"the worker ignores it", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .asked = true, .overdue = true,
+                .outcome = END(FAILED, NOT_TAKEN)},
+        {"the region has the action before", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .asked = true,
+                .region = {ID - 1, WORKER, REGION_ACTION_DONE}, .outcome = FOLLOW},
+        {"ublkd died before it asked", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
+                .outcome = END(FAILED, INTERRUPTED)},
+        {"a boot later", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .overdue = true,
+                .outcome = END(FAILED, INTERRUPTED)},
+        {"goes on", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .overdue = true,
+                .region = {ID, WORKER, REGION_ACTION_RUNNING}, .outcome = FOLLOW},
+        {"goes on although it is to end", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .cancel = true,
+                .region = {ID, WORKER, REGION_ACTION_RUNNING}, .outcome = FOLLOW},
+        {"another worker serves", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
+                .region = {ID, OTHER, REGION_ACTION_RUNNING}, .outcome = END(FAILED, INTERRUPTED)},
+        {"its worker is dead, another one comes", DEVICE_ACTION_RUNNING,
+                .region = {ID, WORKER, REGION_ACTION_RUNNING}, .outcome = NOTHING},
+        {"its worker is dead, and none comes", DEVICE_ACTION_RUNNING, .overdue = true,
+                .region = {ID, WORKER, REGION_ACTION_RUNNING}, .outcome = END(FAILED, INTERRUPTED)},
+        {"ended", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
+                .region = {ID, WORKER, REGION_ACTION_DONE}, .outcome = END(SUCCEEDED, SUCCEEDED)},
+        {"ended before its worker died", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
+                .region = {ID, OTHER, REGION_ACTION_DONE}, .outcome = END(SUCCEEDED, SUCCEEDED)},
+        {"ended before it could be cancelled", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .cancel = true,
+                .region = {ID, WORKER, REGION_ACTION_DONE}, .outcome = END(SUCCEEDED, SUCCEEDED)},
+        {"failed", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
+                .region = {ID, WORKER, REGION_ACTION_FAILED}, .outcome = END(FAILED, FAILED)},
+        {"cancelled", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .cancel = true,
+                .region = {ID, WORKER, REGION_ACTION_CANCELLED}, .outcome = END(CANCELLED, CANCELLED)},
+        {"no client has cancelled it", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
+                .region = {ID, WORKER, REGION_ACTION_CANCELLED}, .outcome = END(FAILED, FAILED)},
+        {"the worker was replaced", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
+                .region = {ID, OTHER, REGION_ACTION_LEFT}, .outcome = END(FAILED, INTERRUPTED)},
+};
+/* clang-format on */
+
+int main(void)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                const struct device_action action = {
+                        .id = ID, .state = rows[i].state, .cancel_requested = rows[i].cancel};
+                const struct action_report report = {.id = rows[i].region.id,
+                        .worker = rows[i].region.worker,
+                        .state = rows[i].region.state};
+                struct action_outcome outcome = action_outcome(&(const struct action_view){
+                        .action = &action,
+                        .report = rows[i].region.id > 0 ? &report : NULL,
+                        .served = rows[i].served,
+                        .acts = rows[i].acts,
+                        .worker = rows[i].served ? WORKER : 0,
+                        .asked = rows[i].asked,
+                        .overdue = rows[i].overdue,
+                });
+                bool same = CHECK_INT(outcome.step, rows[i].outcome.step);
+
+                same = CHECK_INT(outcome.state, rows[i].outcome.state) && same;
+                same = CHECK_INT(outcome.reason, rows[i].outcome.reason) && same;
+                if (!same)
+                        fprintf(stderr, "in: %s\n", rows[i].what);
+        }
+        return check_report();
+}

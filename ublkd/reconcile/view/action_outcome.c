@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* What has become of an action.
+ *
+ * Nothing here depends on what happened to ublkd since: an action is RUNNING in the database before a worker is asked for
+ * it, and the worker notes its id in the region before it begins. So one that is RUNNING and not in the region was never
+ * begun, or the region is another one. */
+#include "ublkd/reconcile/view/action_outcome.h"
+
+static struct action_outcome end(enum device_action_state state, enum condition_reason reason)
+{
+        return (struct action_outcome){ACTION_STEP_END, state, reason};
+}
+
+/* The client who wanted it to end does not read of a failure. */
+static struct action_outcome fail(const struct action_view *view, enum condition_reason reason)
+{
+        if (view->action->cancel_requested)
+                return end(DEVICE_ACTION_CANCELLED, REASON_ACTION_CANCELLED);
+        return end(DEVICE_ACTION_FAILED, reason);
+}
+
+static struct action_outcome of_pending(const struct action_view *view)
+{
+        if (view->action->cancel_requested)
+                return end(DEVICE_ACTION_CANCELLED, REASON_ACTION_CANCELLED);
+        if (!view->served)
+                return view->overdue ? fail(view, REASON_ACTION_NOT_TAKEN) : (struct action_outcome){};
+        if (!view->acts)
+                return end(DEVICE_ACTION_FAILED, REASON_ACTION_UNSUPPORTED);
+        return (struct action_outcome){.step = ACTION_STEP_ASK};
+}
+
+/* The region does not have it. */
+static struct action_outcome of_missing(const struct action_view *view)
+{
+        if (!view->served)
+                return view->overdue ? fail(view, REASON_ACTION_INTERRUPTED) : (struct action_outcome){};
+        if (!view->asked)
+                return fail(view, REASON_ACTION_INTERRUPTED);
+        if (!view->overdue)
+                return (struct action_outcome){.step = ACTION_STEP_FOLLOW};
+        return fail(view, REASON_ACTION_NOT_TAKEN);
+}
+
+/* A worker that has none but begun it cannot go on with it after its death; a death that is not followed by another worker
+ * yet may still be one of a worker that lives. */
+static struct action_outcome of_begun(const struct action_view *view)
+{
+        if (view->served && view->worker == view->report->worker)
+                return (struct action_outcome){.step = ACTION_STEP_FOLLOW};
+        if (!view->served && !view->overdue)
+                return (struct action_outcome){};
+        return fail(view, REASON_ACTION_INTERRUPTED);
+}
+
+struct action_outcome action_outcome(const struct action_view *view)
+{
+        if (view->action->state == DEVICE_ACTION_PENDING)
+                return of_pending(view);
+        if (!view->report || view->report->id != view->action->id)
+                return of_missing(view);
+        switch (view->report->state) {
+        case REGION_ACTION_DONE:
+                return end(DEVICE_ACTION_SUCCEEDED, REASON_ACTION_SUCCEEDED);
+        case REGION_ACTION_FAILED:
+                return fail(view, REASON_ACTION_FAILED);
+        case REGION_ACTION_CANCELLED: /* without a client who wanted it, the worker lies */
+                return fail(view, REASON_ACTION_FAILED);
+        case REGION_ACTION_LEFT:
+                return fail(view, REASON_ACTION_INTERRUPTED);
+        default:
+                return of_begun(view);
+        }
+}

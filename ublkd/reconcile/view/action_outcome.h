@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* PURE: what has become of an action, by what the region says and which worker serves. */
+#pragma once
+
+#include "ublkd/model/device_action.h"
+#include "ublkd/proto/region_action.h"
+
+/* What is known of an action that is under way. */
+struct action_view {
+        const struct device_action *action;
+        const struct action_report *report; /* NULL: the region cannot be read */
+        bool served;                        /* a worker serves the disk */
+        bool acts;                          /* its program knows of actions */
+        uint64_t worker;                    /* when it was started; 0: not known */
+        bool asked;                         /* this ublkd has sent the action to this very worker */
+        bool overdue; /* that was long ago; or, of a disk that is not served, nothing will change soon */
+};
+
+enum action_step {
+        ACTION_STEP_NONE,
+        ACTION_STEP_ASK,    /* ask the worker for it */
+        ACTION_STEP_FOLLOW, /* it goes on */
+        ACTION_STEP_END,
+};
+
+struct action_outcome {
+        enum action_step step;
+        enum device_action_state state; /* of END, with the reason */
+        enum condition_reason reason;
+};
+
+/* Return what is to be done about an action. */
+struct action_outcome action_outcome(const struct action_view *view);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The action that a client has started on a device: asks its worker for it, follows it, and stores its end. */
+#pragma once
+
+#include "ublkd/store/device_store.h"
+
+#include <systemd/sd-event.h>
+
+struct managed_device;
+
+/* Private to device_action.c; zeroed: there is none. */
+struct device_acting {
+        uint64_t asked;       /* the action that a worker was asked for; 0: none */
+        uint64_t worker;      /* that worker, by when it was started */
+        uint64_t asked_until; /* CLOCK_MONOTONIC, in µs: by then it has begun it */
+        uint64_t retry_at;    /* the same: the database failed, not before; 0: it did not */
+        sd_event_source *timer;
+};
+
+/* Follow the action of a device, if one is under way: of one that is served, or that rests without a worker. Writes to the
+ * database at the beginning and at the end of an action. */
+void device_action_follow(struct managed_device *device, const struct device_record *record, bool served);
+/* Free what it owns. */
+void device_action_drop(struct managed_device *device);
