@@ -17,7 +17,8 @@ enum { WORKERS = 1 << 15 }; /* at a time */
 struct fake_workers fake_workers = TAILQ_HEAD_INITIALIZER(fake_workers);
 unsigned fake_kills;
 int fake_adopt_error = -ENOENT;
-bool fake_stays, fake_mark;
+
+bool fake_acts, fake_stays, fake_mark;
 const char *fake_version = "1";
 
 static struct fake_worker *by_index[WORKERS];
@@ -142,6 +143,8 @@ int on_worker_sent(int index, const struct worker_msg *msg)
 {
         if (msg->type == WORKER_MSG_GO)
                 by_index[index]->number = msg->go.number;
+        else if (msg->type == WORKER_MSG_ACTION)
+                by_index[index]->action = msg->action.id;
         else if (msg->type == WORKER_MSG_GROW) {
                 by_index[index]->asked = msg->grow.size;
                 by_index[index]->unanswered++;
@@ -211,6 +214,7 @@ static void send_hello(struct fake_worker *worker, enum worker_stage stage)
                                   .version = (char *)fake_version,
                                   .epoch = worker->epoch,
                                   .started_at = 1,
+                                  .acts = fake_acts,
                                   .pid = FAKE_PID,
                                   .number = worker->number,
                                   .stage = stage}

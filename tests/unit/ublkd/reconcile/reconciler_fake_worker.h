@@ -26,6 +26,7 @@ struct fake_worker {
         int number;
         uint64_t asked;
         unsigned unanswered; /* GROWs */
+        uint64_t action;     /* the id of the last ACTION, or 0 */
         /* what it will say; a test may change `params` until then */
         struct disk_params params;
         uint64_t start; /* of its claim */
@@ -41,6 +42,7 @@ extern unsigned fake_kills;      /* of workers */
 extern int fake_adopt_error;     /* -errno of every attempt to adopt a worker; -ENOENT: none lives; 0: a
                                 worker lives, and has not sent HELLO yet */
 extern const char *fake_version; /* that they send with their next HELLO */
+extern bool fake_acts;           /* their programs know of ACTION */
 extern bool fake_stays;          /* no worker is exiting, also if it has closed its channel or its socket */
 extern bool fake_mark;           /* with -ECONNREFUSED: the worker lives nevertheless */
 
