@@ -279,7 +279,9 @@ class Document:
     def row(self, path, method, operation_id, flags, parameters, types, rest):
         known = self.components["parameters"]
         query = ["QUERY_" + snake_case(name).upper() for name in parameters if known[name]["in"] == "query"]
-        pattern = re.sub(r"{[^}]*}$", "{rest}", path) if rest else re.sub(r"{[^}]*}", "{name}", path)
+        pattern = re.sub(r"{[^}]*}$", "{rest}", path) if rest else re.sub(r"{[^}]*}", "{name}", path, count=1)
+        if path.count("{") == 2 and path.endswith("}"):
+            pattern = re.sub(r"{[^}]*}$", "{item}", pattern)
         produced = ", ".join([*map(c_string, dict.fromkeys(types)), "NULL"])
         return "\n".join([
             "        {",

@@ -76,7 +76,9 @@ static const char *device_of(const struct request *request)
 {
         const char *location = request->reply.location;
 
-        if (strncmp(location, DEVICES_PATH, strlen(DEVICES_PATH)) == 0)
+        /* What lies below a device has its name in the path of the request. */
+        if (strncmp(location, DEVICES_PATH, strlen(DEVICES_PATH)) == 0
+                && !strchr(location + strlen(DEVICES_PATH), '/'))
                 return location + strlen(DEVICES_PATH);
         return request->route && device_name_is_valid(request->name) ? request->name : NULL;
 }

@@ -16,10 +16,10 @@ enum { RULE_SENTENCE_MAX = 512, OTHER_WAYS_MAX = 640 };
 /* Return whether the route of a request has the flag; `otherwise` if the path has no such route. */
 static bool has_flag(const struct request *request, enum route_flag flag, bool otherwise)
 {
-        char name[PATH_NAME_MAX], allow[ALLOW_MAX];
+        char name[PATH_NAME_MAX], item[PATH_NAME_MAX], allow[ALLOW_MAX];
         const struct route *route;
 
-        if (route_find(request->api->routes, request->path, request->method, &route, name, allow) < 0)
+        if (route_find(request->api->routes, request->path, request->method, &route, name, item, allow) < 0)
                 return otherwise;
         return route->flags & flag;
 }

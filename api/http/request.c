@@ -54,12 +54,13 @@ static uint64_t announced_length(const struct request *request)
 static void reply_no_such_resource(struct request *request)
 {
         size_t length = strlen(request->path);
-        char name[PATH_NAME_MAX], allow[ALLOW_MAX];
+        char name[PATH_NAME_MAX], item[PATH_NAME_MAX], allow[ALLOW_MAX];
         _cleanup_free_ char *path = strndup(request->path, length > 0 ? length - 1 : 0);
         const struct route *route;
 
         if (path && length > 1 && request->path[length - 1] == '/'
-                && route_find(request->api->routes, path, request->method, &route, name, allow) != -ENOENT)
+                && route_find(request->api->routes, path, request->method, &route, name, item, allow)
+                           != -ENOENT)
                 reply_problem(request, PROBLEM_NO_SUCH_RESOURCE,
                         "No such resource; leave out the slash at the end: %s.", path);
         else
@@ -70,8 +71,8 @@ static void reply_no_such_resource(struct request *request)
 static bool check_route(struct request *request)
 {
         char allow[ALLOW_MAX];
-        int r = route_find(
-                request->api->routes, request->path, request->method, &request->route, request->name, allow);
+        int r = route_find(request->api->routes, request->path, request->method, &request->route,
+                request->name, request->item, allow);
 
         if (r == -ENOENT)
                 reply_no_such_resource(request);

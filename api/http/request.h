@@ -80,6 +80,7 @@ struct request {
         const struct route *route;
         char *path;               /* as sent, percent-encoded */
         char name[PATH_NAME_MAX]; /* the {name} of the route, decoded */
+        char item[PATH_NAME_MAX]; /* the {item} of the route, likewise */
         struct query query;
         char *body;                       /* NUL after body_size bytes; owned */
         size_t body_size, body_allocated; /* body_size counts on when ublkd discards the body */
@@ -112,6 +113,11 @@ int request_receive(struct request *request, const char *data, size_t size);
  * suspension. */
 void request_finish(struct request *request);
 
+/* Return whether the client has sent a body. */
+static inline bool request_has_body(const struct request *request)
+{
+        return request->body_size > 0;
+}
 /* Parse the body as JSON. Return the document, which the caller frees; or NULL with a reply. */
 cJSON *request_parse_body(struct request *request);
 

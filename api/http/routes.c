@@ -15,9 +15,23 @@ static const char *const method_names[] = {
 };
 static_assert(ARRAY_SIZE(method_names) == _METHOD_MAX, "every method has a name");
 
+/* Return whether what follows {name} matches. */
+static bool match_tail(const char *pattern, const char *path, char item[static PATH_NAME_MAX])
+{
+        size_t fixed = strcspn(pattern, "{");
+
+        if (strncmp(pattern, path, fixed) != 0)
+                return false;
+        path += fixed;
+        if (!pattern[fixed])
+                return *path == '\0';
+        return *path && !strchr(path, '/') && percent_decode(path, strlen(path), item, PATH_NAME_MAX) >= 0;
+}
+
 /* Return whether `path` matches `pattern`. A path that cannot be decoded, or has a name beyond the limit,
  * matches nothing. */
-static bool match(const char *pattern, const char *path, char name[static PATH_NAME_MAX])
+static bool match(const char *pattern, const char *path, char name[static PATH_NAME_MAX],
+        char item[static PATH_NAME_MAX])
 {
         size_t fixed = strcspn(pattern, "{"), length;
 
@@ -29,8 +43,9 @@ static bool match(const char *pattern, const char *path, char name[static PATH_N
         if (strcmp(pattern + fixed, "{rest}") == 0)
                 return percent_decode(path, strlen(path), name, PATH_NAME_MAX) >= 0;
         length = strcspn(path, "/");
-        return length > 0 && percent_decode(path, length, name, PATH_NAME_MAX) >= 0
-               && strcmp(path + length, pattern + fixed + strlen("{name}")) == 0;
+        if (length == 0 || percent_decode(path, length, name, PATH_NAME_MAX) < 0)
+                return false;
+        return match_tail(pattern + fixed + strlen("{name}"), path + length, item);
 }
 
 /* Append a method to the list. */
@@ -52,17 +67,18 @@ static bool is_literal(const struct route *routes, const char *path)
 }
 
 int route_find(const struct route *routes, const char *path, enum method method, const struct route **ret,
-        char name[static PATH_NAME_MAX], char allow[static ALLOW_MAX])
+        char name[static PATH_NAME_MAX], char item[static PATH_NAME_MAX], char allow[static ALLOW_MAX])
 {
-        char captured[PATH_NAME_MAX] = "";
+        char captured[PATH_NAME_MAX] = "", captured_item[PATH_NAME_MAX] = "";
         bool literal = is_literal(routes, path);
 
         *allow = '\0';
         for (const struct route *route = routes; route->path; route++) {
-                if (!match(route->path, path, captured))
+                if (!match(route->path, path, captured, captured_item))
                         continue;
                 if (route->method == method) {
                         strcpy(name, captured);
+                        strcpy(item, captured_item);
                         *ret = route;
                         return 0;
                 }

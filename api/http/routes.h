@@ -15,9 +15,11 @@ enum route_flag {
 
 struct route {
         enum method method;
-        const char *path;    /* "{name}" stands for one segment, "{rest}" at the end for all that remain */
-        unsigned flags;      /* enum route_flag */
-        unsigned parameters; /* enum query_parameter */
+        const char *
+                path; /* "{name}" and, as the last one, "{item}" stand for one segment each, "{rest}" at the end for all
+                             that remain */
+        unsigned flags;              /* enum route_flag */
+        unsigned parameters;         /* enum query_parameter */
         const char *const *produces; /* media types of good answers, with NULL at the end */
         void (*handle)(struct request *request);
 };
@@ -26,11 +28,12 @@ enum { ALLOW_MAX = 64 };
 
 /* Find the route of a path in a table that ends with a NULL path.
  *
- * Return 0 and the route, and copy what {name} or {rest} stands for into `name`. -ENOENT: unknown path;
+ * Return 0 and the route, and copy what {name} or {rest} stands for into `name`, and what {item} stands for into `item`.
+ * -ENOENT: unknown path;
  * -EPERM: the path has other methods, listed in `allow`. OPTIONS is not in the table, so it always returns
  * -EPERM. */
 int route_find(const struct route *routes, const char *path, enum method method, const struct route **ret,
-        char name[static PATH_NAME_MAX], char allow[static ALLOW_MAX]);
+        char name[static PATH_NAME_MAX], char item[static PATH_NAME_MAX], char allow[static ALLOW_MAX]);
 
 /* List all methods of the API, in the form of Allow. */
 void route_methods(char ret_allow[static ALLOW_MAX]);

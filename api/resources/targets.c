@@ -37,6 +37,24 @@ static bool add_features(cJSON *item, const struct target_desc *desc)
         return array != NULL;
 }
 
+static bool add_actions(cJSON *item, const struct target_desc *desc)
+{
+        cJSON *array = cJSON_AddArrayToObject(item, "actions");
+
+        for (unsigned i = 0; array && i < desc->verb_count; i++) {
+                cJSON *action = cJSON_CreateObject();
+
+                if (!action || !cJSON_AddItemToArray(array, action)) {
+                        cJSON_Delete(action);
+                        return false;
+                }
+                if (!cJSON_AddStringToObject(action, "name", desc->verbs[i].name)
+                        || !cJSON_AddStringToObject(action, "summary", desc->verbs[i].summary))
+                        return false;
+        }
+        return array;
+}
+
 static bool add_path(cJSON *array, enum data_path path)
 {
         cJSON *name = cJSON_CreateString(data_path_to_string(path));
@@ -69,7 +87,7 @@ static bool add_target(cJSON *items, const struct target_desc *desc)
                && cJSON_AddStringToObject(item, "summary", desc->summary)
                && cJSON_AddBoolToObject(item, "sizeRequired", desc->size_required)
                && cJSON_AddBoolToObject(item, "forTests", desc->flags & TARGET_FOR_TESTS)
-               && add_features(item, desc) && add_paths(item, desc)
+               && add_features(item, desc) && add_paths(item, desc) && add_actions(item, desc)
                && cJSON_AddStringToObject(item, "schema", schema);
 }
 

@@ -30,6 +30,7 @@
  *   hold                            stand still until the next line, as a loop that is held up; a value for each
  *   waits | watches | connections   how many requests wait; how many clients watch, are connected
  *   note NAME REASON TEXT           add an event of a device, a warning
+ *   act NAME run|succeed|fail       what becomes of its action, as the reconciler has it
  *   flood NAME COUNT                add that many events of it
  *   count NAME QUEUE OP TIMES BYTES NS    add requests (OP: enum stats_op) to one of its two queues
  *   errors NAME QUEUE OP TIMES      add failed ones: writes with ENOSPC, others with EIO
@@ -310,6 +311,11 @@ static int command_watches(struct server *server, char *arguments _unused_)
         return (int)watch_count(server->api);
 }
 
+static int command_act(struct server *server, char *arguments)
+{
+        return api_test_act(server->store, arguments);
+}
+
 static int command_note(struct server *server, char *arguments)
 {
         const char *name = strsep(&arguments, " "), *reason = strsep(&arguments, " ");
@@ -413,6 +419,7 @@ static int run_command(struct server *server, char *line)
                 {"connections",  command_connections },
                 {"watches",      command_watches     },
                 {"note",         command_note        },
+                {"act",          command_act         },
                 {"count",        command_count       },
                 {"errors",       command_errors      },
                 {"failed",       command_failed      },

@@ -2,6 +2,8 @@
 /* Statuses of the fake reconciler of the API tests. */
 #include "tests/api/api_test_status.h"
 
+#include "ublkd/store/store_actions.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,4 +95,23 @@ int api_test_set_error(struct device_store *store, char *arguments)
         r = device_store_set_status(store, name, &changed);
         device_status_clear(&changed);
         return r;
+}
+
+int api_test_act(struct device_store *store, char *rest)
+{
+        const char *name = strsep(&rest, " ");
+        const struct device_record *record = device_store_get(store, name);
+        const struct device_action *action = record ? device_actions_current(record->actions) : NULL;
+        bool good = rest && strcmp(rest, "succeed") == 0;
+
+        if (!action)
+                return -ENOENT;
+        if (rest && strcmp(rest, "run") == 0)
+                return device_store_run_action(store, name, action->id);
+        (void)device_store_set_action_progress(store, name, action->id, 4096, 1 << 20);
+        return device_store_end_action(store, name, action->id,
+                &(const struct action_end){.state = good ? DEVICE_ACTION_SUCCEEDED : DEVICE_ACTION_FAILED,
+                        .reason = good ? REASON_ACTION_SUCCEEDED : REASON_ACTION_INTERRUPTED,
+                        .message = "It is over.",
+                        .result = "{\"bytesRead\":4096}"});
 }

@@ -10,3 +10,6 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
 
 /* Set the newest failed request of a device: the arguments of the command "failed" of api_test_server. 0 or -errno. */
 int api_test_set_error(struct device_store *store, char *arguments);
+
+/* Do what the reconciler does with the action of a device: "NAME run", "NAME succeed" or "NAME fail". 0 or -errno. */
+int api_test_act(struct device_store *store, char *rest);

@@ -52,27 +52,33 @@ static void test_routes(void)
                 int result;
                 const char *name, *allow;
         } cases[] = {
-                {METHOD_GET,      "/devices",              0,       "",             ""                                      },
-                {METHOD_GET,      "/devices/data",         0,       "data",         ""                                      },
-                {METHOD_GET,      "/devices/a%2Fb",        0,       "a/b",          ""                                      },
-                {METHOD_GET,      "/devices/a/b",          -ENOENT, NULL,           ""                                      },
-                {METHOD_GET,      "/devices/",             -ENOENT, NULL,           ""                                      },
-                {METHOD_GET,      "/devicesdata",          -ENOENT, NULL,           ""                                      },
-                {METHOD_GET,      "devices",               -ENOENT, NULL,           ""                                      },
-                {METHOD_GET,      "",                      -ENOENT, NULL,           ""                                      },
-                {METHOD_POST,     "/devices/data/recover", 0,       "data",         ""                                      },
-                {METHOD_POST,     "/devices/data/restart", 0,       "data",         ""                                      },
-                {METHOD_GET,      "/devices/data/recover", -EPERM,  NULL,           "POST, OPTIONS"                         },
-                {METHOD_POST,     "/devices/data",         -EPERM,  NULL,           "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"},
-                {_METHOD_INVALID, "/devices",              -EPERM,  NULL,           "GET, HEAD, POST, OPTIONS"              },
-                {METHOD_GET,      "/schemas/targets/loop", 0,       "targets/loop", ""                                      },
+                {METHOD_GET,      "/devices",                    0,       "",             ""                                      },
+                {METHOD_GET,      "/devices/data",               0,       "data",         ""                                      },
+                {METHOD_GET,      "/devices/a%2Fb",              0,       "a/b",          ""                                      },
+                {METHOD_GET,      "/devices/a/b",                -ENOENT, NULL,           ""                                      },
+                {METHOD_GET,      "/devices/",                   -ENOENT, NULL,           ""                                      },
+                {METHOD_GET,      "/devicesdata",                -ENOENT, NULL,           ""                                      },
+                {METHOD_GET,      "devices",                     -ENOENT, NULL,           ""                                      },
+                {METHOD_GET,      "",                            -ENOENT, NULL,           ""                                      },
+                {METHOD_POST,     "/devices/data/recover",       0,       "data",         ""                                      },
+                {METHOD_POST,     "/devices/data/restart",       0,       "data",         ""                                      },
+                {METHOD_GET,      "/devices/data/recover",       -EPERM,  NULL,           "POST, OPTIONS"                         },
+                {METHOD_POST,     "/devices/data",               -EPERM,  NULL,           "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"},
+                {_METHOD_INVALID, "/devices",                    -EPERM,  NULL,           "GET, HEAD, POST, OPTIONS"              },
+                {METHOD_GET,      "/schemas/targets/loop",       0,       "targets/loop", ""                                      },
+                {METHOD_GET,      "/devices/data/actions",       0,       "data",         ""                                      },
+                {METHOD_POST,     "/devices/data/actions/scrub", 0,       "data",         "GET, HEAD"                             },
+                {METHOD_DELETE,   "/devices/data/actions/17",    0,       "data",         "GET, HEAD, POST"                       },
+                {METHOD_GET,      "/devices/data/actions/",      -ENOENT, NULL,           ""                                      },
+                {METHOD_GET,      "/devices/data/actions/1/2",   -ENOENT, NULL,           ""                                      },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 const struct route *route = NULL;
-                char name[PATH_NAME_MAX] = "untouched", allow[64];
+                char name[PATH_NAME_MAX] = "untouched", item[PATH_NAME_MAX] = "", allow[64];
 
-                if (!CHECK_INT(route_find(route_table, cases[i].path, cases[i].method, &route, name, allow),
+                if (!CHECK_INT(route_find(route_table, cases[i].path, cases[i].method, &route, name, item,
+                                       allow),
                             cases[i].result))
                         fprintf(stderr, "path: %s\n", cases[i].path);
                 CHECK_STR(allow, cases[i].allow);
