@@ -178,6 +178,16 @@ static const struct verb verbs[] = {
                         "process of the container with --pid, as 'podman inspect --format {{.State.Pid}}' prints it.",
          .settings = BIT(MOUNTED) | BIT(READ_ONLY) | BIT(NO_EXEC) | BIT(PID),
          .arguments_min = 2, .arguments_max = 2, .completion = COMPLETE_DEVICE, .run = verb_deliver},
+        {.name = "action", .arguments = "NAME [ACTION [KEY=VALUE...]]",
+         .summary = "start what takes its time, like scrub",
+         .description = "Starts an action of the device's target, with its arguments, and waits for its end, with a "
+                        "line of progress on a terminal. It goes on without ublkctl, and over a restart of ublkd; it "
+                        "ends with the worker. 'ublkctl targets -o json' lists the actions of each target, and the schema of "
+                        "the target their arguments. Prints the result as JSON. The exit status is 1 if the action "
+                        "failed, or has found something that cannot be read. Without ACTION it lists what was started. "
+                        "With --no-wait it prints the id of the action.",
+         .settings = BIT(NO_WAIT) | BIT(CANCEL) | BIT(OUTPUT_NO_NAME),
+         .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_action},
         {.name = "export", .arguments = "", .summary = "print the specs of all devices",
          .description = "Prints the specs of all devices, or of those with the labels of -l, or writes "
                         "them to a folder. 'ublkctl apply -f' creates the same devices from them; a spec "

@@ -62,6 +62,7 @@ enum exit_status verb_mkfs(struct context *context, int argc, char *argv[]);    
 enum exit_status verb_mount(struct context *context, int argc, char *argv[]);      /* filesystem.c */
 enum exit_status verb_unmount(struct context *context, int argc, char *argv[]);    /* filesystem.c */
 enum exit_status verb_deliver(struct context *context, int argc, char *argv[]);    /* filesystem.c */
+enum exit_status verb_action(struct context *context, int argc, char *argv[]);     /* action.c */
 enum exit_status verb_completion(struct context *context, int argc, char *argv[]); /* completion.c */
 enum exit_status verb_help(struct context *context, int argc, char *argv[]);       /* help.c */
 enum exit_status verb_manual(struct context *context, int argc, char *argv[]);     /* manual.c */

@@ -182,6 +182,8 @@ static const struct setting settings_table[] = {
         [SETTING_PID] = {.name = "pid", .kind = SETTING_KIND_COUNT, .offset = MEMBER(pid), .value = "PID",
                 .minimum = 1, .maximum = UINT64_C(1) << 22,
                 .help = "into the container of this process, and not into that of ublkctl; for administrators"},
+        [SETTING_CANCEL] = {.name = "cancel", .kind = SETTING_KIND_FLAG, .offset = MEMBER(cancel),
+                .help = "end the action that is under way"},
 };
 /* clang-format on */
 static_assert(ARRAY_SIZE(settings_table) == _SETTING_MAX, "every option is described");

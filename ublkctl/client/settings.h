@@ -62,6 +62,7 @@ enum setting_id {
         SETTING_ALL_HOLDERS,
         SETTING_MOUNTED,
         SETTING_PID,
+        SETTING_CANCEL,
         _SETTING_MAX
 };
 
@@ -131,7 +132,7 @@ struct settings {
         int output, wait_for, direct_io, operation, filesystem_type;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
                 read_only, no_ask_password, drop_last_copy, when_unused, temporary, users, no_exec,
-                all_holders, mounted;
+                all_holders, mounted, cancel;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since, pid;
 };
