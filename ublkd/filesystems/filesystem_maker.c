@@ -41,6 +41,13 @@ static void making_free(struct filesystem_making *making)
         free(making);
 }
 
+/* Return whether the disk is still the one that the process has opened. */
+static bool has_that_disk(const struct filesystem_making *making, const struct device_record *record)
+{
+        return device_record_disk_has_number(record) && record->number == making->number
+               && record->epoch == making->epoch;
+}
+
 /* Return the record of the device, if the disk is still the one that the process has opened, or it needs none; else
  * NULL. */
 static const struct device_record *find_record(const struct filesystem_making *making)
@@ -49,10 +56,7 @@ static const struct device_record *find_record(const struct filesystem_making *m
 
         if (making->wish.aim == FILESYSTEM_AIM_UNMOUNTED)
                 return record;
-        return record && device_record_disk_has_number(record) && record->number == making->number
-                               && record->epoch == making->epoch
-                       ? record
-                       : NULL;
+        return record && has_that_disk(making, record) ? record : NULL;
 }
 
 static enum mount_change change_by(enum filesystem_task task)
@@ -123,7 +127,8 @@ static const char *store_of(const struct device_record *record)
         return path ? path : "";
 }
 
-/* Copies that an unmount has left are those of this disk: one that keeps its number, as they keep it in use. */
+/* Copies that an unmount has left are those of this disk: one that keeps its number, as they keep it in use. The process has opened
+ * it before this record is looked at. */
 static void name_number(const struct filesystem_maker *maker, const struct device_record *record,
         char ret[static FILESYSTEM_PATH_SIZE])
 {
@@ -161,7 +166,7 @@ static int begin(struct filesystem_making *making, const struct device_record *r
         snprintf(ret->top, sizeof(ret->top), "%s", making->maker->mounts);
         snprintf(ret->store, sizeof(ret->store), "%s", store_of(record));
         memcpy(ret->point, making->device, sizeof(ret->point));
-        if (task == FILESYSTEM_UNMOUNTS) {
+        if (task == FILESYSTEM_UNMOUNTS && has_that_disk(making, record)) {
                 name_number(making->maker, record, ret->number);
                 name_node(making->maker, record, ret->node);
         }
@@ -389,10 +394,8 @@ int filesystem_request(struct filesystem_maker *maker, const struct device_recor
         memcpy(making->device, record->uid, sizeof(making->device));
         memcpy(order.uuid, noted.uuid, sizeof(order.uuid));
         memcpy(order.device, record->uid, sizeof(order.device));
-        if (wish->aim != FILESYSTEM_AIM_UNMOUNTED)
-                name_node(maker, record, order.path);
-        if (*order.path)
-                name_number(maker, record, order.number);
+        name_node(maker, record, wish->aim == FILESYSTEM_AIM_UNMOUNTED ? order.hold : order.path);
+        name_number(maker, record, order.number);
         LIST_INSERT_HEAD(&maker->all, making, entry);
         r = filesystem_job_begin(maker->jobs, &order,
                 &(const struct filesystem_job_events){

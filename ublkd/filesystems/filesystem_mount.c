@@ -2,6 +2,7 @@
 /* Mounts the file system of a disk, by descriptors. */
 #include "ublkd/filesystems/filesystem_mount.h"
 #include "ublkd/filesystems/filesystem_claim.h"
+#include "ublkd/filesystems/filesystem_hold.h"
 #include "ublkd/filesystems/filesystem_walls.h"
 #include "ublkd/nodes/mount_users.h"
 #include "ublkd/nodes/recall_process.h"
@@ -197,12 +198,18 @@ static int detach_alone(const struct filesystem_go *go, bool try)
         return info.si_code == CLD_EXITED ? -info.si_status : -EPIPE;
 }
 
-/* Return 0 if each copy could be unmounted, and this unmount may do it; -errno. Nothing is unmounted. */
-static int try_copies(const struct filesystem_go *go, dev_t disk, const char *path)
+/* Look for copies of the mount of a disk. Those of a disk that has gone have gone, and its number may be another's. */
+static int look_at_copies(const struct filesystem_hold *hold, const char *path, enum recall_what what)
 {
-        int r = go->flags & FILESYSTEM_COPIES_TOO ? 0 : recall_mounts(disk, path, RECALL_FIND_MOUNTS);
+        return filesystem_hold_lasts(hold) ? recall_mounts(hold->disk, path, what) : 0;
+}
 
-        return r < 0 ? r : recall_mounts(disk, path, RECALL_TRY_MOUNTS);
+/* Return 0 if each copy could be unmounted, and this unmount may do it; -errno. Nothing is unmounted. */
+static int try_copies(const struct filesystem_go *go, const struct filesystem_hold *hold, const char *path)
+{
+        int r = go->flags & FILESYSTEM_COPIES_TOO ? 0 : look_at_copies(hold, path, RECALL_FIND_MOUNTS);
+
+        return r < 0 ? r : look_at_copies(hold, path, RECALL_TRY_MOUNTS);
 }
 
 /* Copies are unmounted only if they are not to stay. */
@@ -211,14 +218,21 @@ static enum recall_what choose_recall(const struct filesystem_go *go)
         return go->flags & FILESYSTEM_COPIES_TOO ? RECALL_MOUNTS : RECALL_FIND_MOUNTS;
 }
 
+/* A disk that has gone is free: nothing has its file system. */
+static enum filesystem_claim ask_claim(const struct filesystem_go *go, const struct filesystem_hold *hold)
+{
+        return filesystem_hold_lasts(hold) ? filesystem_claim_find(hold->disk, go->node)
+                                           : FILESYSTEM_CLAIM_FREE;
+}
+
 /* The kernel may end a mount a moment after the call that has unmounted it: a disk that is taken is asked again. */
-static enum filesystem_claim find_claim(const struct filesystem_go *go, dev_t disk, int msec)
+static enum filesystem_claim find_claim(
+        const struct filesystem_go *go, const struct filesystem_hold *hold, int msec)
 {
         int64_t end = clock_msec(CLOCK_MONOTONIC) + msec;
         enum filesystem_claim claim;
 
-        while ((claim = filesystem_claim_find(disk, go->node)) == FILESYSTEM_CLAIM_TAKEN
-                && clock_msec(CLOCK_MONOTONIC) < end)
+        while ((claim = ask_claim(go, hold)) == FILESYSTEM_CLAIM_TAKEN && clock_msec(CLOCK_MONOTONIC) < end)
                 (void)poll(NULL, 0, CLAIM_AGAIN_MSEC);
         return claim;
 }
@@ -232,17 +246,17 @@ static enum filesystem_claim find_claim(const struct filesystem_go *go, dev_t di
  *
  * A disk that is free has no copy, whatever a look has not reached, and no container is looked at for it. The kernel writes at the end
  * of the last copy, which a look does not wait for longer than for a container. */
-static int recall_rest(const struct filesystem_go *go, dev_t disk, const char *path)
+static int recall_rest(const struct filesystem_go *go, const struct filesystem_hold *hold, const char *path)
 {
         const char *of[] = {path, NULL}; /* the users of the list, and all */
-        enum filesystem_claim claim = filesystem_claim_find(disk, go->node);
+        enum filesystem_claim claim = ask_claim(go, hold);
         int r = 0;
 
         for (unsigned i = 0; i < sizeof(of) / sizeof(*of) && claim != FILESYSTEM_CLAIM_FREE && r >= 0; i++) {
-                r = recall_mounts(disk, of[i], choose_recall(go));
+                r = look_at_copies(hold, of[i], choose_recall(go));
                 if (r < 0 && r != -ETIMEDOUT)
                         return r;
-                claim = find_claim(go, disk, r < 0 ? CLAIM_LATE_MSEC : CLAIM_MSEC);
+                claim = find_claim(go, hold, r < 0 ? CLAIM_LATE_MSEC : CLAIM_MSEC);
         }
         if (claim == FILESYSTEM_CLAIM_FREE)
                 return 0;
@@ -251,39 +265,39 @@ static int recall_rest(const struct filesystem_go *go, dev_t disk, const char *p
 
 /* Nothing is unmounted, in a container or on the host, before all of it could be. A container that cannot be looked at counts as one that
  * uses the file system. The mount of the host stays until the end, and shows what is left. */
-static int unmount_everywhere(const struct filesystem_go *go, dev_t disk, bool *ret_ended)
+static int unmount_everywhere(
+        const struct filesystem_go *go, const struct filesystem_hold *hold, bool *ret_ended)
 {
         char mount[MOUNT_SIZE];
         const char *path = mount_path(go, mount);
-        int r = try_copies(go, disk, path);
+        int r = try_copies(go, hold, path);
 
         if (r >= 0)
                 r = detach_alone(go, true);
         if (r >= 0)
-                r = recall_mounts(disk, path, choose_recall(go));
+                r = look_at_copies(hold, path, choose_recall(go));
         if (r >= 0)
                 r = detach_alone(go, false);
         *ret_ended = r >= 0;
-        return r < 0 ? r : recall_rest(go, disk, path);
+        return r < 0 ? r : recall_rest(go, hold, path);
 }
 
 /* The mount of the host has ended. Its copies have kept the number of the disk, unless there are none. */
-static int unmount_left(const struct filesystem_go *go)
+static int unmount_left(const struct filesystem_go *go, const struct filesystem_hold *hold)
 {
         char mount[MOUNT_SIZE];
         const char *path = mount_path(go, mount);
-        dev_t disk;
-        int r = *go->number ? read_device_at(AT_FDCWD, go->number, &disk) : -ENOENT;
+        int r = *go->number ? hold->error : -ENOENT;
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        if (filesystem_claim_find(disk, go->node) == FILESYSTEM_CLAIM_FREE)
+        if (ask_claim(go, hold) == FILESYSTEM_CLAIM_FREE)
                 return 0;
-        r = try_copies(go, disk, path);
-        return r < 0 ? r : recall_rest(go, disk, path);
+        r = try_copies(go, hold, path);
+        return r < 0 ? r : recall_rest(go, hold, path);
 }
 
-int filesystem_unmount(const struct filesystem_go *go, bool *ret_left)
+int filesystem_unmount(struct filesystem_hold *hold, const struct filesystem_go *go, bool *ret_left)
 {
         _cleanup_close_ int top = open_top(go->top, false), point = -1;
         dev_t disk = 0;
@@ -297,10 +311,13 @@ int filesystem_unmount(const struct filesystem_go *go, bool *ret_left)
         if (point < 0)
                 return point == -ENOENT ? 0 : point;
         r = find_mounted(point, &disk);
-        point = close_fd(point); /* it would keep the mount in use */
         ended = r == 0;
+        if (r > 0)
+                r = filesystem_hold_mounted(hold, point, disk);
+        point = close_fd(point); /* it would keep the mount in use */
         if (r >= 0)
-                r = r == 0 ? unmount_left(go) : unmount_everywhere(go, disk, &ended);
+                r = ended ? unmount_left(go, hold) : unmount_everywhere(go, hold, &ended);
+        filesystem_hold_end(hold); /* the report comes after the end of the file system */
         *ret_left = r < 0 && ended;
         if (r >= 0)
                 (void)remove_point(top, go); /* the next mount uses what is left */

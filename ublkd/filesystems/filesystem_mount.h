@@ -3,6 +3,7 @@
  * own: all of it can hang, and a mount has the kernel read what is on the disk. */
 #pragma once
 
+#include "ublkd/filesystems/filesystem_hold.h"
 #include "ublkd/filesystems/filesystem_wire.h"
 
 #include <stdbool.h>
@@ -14,8 +15,9 @@ int filesystem_store_is_open(const char *path);
  * does not need for that. Return 0, also if it was mounted there; -EEXIST: another file system is; -EPERM: another user
  * may write to TOP; -EUCLEAN: the file system has faults; other -errno. */
 int filesystem_mount(int disk, const char *source, const struct filesystem_go *go);
-/* End the mount at TOP/POINT, and its copies in containers, and remove that directory. No data of the disk are read.
- * Return 0, also if there is none; -EBUSY: a process uses it, or a copy that came meanwhile and is left, or the disk is
- * still claimed, by what no look finds; -EEXIST: a container has a copy, which is to stay; -ETIMEDOUT: a container has
- * hindered the look; other -errno. ret_left: of a failure: the mount has ended, and a copy may be left. */
-int filesystem_unmount(const struct filesystem_go *go, bool *ret_left);
+/* End the mount at TOP/POINT, and its copies in containers, and remove that directory. No data of the disk are read. hold:
+ * of the disk, begun before the supervisor gave the task; it ends here. Return 0, also if there is none; -EBUSY: a process
+ * uses it, or a copy that came meanwhile and is left, or the disk is still claimed, by what no look finds; -EEXIST: a
+ * container has a copy, which is to stay; -ETIMEDOUT: a container has hindered the look; other -errno. ret_left: of a
+ * failure: the mount has ended, and a copy may be left. */
+int filesystem_unmount(struct filesystem_hold *hold, const struct filesystem_go *go, bool *ret_left);

@@ -170,8 +170,8 @@ static void remake(int disk, const struct filesystem_go *go, struct filesystem_r
         confirm(disk, go, report);
 }
 
-static void carry_out(const struct filesystem_order *order, int disk, const struct filesystem_go *go,
-        struct filesystem_report *report)
+static void carry_out(const struct filesystem_order *order, int disk, struct filesystem_hold *hold,
+        const struct filesystem_go *go, struct filesystem_report *report)
 {
         bool left = false;
         int r = 0;
@@ -197,7 +197,7 @@ static void carry_out(const struct filesystem_order *order, int disk, const stru
         }
         if (r >= 0)
                 r = go->task == FILESYSTEM_MOUNTS ? filesystem_mount(disk, order->path, go)
-                                                  : filesystem_unmount(go, &left);
+                                                  : filesystem_unmount(hold, go, &left);
         report->outcome = left ? FILESYSTEM_LEFT : r < 0 ? FILESYSTEM_FAILED : FILESYSTEM_DONE;
         report->error = r;
         report->sight = FILESYSTEM_SEES_IT;
@@ -210,6 +210,7 @@ static int work(const struct filesystem_order *order)
         struct filesystem_go go;
         bool needs_disk = *order->path;
         _cleanup_close_ int disk = needs_disk ? open_disk(order->path, order->number, O_RDONLY) : -1;
+        struct filesystem_hold hold = filesystem_hold_begin(order->hold, order->number); /* until the exit */
         struct filesystem_look first = seen(FILESYSTEM_SEES_IT, 0);
 
         if (needs_disk)
@@ -223,7 +224,7 @@ static int work(const struct filesystem_order *order)
         if (recv(FILESYSTEM_LINK_FD, &go, sizeof(go), 0) != sizeof(go) || !is_good(&go)
                 || (disk < 0 && go.task != FILESYSTEM_UNMOUNTS))
                 return EXIT_SUCCESS; /* there is nothing to do */
-        carry_out(order, disk, &go, &report);
+        carry_out(order, disk, &hold, &go, &report);
         return send_all(&report, sizeof(report)) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -239,6 +240,7 @@ int filesystem_process_main(void)
                 return EXIT_FAILURE;
         if (recv(FILESYSTEM_LINK_FD, &order, sizeof(order), 0) != sizeof(order)
                 || order.kind >= _FILESYSTEM_KIND_MAX || !memchr(order.path, '\0', sizeof(order.path))
+                || !memchr(order.hold, '\0', sizeof(order.hold))
                 || !memchr(order.number, '\0', sizeof(order.number))
                 || !memchr(order.uuid, '\0', sizeof(order.uuid)))
                 return EXIT_FAILURE;

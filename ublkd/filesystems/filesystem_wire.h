@@ -21,6 +21,8 @@ struct filesystem_order {
         char device[FILESYSTEM_UUID_SIZE]; /* its uid */
         char path
                 [FILESYSTEM_PATH_SIZE]; /* of the disk; "": it is not asked for anything, for an unmount; and ... */
+        char hold
+                [FILESYSTEM_PATH_SIZE]; /* ... its path is here, for one: it is kept open, if it can be; and ... */
         char number
                 [FILESYSTEM_PATH_SIZE]; /* ... of the file with its device number; "": a test's disk is a file */
         uint32_t kind;                  /* enum filesystem_kind, and ... */
@@ -66,7 +68,8 @@ struct filesystem_go {
         char point[FILESYSTEM_UUID_SIZE]; /* ... the name of its directory in there */
         char store[PATH_MAX];             /* of a mount: the file that the disk stands on; "": none */
         char number
-                [FILESYSTEM_PATH_SIZE]; /* of an unmount: of the file with the device number of the disk, and ... */
+                [FILESYSTEM_PATH_SIZE]; /* of an unmount: of the file with the device number of the disk; "": it is not
+                                           the disk of the order any more, and has no copies; and ... */
         char node[FILESYSTEM_PATH_SIZE]; /* ... of the disk; "": none */
 };
 

@@ -227,11 +227,12 @@ static const char the_node[] = "/dev/of-the-test";
 static int unmount_here(uint32_t flags)
 {
         struct filesystem_go go = {.point = "volume", .flags = flags};
+        struct filesystem_hold hold = filesystem_hold_begin(the_node, number);
 
         snprintf(go.top, sizeof(go.top), "%s", top);
         snprintf(go.number, sizeof(go.number), "%s", number);
         snprintf(go.node, sizeof(go.node), "%s", the_node);
-        return filesystem_unmount(&go, &left);
+        return filesystem_unmount(&hold, &go, &left);
 }
 
 /* As recall_in_time(). */
