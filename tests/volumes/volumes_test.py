@@ -182,21 +182,33 @@ def test_a_ublkd_that_does_not_run(plugin, server):
     server.stop = lambda: None
 
 
-def test_a_volume_that_hangs_delays_no_other(plugin):
+def test_a_volume_that_hangs_delays_no_other(plugin, server):
     names = [f"v{number}" for number in range(8)]
     for name in names:
         plugin.call("Create", Name=name, Opts=options(path=f"/disks/{name}.img"))
-    plugin.call("Create", Name="stuck", Opts=options(path="/disks/stuck.img", **{"labels.filesystem": "never"}))
+    plugin.call("Create", Name="stuck", Opts=options(path="/disks/stuck.img", **{"labels.filesystem": "never mount"}))
+
+    def holders():
+        return server.ask("GET", "/devices/stuck").json["status"]["mountHolders"]
+
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         stuck = pool.submit(plugin.call, "Mount", Name="stuck", ID="one")
-        while not stuck.running():
-            pass
+        while holders() == 0:
+            assert not stuck.done()
         for name in names:
             plugin.call("Mount", Name=name, ID="one")
         assert not stuck.done()
         plugin.kill()
         assert isinstance(stuck.exception(), (OSError, http.client.HTTPException))
     plugin.start()
+    assert holders() == 1  # the Mount that was killed has left its ID
+    assert server.ask("PATCH", "/devices/stuck", {"labels": {"filesystem": None}}).status == 200  # a mount ends from here on
+    plugin.call("Mount", Name="stuck", ID="one")
+    assert holders() == 1
+    plugin.call("Unmount", Name="stuck", ID="one")
+    assert holders() == 0
+    plugin.call("Remove", Name="stuck")
+    assert server.ask("GET", "/devices/stuck").status == 404
 
 
 def test_a_stop_waits_for_no_disk(plugin, server):
