@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import sysconfig
 
@@ -15,7 +16,7 @@ from harness.disk import Disk, block
 from harness.fio import FileOnDisk
 from harness.programs import ublkctl
 from harness.rootless import Account, Container, FioInside, activated
-from harness.tenants import User, kill_under
+from harness.tenants import User, kill_under, write_as
 from harness.wait import wait_until
 
 pytestmark = [
@@ -23,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("podman") or not shutil.which("newuidmap"), reason="needs podman, crun and uidmap"),
 ]
 
-_PROGRAMS = ("sh", "sleep", "dd", "cat", "curl", "ln", "mkfs.ext4", "mknod", str(ublkctl()))
+_PROGRAMS = ("sh", "sleep", "dd", "cat", "curl", "ln", "mkfs.ext4", "mknod", "mkfifo", "mkdir", "unshare", str(ublkctl()))
 _ALICE, _BOB = 2001, 2002
 _SIZE = 64 << 20
 _VOLUME = 400 << 20  # xfs wants 300 MiB
@@ -98,6 +99,29 @@ def _create(container, daemon):
     status, device = container.ask("POST", "/devices?wait=ready&timeout=60s", _image(container.account.uid, "data"))
     assert status == 201 and device["tenant"] == f"uid:{container.account.uid}", device
     return daemon.api.wait_for(name, lambda now: now["status"]["node"], "with a node")
+
+
+def test_a_container_has_a_disk_and_another_user_has_none_of_it(daemon, inside):
+    """In short, what the others do with Podman at length: this one is in each `./check`."""
+    device = _create(inside, daemon)
+    name, disk, node = device["name"], Disk(device["status"]["id"]), device["status"]["node"]
+    deliver = ("POST", f"/devices/{name}/deliver", {"path": "/dev/data"})
+    assert inside.ask(*deliver) == (200, {"path": "/dev/data"})
+    assert inside.output("sh", "-c", _WRITE_TO_EACH, "sh", "/dev/data") == "/dev/data"
+    daemon.api.wait_other_worker(name, daemon.kill_worker(name))
+    disk.write(0, block("a"))
+    assert inside.output("sh", "-c", _WRITE_TO_EACH, "sh", "/dev/data") == "/dev/data"
+    assert disk.read(0, 4096) == bytes(4096)
+    other = User(daemon, _BOB)
+    assert other.ask("GET", f"/devices/{name}")[0] == 404
+    assert other.ask(*deliver)[0] == 404
+    assert write_as(_BOB, node) == "EACCES"
+    assert inside.ask("DELETE", f"/devices/{name}?wait&timeout=60s")[0] == 204
+    shown = inside.run("dd", "if=/dev/zero", "of=/dev/data", "bs=4096", "count=1", "conv=nocreat", check=False)
+    assert shown.returncode != 0 and not os.path.exists(node)
+    log = daemon.log()
+    assert re.search(rf"POST /devices\S* by user {_ALICE} \(pid \d+, in a user namespace\), .*: 201", log), log
+    assert re.search(rf"POST /devices/{name}/deliver by user {_BOB} \(pid \d+\), .*: 404", log), log
 
 
 @pytest.mark.storm
@@ -312,6 +336,34 @@ def test_a_hostile_container_gets_no_image_of_another_user_as_its_disk(bob, daem
             seen = hostile.ask("GET", f"/devices/u{_BOB}-{name}")[1]
             assert seen["status"]["node"] is None and condition_of(seen)["reason"] == reason
     assert disk.read(0, 4096) == block("a") and os.path.exists(image) and daemon.api.phase(device["name"]) == "Live"
+
+
+@pytest.mark.storm
+def test_a_hostile_container_has_no_more_than_its_rule(bob, daemon, ext4):
+    """Not by more devices or requests, a user namespace of its own, what it has put at a path, or a file that is none."""
+    own = ext4 / "bob"
+    own.mkdir()
+    os.chown(own, bob.uid, bob.uid)
+    with _hostile(bob, daemon, f"--volume={ext4}:{ext4}") as hostile:
+        name = _create(hostile, daemon)["name"]
+        hostile.run("sh", "-c", "mkdir -p /tmp && : >/tmp/file && ln -s /tmp/file /tmp/link && ln -s /tmp /there")
+        for path, reason in (("/tmp/file", "Occupied"), ("/tmp/link", "Occupied"), ("/there/data", "LinkInPath")):
+            status, problem = hostile.ask("POST", f"/devices/{name}/deliver", {"path": path})
+            assert (status, problem["errors"][0]["reason"]) == (409, reason), problem
+        hostile.run("sh", "-c", "test -f /tmp/file && test ! -s /tmp/file && test -L /tmp/link && test ! -e /tmp/data")
+        hostile.run("mkfifo", own / "fifo")
+        fifo = _loop_of_bob("fifo", own / "fifo")
+        assert hostile.ask("POST", "/devices", fifo)[0] == 201
+        daemon.api.wait_for(fifo["name"], lambda now: condition_of(now)["reason"] == "BackingFileUnsuitable", "the FIFO refused")
+        assert hostile.output("unshare", "--user", "--map-root-user", "curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "-X", "DELETE",
+                              "--unix-socket", "/run/ublkd/ublkd.sock", f"http://localhost/devices/{name}") == "403"
+        for more in ("third", "fourth"):
+            assert hostile.ask("POST", "/devices", _image(_BOB, more))[0] == 201
+        status, problem = hostile.ask("POST", "/devices", _image(_BOB, "fifth"))
+        assert (status, problem["errors"][0]["reason"]) == (403, "PolicyExceeded"), problem
+        answers = hostile.ask_each(*[("DELETE", f"/devices/u{_BOB}-none", None)] * 130)
+        assert answers[0] == 404 and answers[-1] == 429
+    User(daemon, _ALICE).create(_image(_ALICE, "data"))  # the limits were bob's
 
 
 @pytest.mark.storm
