@@ -184,6 +184,7 @@ def test_a_purge_leaves_nothing(directory, bare):
     for steps in (["--purge"], ["--remove", "--purge"]):
         machine.dpkg("--install", machine.THIS)
         machine.api()
+        run("systemctl", "enable", "--now", "ublkd-volumes.service")
         store = directory / "data.img"
         Disk(machine.create("data", store)["status"]["id"]).write(0, block("a"))
         machine.ctl("disable", "data")
@@ -192,7 +193,7 @@ def test_a_purge_leaves_nothing(directory, bare):
         for step in steps:
             machine.dpkg(step, "ublkd")
         assert not machine.has_package()
-        assert machine.processes() == []
+        assert machine.processes() == [] and run("pgrep", "ublkd", check=False).stdout == ""
         assert machine.loaded_units() == [] and machine.unit_files() == ""
         assert machine.group_of_readers() == machine.group_of_administrators() == ""
         assert [path for path in files if path.exists() or path.is_symlink()] == []
