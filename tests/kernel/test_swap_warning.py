@@ -79,6 +79,25 @@ def test_swap_on_a_volume_of_the_disk(daemon, disk):
     _wait_over(daemon.api, "data")
 
 
+def test_a_swap_file_in_a_file_system_of_the_disk_is_not_seen(daemon, disk, directory, file_of):
+    """The kernel lists it as a file. When swap of the disk itself is reported after it, the list has been read with it."""
+    mount = directory / "mount"
+    mount.mkdir()
+    run("mkfs.ext4", "-q", disk.path)
+    run("mount", disk.path, mount)
+    try:
+        file = mount / "swap"
+        run("dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=4", "conv=fsync")
+        file.chmod(0o600)
+        other = daemon.api.create(loop_spec("other", file_of("other.img", _SIZE), queues=1, dataPath="copy"))
+        with _swap(file), _swap(Disk(other["status"]["id"]).path):
+            _wait_reported(daemon.api, "other")
+            assert not _found(daemon.api, "data")
+        daemon.api.delete("other")
+    finally:
+        run("umount", mount)
+
+
 def test_swap_that_is_written_where_it_is(daemon, disk, ext4, file_of):
     """With zero copy there is nothing to report; the list has been read when the other disk is reported."""
     api = daemon.api
