@@ -10,7 +10,7 @@ import machine
 import pytest
 from harness.api import loop_spec
 from harness.disk import Disk
-from harness.shell import run
+from harness.shell import output, run
 from harness.wait import wait_until
 from load import all_under_load, mounted_under_load, wait_all_progress
 
@@ -116,18 +116,28 @@ def _changes(api):
     return begun
 
 
+def _replaces_workers():
+    """Whether the version that is installed has the setting for that."""
+    return "--upgrade-workers" in output("/usr/sbin/ublkd", "--help")
+
+
+def _replace_all(api, configuration):
+    """Have ublkd replace the workers of another version, one after the other."""
+    configuration.write_text("[Manager]\nUpgradeWorkers=replace\n", encoding="utf-8")
+    run("systemctl", "reload", "ublkd.service")
+    wait_until(lambda: not _need_restart(api), lambda: f"workers replaced, all but {_need_restart(api)}", timeout=600)
+
+
 def test_an_upgrade_and_a_downgrade_under_load(directory, kernel_log, bare, configuration):
     """No request fails, and each version adopts what the other one has created and serves. Workers are kept; then ublkd
-    replaces one after the other when it is reloaded, and after the downgrade the administrator does."""
+    replaces one after the other when it is reloaded; after a downgrade to a version that cannot, the administrator does."""
     with _older_under_load(directory, kernel_log) as (api, disks):
         wait_all_progress(disks)
         writes = _writes(api)
         workers = _install(api, machine.THIS, disks)
         assert _need_restart(api) == sorted(workers)
         assert [line.split()[-1] for line in machine.ctl("list").splitlines()[1:]] == ["NeedsRestart"] * _DISKS
-        configuration.write_text("[Manager]\nUpgradeWorkers=replace\n", encoding="utf-8")
-        run("systemctl", "reload", "ublkd.service")
-        wait_until(lambda: not _need_restart(api), lambda: f"workers replaced, all but {_need_restart(api)}", timeout=600)
+        _replace_all(api, configuration)
         _assert_replaced(api, machine.THIS, workers)
         assert _changes(api) == sorted(workers)
         assert api.ask("GET", "/host", 200)["problems"] == []
@@ -135,8 +145,13 @@ def test_an_upgrade_and_a_downgrade_under_load(directory, kernel_log, bare, conf
 
         configuration.write_text("[Manager]\nUpgradeWorkers=keep\n", encoding="utf-8")
         workers = _install(api, machine.OLDER, disks)
-        for name in workers:
-            machine.ctl("restart", name)
+        if _replaces_workers():
+            changed = len(_changes(api))
+            _replace_all(api, configuration)
+            assert _changes(api)[changed:] == sorted(workers)
+        else:
+            for name in workers:
+                machine.ctl("restart", name)
         _assert_replaced(api, machine.OLDER, workers)
         _assert_not_less(_writes(api), writes)
         wait_all_progress(disks)
