@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The end of one boot of several: a power cut under load. The next one begins with test_after_cut.py."""
+"""The end of one boot of several: a power cut under load. The next one begins with test_after_cut.py.
+
+The cut ends the guest, and the page cache of the host stays: a flush that ublkd lost would not be seen here. What a lost
+flush does to a disk is in test_fault.py, with volatile caches."""
 
 import ledger
 import machine
