@@ -2,10 +2,10 @@
 """Roots of another Debian than this machine's: for tests under another systemd, and for builds with its compiler.
 
 A root is a bundle of the cache, which mmdebstrap makes of the packages that
-scripts/install-deps lists for the build and for the guest. The mirror is the
-machine's own (debian_packages.py), and signatures are checked. Nothing is
-changed in it afterwards: a guest and a build see it below file systems of
-their own.
+scripts/install-deps lists for the build, for the guest and for packages. The
+mirror is the machine's own (debian_packages.py), and signatures are checked.
+Nothing is changed in it afterwards: a guest and a build see it below file
+systems of their own.
 """
 
 import os
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import cache
 from debian_packages import KEYRING, PackageError, machine_mirror
 
-_RECIPE = 1
+_RECIPE = 2
 _HERE = os.path.dirname(os.path.realpath(__file__))
 REPOSITORY = os.path.dirname(os.path.dirname(_HERE))
 _INSTALL_DEPS = os.path.join(REPOSITORY, "scripts", "install-deps")
-_GROUPS = ("build", "guest")
+_GROUPS = ("build", "guest", "package")
 
 SUITES = {"bookworm": 12, "trixie": 13}  # the Debian of each
 _NEWEST, _OLDER = "trixie", "bookworm"
@@ -137,3 +137,14 @@ def build(root, output=None):
     directory = build_directory(root)
     steps = (["cmake", "--preset", "release", "-B", directory], ["cmake", "--build", directory])
     return all(_run_in(root, step, output) for step in steps)
+
+
+def package(root, output=None):
+    """Make the packages for Debian in a root, in the folder "packages" of its build; return whether that went well. The
+    archive is made here: the repository of git may lie elsewhere, where the root does not see it."""
+    variable = f"UBLKD_PACKAGES={os.path.join(build_directory(root), 'packages')}"
+    program = os.path.join(REPOSITORY, "scripts", "package")
+    done = subprocess.run(["env", variable, program, "source"], stdout=subprocess.PIPE, stderr=output, text=True, check=False)
+    if done.returncode != 0:
+        return False
+    return _run_in(root, ["env", variable, program, "deb", done.stdout.strip()], output)
