@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(_HERE, "guest"))
 # pylint: disable=wrong-import-position
 import peers
 
-_OWN_PROGRAMS = ("ublkd", "ublkd-helper", "ublkd-worker", "ublkd-worker-without-statistics", "ublkctl")
+_OWN_PROGRAMS = ("ublkd", "ublkd-helper", "ublkd-worker", "ublkd-worker-without-statistics", "ublkctl", "ublkd-follow")
 
 
 def add_options(parser, name, guest=True):

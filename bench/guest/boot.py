@@ -22,6 +22,10 @@ from commands import CommandError, run
 from ublkd_api import Daemon, request
 
 _UNITS = pathlib.Path(__file__).resolve().parents[2] / "units"
+_WITH_PROGRAMS = ("ublkd.service", "ublk-disk@.service", "ublk-reason@.service")
+_AS_THEY_ARE = ("ublkd.socket", "ublkd.target", "ublk-disk@.path", "ublkd-workers.service", "ublkd.slice")
+_OF_DEVICES = "dev-ublk-.device.d"
+_SCRIPTS = ("start", "order", "unstack", "reason")  # what the units of disks run
 _STATE = "/var/lib/ublkd"
 _SOCKET = "/run/ublkd/ublkd.sock"
 _FOLDER = "/run/bench-boot"
@@ -31,14 +35,21 @@ _PAUSE = 0.02
 
 
 def _install(program):
-    folder = pathlib.Path("/etc/systemd/system")
-    service = (_UNITS / "ublkd.service.in").read_text(encoding="utf-8")
-    service = service.replace("@UBLKD_PROGRAM_PATH@", program)
-    # The libraries in memory: reading files of the host takes time of the host.
-    libraries = f"[Service]\nEnvironment=LD_LIBRARY_PATH={os.path.dirname(program)}\n"
-    (folder / "ublkd.service").write_text(service.replace("[Service]\n", libraries), encoding="utf-8")
-    for unit in ("ublkd.socket", "ublkd-workers.service", "ublkd.slice"):
+    """The units as they are shipped, as tests/kernel/harness/units.py has them, with programs, scripts and libraries in
+    memory: reading files of the host takes time of the host."""
+    folder, memory = pathlib.Path("/etc/systemd/system"), os.path.dirname(program)
+    paths = {"@UBLKD_PROGRAM_PATH@": program, "@UBLKD_CTL_PATH@": f"{memory}/ublkctl", "@UBLKD_FOLLOW_PATH@": f"{memory}/ublkd-follow"}
+    for script in _SCRIPTS:
+        paths[f"@UBLKD_{script.upper()}_PATH@"] = shutil.copy(_UNITS / script / f"ublkd-{script}", memory)
+    libraries = f"[Service]\nEnvironment=LD_LIBRARY_PATH={memory}\n"
+    for unit in _WITH_PROGRAMS:
+        text = (_UNITS / f"{unit}.in").read_text(encoding="utf-8")
+        for mark, path in paths.items():
+            text = text.replace(mark, path)
+        (folder / unit).write_text(text.replace("[Service]\n", libraries), encoding="utf-8")
+    for unit in _AS_THEY_ARE:
         shutil.copy(_UNITS / unit, folder)
+    shutil.copytree(_UNITS / _OF_DEVICES, folder / _OF_DEVICES)
     rules = pathlib.Path("/run/udev/rules.d")
     rules.mkdir(parents=True, exist_ok=True)
     shutil.copy(_UNITS / "60-ublkd.rules", rules)
@@ -93,6 +104,11 @@ def _await(count, wanted):
     return time.monotonic()
 
 
+def _active_units():
+    """The number of disks whose unit is active."""
+    return len(run("systemctl", "list-units", "--state=active", "--plain", "--no-legend", "ublk-disk@*.service").splitlines())
+
+
 def _time_of(name):
     """A time of the service that systemd keeps."""
     return int(run("systemctl", "show", "--property", name, "--value", "ublkd.service")) / 1e6
@@ -109,6 +125,7 @@ def _measure(program, count):
     times = {"first": min(live), "last": max(live)}
     links = [f"/dev/ublk/by-name/{name}" for name in names]
     times["links"] = _await(lambda: sum(map(os.path.exists, links)), count)
+    times["units"] = _await(_active_units, count)
     times["ready"] = _time_of("ActiveEnterTimestampMonotonic")
     began = _time_of("ExecMainStartTimestampMonotonic")
     return {f"{name}_s": round(at - began, 3) for name, at in times.items()}
