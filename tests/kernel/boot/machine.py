@@ -15,6 +15,7 @@ IMAGES = pathlib.Path("/srv/images")
 REQUIRED = pathlib.Path("/srv/required")  # its line in fstab requires the unit of the disk
 PLAIN = pathlib.Path("/srv/plain")  # its line has no options
 MISSING = pathlib.Path("/srv/missing")  # on a disk whose backing file is gone
+ABSENT = pathlib.Path("/srv/absent")  # on another such disk; its line is plain but for nofail
 SPARE = pathlib.Path("/srv/spare")  # the base system does not want it, and its disk goes, too
 LOWER = pathlib.Path("/srv/lower")  # has the backing file of a disk; its own one is described by a file in /etc
 UPPER = pathlib.Path("/srv/upper")  # on that disk
@@ -44,6 +45,7 @@ _DISKS = """\
 /dev/ublk/by-name/required /srv/required ext4 x-systemd.requires=ublk-disk@required.service,x-systemd.after=ublkd.service 0 2
 /dev/ublk/by-name/plain /srv/plain ext4 defaults 0 2
 /dev/ublk/by-name/missing /srv/missing ext4 {nofail}x-systemd.requires=ublk-disk@missing.service,x-systemd.device-timeout=10s 0 2
+/dev/ublk/by-name/absent /srv/absent ext4 nofail,x-systemd.device-timeout=10s 0 2
 /dev/ublk/by-name/spare /srv/spare ext4 x-systemd.requires=ublk-disk@spare.service,x-systemd.after=ublkd.service,{wanted} 0 2
 /dev/ublk/by-name/lower /srv/lower ext4 defaults 0 2
 /dev/ublk/by-name/upper /srv/upper ext4 x-systemd.requires=ublk-disk@upper.service,x-systemd.after=ublkd.service 0 2
@@ -60,6 +62,11 @@ ExecStartPre=/bin/sh -c 'test -e "/run/ublkd/live/$$0" || exec {ublkctl} start -
 TimeoutStartSec=250s
 TimeoutStopSec=250s
 ExecStopPost=/bin/sh -c 'echo "tests: the stop of disk %i ended: $$SERVICE_RESULT" >/dev/kmsg'
+"""
+# At the end of that stop.
+_REMOTE_DISK = f"""\
+[Service]
+ExecStopPost=/bin/sh -c 'grep -q " {REMOTE} " /proc/self/mounts || echo "tests: {REMOTE} is unmounted, and its disk stopped" >/dev/kmsg'
 """
 # What the unit of a disk, and what it runs, say of a disk that stays in use.
 _IN_VAIN = r"systemd\[1\]: ublk-disk@.*(timed out|Failed with result)|ublk\S+\[\d+\]: .*in use"
@@ -127,6 +134,8 @@ def shutdown_faults(log):
     if not (upper and images and state and end):
         return [f"not all of it is in the log: {upper}, {images}, {state}, {end}"]
     faults = _disk_faults(seen, images[-1])
+    if not times(f"tests: {REMOTE} is unmounted, and its disk stopped"):
+        faults.append(f"{REMOTE} was mounted when its disk was stopped")
     if not upper[-1] < images[-1] < state[-1] < end[-1]:
         faults.append(f"wrong order: {upper}, {images}, {state}, {end}")
     faults += [text for time, text in seen if time > upper[0] and re.match(_IN_VAIN, text)]
@@ -188,6 +197,7 @@ def write_etc(etc, with_disks, nofail=True, rescue=False):
     _put(system / "emergency.service.d/tests.conf", _TESTS)
     _put(system / "rescue.service.d/tests.conf", _TESTS if rescue else _IDLE)
     _put(system / "ublk-disk@.service.d/all.conf", _EVERY_DISK.format(ublkctl=programs.ublkctl()))
+    _put(system / "ublk-disk@remote.service.d/remote.conf", _REMOTE_DISK)
     _put(system / "ublk-disk@spare.service.d/rescue.conf", _NOT_IN_RESCUE)
     _put(system / "ublk-disk@missing.service.d/impatient.conf", units.impatient(_PATIENCE))
     _put(etc / "systemd/system.conf.d/slow.conf", _SLOW)

@@ -91,8 +91,10 @@ def test_the_swap_is_made_and_stays_in_use():
 def test_disks_are_made_and_stay_mounted():
     api = Api("/run/ublkd/ublkd.sock")
     wait_until(api.is_ready, "ublkd ready")
-    for point in (machine.REQUIRED, machine.PLAIN, machine.MISSING, machine.SPARE):
+    gone = (machine.MISSING, machine.ABSENT)
+    for point in (machine.REQUIRED, machine.PLAIN, machine.SPARE, *gone):
         _fill(point, _make(api, point.name, 32 * _MIB))
-    run("umount", machine.MISSING)
-    api.ask("POST", "/devices/missing/stop?wait=ready", 200)
-    (machine.IMAGES / "missing.img").rename(machine.IMAGES / "missing.away")
+    for point in gone:
+        run("umount", point)
+        api.ask("POST", f"/devices/{point.name}/stop?wait=ready", 200)
+        (machine.IMAGES / f"{point.name}.img").rename(machine.IMAGES / f"{point.name}.away")

@@ -117,9 +117,19 @@ def test_the_boot_went_on_without_the_disk_that_cannot_start():
     wait_until(lambda: units.state(_UNIT.format("missing")) == "active", "the unit, when the file is back")
 
 
+def test_the_boot_went_on_without_the_disk_of_a_plain_line():
+    """With nofail and no unit of the disk: its mount has waited for the link, and ublkd tries on."""
+    assert units.state("local-fs.target") == "active" and not os.path.ismount(machine.ABSENT)
+    wait_until(lambda: units.state("srv-absent.mount") in ("inactive", "failed"), "the end of the wait for the link")
+    device = Api("/run/ublkd/ublkd.sock").get("absent")
+    assert (device["status"]["phase"], condition_of(device)["reason"]) == ("Backoff", "BackingFileMissing")
+
+
 def test_systemd_complains_of_nothing_else():
     failed = {line.split()[0] for line in output("systemctl", "list-units", "--failed", "--plain", "--no-legend").splitlines()}
-    assert failed <= {"srv-missing.mount", "systemd-fsck@dev-ublk-by\\x2dname-missing.service"}, failed
+    mounts = {f"srv-{name}.mount" for name in ("missing", "absent")}
+    checks = {f"systemd-fsck@dev-ublk-by\\x2dname-{name}.service" for name in ("missing", "absent")}
+    assert failed <= mounts | checks, failed
     assert pathlib.Path("/run/ublkd/live/required").exists()
 
 
