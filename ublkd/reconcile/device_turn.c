@@ -501,6 +501,8 @@ void device_turn_begin(struct managed_device *device)
                 return;
         if (!reconciler->env.ctl || (!record->spec && !record->deleting)) { /* nothing can be done */
                 log_unusable(device, record);
+                if (!device->process.worker)
+                        device_action_follow(device, record, false);
                 report(device, record, UINT64_MAX);
                 device_rest(device,
                         could_be_dropped(device, record) ? monotonic_now() + ERASE_RETRY_USEC : UINT64_MAX);

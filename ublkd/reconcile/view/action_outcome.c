@@ -3,12 +3,13 @@
  *
  * Nothing here depends on what happened to ublkd since: an action is RUNNING in the database before a worker is asked for
  * it, and the worker notes its id in the region before it begins. So one that is RUNNING and not in the region was never
- * begun, or the region is another one. */
+ * begun, or the region is another one; and one that is PENDING has an id that another database has given to another one,
+ * if the region has it. */
 #include "ublkd/reconcile/view/action_outcome.h"
 
 static struct action_outcome end(enum device_action_state state, enum condition_reason reason)
 {
-        return (struct action_outcome){ACTION_STEP_END, state, reason};
+        return (struct action_outcome){.step = ACTION_STEP_END, .state = state, .reason = reason};
 }
 
 /* The client who wanted it to end does not read of a failure. */
@@ -19,6 +20,13 @@ static struct action_outcome fail(const struct action_view *view, enum condition
         return end(DEVICE_ACTION_FAILED, reason);
 }
 
+/* As after the loss of the database. */
+static bool goes_on_with_another(const struct action_view *view)
+{
+        return view->report && view->report->state == REGION_ACTION_RUNNING
+               && view->report->worker == view->worker;
+}
+
 static struct action_outcome of_pending(const struct action_view *view)
 {
         if (view->action->cancel_requested)
@@ -27,7 +35,12 @@ static struct action_outcome of_pending(const struct action_view *view)
                 return view->overdue ? fail(view, REASON_ACTION_NOT_TAKEN) : (struct action_outcome){};
         if (!view->acts)
                 return end(DEVICE_ACTION_FAILED, REASON_ACTION_UNSUPPORTED);
-        return (struct action_outcome){.step = ACTION_STEP_ASK};
+        if (view->report && view->report->id == view->action->id)
+                return fail(view, REASON_ACTION_NOT_TAKEN);
+        if (!goes_on_with_another(view))
+                return (struct action_outcome){.step = ACTION_STEP_ASK};
+        return view->overdue ? fail(view, REASON_ACTION_NOT_TAKEN)
+                             : (struct action_outcome){.step = ACTION_STEP_CLEAR};
 }
 
 /* The region does not have it. */
@@ -46,8 +59,15 @@ static struct action_outcome of_missing(const struct action_view *view)
  * yet may still be one of a worker that lives. */
 static struct action_outcome of_begun(const struct action_view *view)
 {
-        if (view->served && view->worker == view->report->worker)
-                return (struct action_outcome){.step = ACTION_STEP_FOLLOW};
+        struct action_outcome outcome = {.step = ACTION_STEP_FOLLOW};
+
+        if (view->served && view->worker == view->report->worker) {
+                if (!view->action->cancel_requested || !view->cancel_overdue)
+                        return outcome;
+                outcome = end(DEVICE_ACTION_CANCELLED, REASON_ACTION_CANCELLED);
+                outcome.unconfirmed = true;
+                return outcome;
+        }
         if (!view->served && !view->overdue)
                 return (struct action_outcome){};
         return fail(view, REASON_ACTION_INTERRUPTED);
@@ -55,6 +75,8 @@ static struct action_outcome of_begun(const struct action_view *view)
 
 struct action_outcome action_outcome(const struct action_view *view)
 {
+        if (view->unreadable)
+                return (struct action_outcome){.step = ACTION_STEP_FOLLOW};
         if (view->action->state == DEVICE_ACTION_PENDING)
                 return of_pending(view);
         if (!view->report || view->report->id != view->action->id)

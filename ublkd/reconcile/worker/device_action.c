@@ -15,6 +15,7 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/values/json_print.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 enum {
         LOOK_USEC = 1000 * 1000,       /* how often it looks how far the action is */
         BEGIN_USEC = 10 * 1000 * 1000, /* within which a worker has begun it */
+        END_USEC = 30 * 1000 * 1000,   /* within which a worker has ended it, if it was asked to */
+        SETTLE_USEC = 2000 * 1000,     /* from the end of a recovery to the first write */
         RETRY_USEC = 30 * 1000 * 1000, /* after a failure of the database */
         TIMER_ACCURACY_USEC = 100 * 1000,
 };
@@ -55,6 +58,8 @@ static void look_no_more(struct managed_device *device)
         if (device->action.timer)
                 (void)sd_event_source_set_enabled(device->action.timer, SD_EVENT_OFF);
         device->action.asked = 0;
+        device->action.asked_until = 0;
+        device->action.cancel_until = 0;
         device->action.retry_at = 0;
 }
 
@@ -120,7 +125,12 @@ static void explain(const struct device_action *action, const struct action_outc
                         (void)snprintf(ret, size, "The action %s has ended.", verb);
                 break;
         case REASON_ACTION_CANCELLED:
-                (void)snprintf(ret, size, "The action %s was cancelled by a client.", verb);
+                (void)snprintf(ret, size,
+                        outcome->unconfirmed
+                                ? "The action %s was cancelled by a client, and the worker has not "
+                                  "confirmed that it has ended."
+                                : "The action %s was cancelled by a client.",
+                        verb);
                 break;
         case REASON_ACTION_INTERRUPTED:
                 (void)snprintf(ret, size,
@@ -145,12 +155,19 @@ static void explain(const struct device_action *action, const struct action_outc
         }
 }
 
+/* A worker that takes the order only now, or that has not ended it, ends it then: no client knows of it any more. */
+static void end_late_one(const struct device_action *action, const struct action_report *report, int region)
+{
+        if (region >= 0 && (report->id != action->id || report->state == REGION_ACTION_RUNNING))
+                (void)region_action_cancel(region, action->id);
+}
+
 static void end(struct managed_device *device, const struct device_record *record,
         const struct device_action *action, const struct action_outcome *outcome,
-        const struct action_report *report)
+        const struct action_report *report, int region)
 {
         static const struct action_report none;
-        const struct action_report *of_it = report && report->id == action->id ? report : &none;
+        const struct action_report *of_it = report->id == action->id ? report : &none;
         _cleanup_free_ char *result = of_it->id > 0 ? result_of(record, action, of_it) : NULL;
         char message[EVENT_MESSAGE_MAX];
         const struct action_end how = {.state = outcome->state,
@@ -161,6 +178,7 @@ static void end(struct managed_device *device, const struct device_record *recor
                           || (outcome->state == DEVICE_ACTION_SUCCEEDED && of_it->found > 0)};
         int r;
 
+        end_late_one(action, of_it, region);
         if (of_it->id > 0)
                 (void)device_store_set_action_progress(
                         device->env->config.store, device->id.name, action->id, of_it->done, of_it->total);
@@ -194,46 +212,97 @@ static void ask(struct managed_device *device, const struct device_action *actio
         look_at(device, monotonic_now() + LOOK_USEC);
 }
 
-/* The region has the request: it holds also where the worker does not listen. */
-static void follow(struct managed_device *device, const struct device_action *action,
-        const struct action_report *report, int region)
+static void follow(
+        struct managed_device *device, const struct device_action *action, const struct action_report *report)
 {
-        if (report && report->id == action->id)
+        if (report->id == action->id)
                 (void)device_store_set_action_progress(
                         device->env->config.store, device->id.name, action->id, report->done, report->total);
-        if (action->cancel_requested && region >= 0)
-                (void)region_action_cancel(region, action->id);
         look_at(device, monotonic_now() + LOOK_USEC);
+}
+
+/* End the one that the worker goes on with, and wait for that. */
+static void clear(struct managed_device *device, const struct action_report *report, int region)
+{
+        if (device->action.asked_until == 0)
+                device->action.asked_until = monotonic_now() + BEGIN_USEC;
+        (void)region_action_cancel(region, report->id);
+        look_at(device, monotonic_now() + LOOK_USEC);
+}
+
+/* The region has the request: it holds also where the worker does not listen. */
+static void pass_cancellation(struct managed_device *device, const struct device_action *action, int region)
+{
+        if (!action->cancel_requested || region < 0)
+                return;
+        (void)region_action_cancel(region, action->id);
+        if (device->action.cancel_until == 0)
+                device->action.cancel_until = monotonic_now() + END_USEC;
+}
+
+static void note_server(struct device_acting *acting, const struct worker_proc *worker)
+{
+        if (!worker || acting->server == worker_proc_started_at(worker))
+                return;
+        acting->server = worker_proc_started_at(worker);
+        acting->served_at = monotonic_now();
+}
+
+static bool was_asked(const struct device_acting *acting, const struct device_action *action,
+        const struct worker_proc *worker)
+{
+        return worker && acting->asked == action->id && acting->worker == worker_proc_started_at(worker);
+}
+
+/* Return whether its end is that of the worker before, whose successor serves only now. */
+static bool is_early(const struct device_acting *acting, const struct device_action *action,
+        const struct worker_proc *worker)
+{
+        return worker && action->state == DEVICE_ACTION_RUNNING && !was_asked(acting, action, worker)
+               && monotonic_now() < acting->served_at + SETTLE_USEC;
+}
+
+/* Return the outcome. region: or -errno. */
+static struct action_outcome judge(struct managed_device *device, const struct device_action *action,
+        const struct worker_proc *worker, int region, struct action_report *report)
+{
+        const struct device_acting *acting = &device->action;
+        uint64_t now = monotonic_now();
+        int r = region < 0 ? region : region_action_read(region, report);
+
+        return action_outcome(&(const struct action_view){
+                .action = action,
+                .report = r >= 0 ? report : NULL,
+                .unreadable = r < 0 && r != -ENOENT && r != -ENODATA && r != -EPROTO,
+                .served = worker,
+                .acts = worker && worker_proc_acts(worker),
+                .worker = worker ? worker_proc_started_at(worker) : 0,
+                .asked = was_asked(acting, action, worker),
+                .overdue = !worker || (acting->asked_until > 0 && now >= acting->asked_until),
+                .cancel_overdue = acting->cancel_until > 0 && now >= acting->cancel_until,
+        });
 }
 
 void device_action_follow(struct managed_device *device, const struct device_record *record, bool served)
 {
         const struct device_action *action = device_actions_current(record->actions);
         const struct worker_proc *worker = served ? device->process.worker : NULL;
-        struct device_acting *acting = &device->action;
-        _cleanup_close_ int region = -1;
-        struct action_report report;
+        struct action_report report = {};
         struct action_outcome outcome;
-        bool is_known;
+        _cleanup_close_ int region = -1;
 
+        note_server(&device->action, worker);
         if (!action) {
                 look_no_more(device);
                 return;
         }
-        if (monotonic_now() < acting->retry_at)
-                return;
         region = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
-        is_known = region >= 0 && region_action_read(region, &report) >= 0;
-        outcome = action_outcome(&(const struct action_view){
-                .action = action,
-                .report = is_known ? &report : NULL,
-                .served = worker,
-                .acts = worker && worker_proc_acts(worker),
-                .worker = worker ? worker_proc_started_at(worker) : 0,
-                .asked = worker && acting->asked == action->id
-                         && acting->worker == worker_proc_started_at(worker),
-                .overdue = !worker || monotonic_now() >= acting->asked_until,
-        });
+        pass_cancellation(device, action, region);
+        if (monotonic_now() < device->action.retry_at)
+                return;
+        outcome = judge(device, action, worker, region, &report);
+        if (outcome.step == ACTION_STEP_END && is_early(&device->action, action, worker))
+                outcome.step = ACTION_STEP_FOLLOW;
         switch (outcome.step) {
         case ACTION_STEP_NONE:
                 break;
@@ -241,10 +310,13 @@ void device_action_follow(struct managed_device *device, const struct device_rec
                 ask(device, action);
                 break;
         case ACTION_STEP_FOLLOW:
-                follow(device, action, is_known ? &report : NULL, region);
+                follow(device, action, &report);
+                break;
+        case ACTION_STEP_CLEAR:
+                clear(device, &report, region);
                 break;
         case ACTION_STEP_END:
-                end(device, record, action, &outcome, is_known ? &report : NULL);
+                end(device, record, action, &outcome, &report, region);
                 break;
         }
 }

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { LATE_MS = 3500, BEGIN_MS = 11000 };
+
 static const struct device_action *action_of(const struct world *world)
 {
         const struct device_actions *actions = world_record(world, "data")->actions;
@@ -93,6 +95,8 @@ static void it_ends_with_its_worker(void)
                 DEVICE_ACTION_RUNNING); /* a recovery does not wait for the database */
         world_bring_up(&world, "data", "file:1");
         take_a_turn(&world);
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_RUNNING); /* other disks may still recover */
+        world_settle(&world, LATE_MS);
         CHECK(action_of(&world)->state == DEVICE_ACTION_FAILED && !action_of(&world)->cancel_requested);
         CHECK_INT(action_of(&world)->reason, REASON_ACTION_INTERRUPTED);
         CHECK_INT(fake_worker("data")->action, 0);
@@ -133,6 +137,57 @@ static void the_end_of_another_is_not_its_own(void)
         world_free(&world);
 }
 
+/* A worker that takes the order only after that ends it at once. */
+static void one_that_was_not_taken_in_time_is_cancelled(void)
+{
+        struct region_control *control;
+        struct world world;
+        uint64_t id = begin(&world, &control);
+
+        world_settle(&world, BEGIN_MS);
+        CHECK_INT(action_of(&world)->reason, REASON_ACTION_NOT_TAKEN);
+        region_action_begin(control, id, started_at());
+        CHECK(region_action_is_cancelled(control, id));
+        world_free(&world);
+}
+
+/* As after the loss of the database: the worker goes on with an action of which ublkd does not know. */
+static void one_of_another_database_is_ended_first(void)
+{
+        struct region_control *control;
+        struct world world;
+        uint64_t id = 0;
+
+        world_new(&world);
+        control = world_bring_up_with_region(&world, "");
+        region_action_begin(control, 1, started_at());
+        CHECK_INT(device_store_begin_action(world.store, "data", "scrub", "{}", &id), 0);
+        world_settle(&world, 20);
+        CHECK(region_action_is_cancelled(control, 1));
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_PENDING);
+        CHECK_INT(fake_worker("data")->action, 0);
+        region_action_end(control, REGION_ACTION_CANCELLED, 0);
+        take_a_turn(&world);
+        CHECK_INT(fake_worker("data")->action, id);
+        world_free(&world);
+}
+
+/* As after a boot of a kernel without the driver. */
+static void it_ends_where_nothing_can_be_served(void)
+{
+        struct region_control *control;
+        struct world world;
+        uint64_t id = begin(&world, &control);
+
+        region_action_begin(control, id, started_at());
+        fake_worker_die(fake_worker("data"));
+        reconciler_set_control(world.reconciler, NULL);
+        take_a_turn(&world);
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_FAILED);
+        CHECK_INT(action_of(&world)->reason, REASON_ACTION_INTERRUPTED);
+        world_free(&world);
+}
+
 int main(void)
 {
         fake_acts = true;
@@ -141,5 +196,8 @@ int main(void)
         it_ends_with_its_worker();
         a_cancellation_goes_through_the_region();
         the_end_of_another_is_not_its_own();
+        one_that_was_not_taken_in_time_is_cancelled();
+        one_of_another_database_is_ended_first();
+        it_ends_where_nothing_can_be_served();
         return check_report();
 }

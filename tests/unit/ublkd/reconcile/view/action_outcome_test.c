@@ -6,16 +6,17 @@
 
 enum { ID = 7, WORKER = 70, OTHER = 71 };
 
-#define END(state, reason) {ACTION_STEP_END, DEVICE_ACTION_##state, REASON_ACTION_##reason}
+#define END(to, why) {.step = ACTION_STEP_END, .state = DEVICE_ACTION_##to, .reason = REASON_ACTION_##why}
 #define ASK {.step = ACTION_STEP_ASK}
 #define FOLLOW {.step = ACTION_STEP_FOLLOW}
+#define CLEAR {.step = ACTION_STEP_CLEAR}
 #define NOTHING {.step = ACTION_STEP_NONE}
 
 /* clang-format off */
 static const struct {
         const char *what;
         enum device_action_state state;
-        bool cancel, served, acts, asked, overdue;
+        bool cancel, served, acts, asked, overdue, unreadable, cancel_overdue;
         struct { uint64_t id, worker; enum region_action_state state; } region;
         struct action_outcome outcome;
 } rows[] = {
@@ -25,6 +26,16 @@ static const struct {
         {"an older worker", DEVICE_ACTION_PENDING, .served = true, .outcome = END(FAILED, UNSUPPORTED)},
         {"a disk that recovers", DEVICE_ACTION_PENDING, .outcome = NOTHING},
         {"a disk without a worker", DEVICE_ACTION_PENDING, .overdue = true, .outcome = END(FAILED, NOT_TAKEN)},
+        {"the worker goes on with one of another database", DEVICE_ACTION_PENDING, .served = true, .acts = true,
+                .region = {ID - 1, WORKER, REGION_ACTION_RUNNING}, .outcome = CLEAR},
+        {"and does not end it", DEVICE_ACTION_PENDING, .served = true, .acts = true, .overdue = true,
+                .region = {ID - 1, WORKER, REGION_ACTION_RUNNING}, .outcome = END(FAILED, NOT_TAKEN)},
+        {"its worker was another one", DEVICE_ACTION_PENDING, .served = true, .acts = true,
+                .region = {ID - 1, OTHER, REGION_ACTION_RUNNING}, .outcome = ASK},
+        {"another database gave its id to another one", DEVICE_ACTION_PENDING, .served = true, .acts = true,
+                .region = {ID, WORKER, REGION_ACTION_DONE}, .outcome = END(FAILED, NOT_TAKEN)},
+        {"the region cannot be read for a moment", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .overdue = true,
+                .asked = true, .unreadable = true, .outcome = FOLLOW},
         {"asked just now", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .asked = true, .outcome = FOLLOW},
         {"the worker ignores it", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .asked = true, .overdue = true,
                 .outcome = END(FAILED, NOT_TAKEN)},
@@ -38,6 +49,8 @@ static const struct {
                 .region = {ID, WORKER, REGION_ACTION_RUNNING}, .outcome = FOLLOW},
         {"goes on although it is to end", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .cancel = true,
                 .region = {ID, WORKER, REGION_ACTION_RUNNING}, .outcome = FOLLOW},
+        {"the worker does not end it", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .cancel = true,
+                .cancel_overdue = true, .region = {ID, WORKER, REGION_ACTION_RUNNING}, .outcome = END(CANCELLED, CANCELLED)},
         {"another worker serves", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
                 .region = {ID, OTHER, REGION_ACTION_RUNNING}, .outcome = END(FAILED, INTERRUPTED)},
         {"its worker is dead, another one comes", DEVICE_ACTION_RUNNING,
@@ -77,6 +90,8 @@ int main(void)
                         .worker = rows[i].served ? WORKER : 0,
                         .asked = rows[i].asked,
                         .overdue = rows[i].overdue,
+                        .unreadable = rows[i].unreadable,
+                        .cancel_overdue = rows[i].cancel_overdue,
                 });
                 bool same = CHECK_INT(outcome.step, rows[i].outcome.step);
 
