@@ -99,15 +99,26 @@ struct device_actions *device_actions_copy(const struct device_actions *actions)
         return TAKE_PTR(new);
 }
 
+static void drop_oldest(struct device_actions *actions)
+{
+        device_action_free(actions->items[0]);
+        actions->count--;
+        memmove(&actions->items[0], &actions->items[1], actions->count * sizeof(actions->items[0]));
+}
+
 void device_actions_add(struct device_actions *actions, struct device_action *action)
 {
-        if (actions->count == ARRAY_SIZE(actions->items)) {
-                device_action_free(actions->items[0]);
-                memmove(&actions->items[0], &actions->items[1],
-                        (actions->count - 1) * sizeof(actions->items[0]));
-                actions->count--;
-        }
+        if (actions->count == ARRAY_SIZE(actions->items))
+                drop_oldest(actions);
         actions->items[actions->count++] = action;
+}
+
+void device_actions_trim(struct device_actions *actions)
+{
+        size_t current = device_actions_current(actions) ? 1 : 0;
+
+        while (actions->count > DEVICE_ACTIONS_KEPT + current)
+                drop_oldest(actions);
 }
 
 struct device_action *device_actions_current(const struct device_actions *actions)
@@ -259,5 +270,6 @@ struct device_actions *device_actions_from_text(const char *text)
                 if (action)
                         device_actions_add(actions, action);
         }
+        device_actions_trim(actions);
         return actions;
 }

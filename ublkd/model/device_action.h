@@ -61,8 +61,10 @@ struct device_actions *device_actions_copy(const struct device_actions *actions)
 struct device_actions *device_actions_free(struct device_actions *actions);
 DEFINE_CLEANUP(struct device_actions, device_actions_free);
 
-/* Add an action, which is taken over, and drop the oldest ones that are too many. */
+/* Add an action, which is taken over. The oldest one goes if there is no room. */
 void device_actions_add(struct device_actions *actions, struct device_action *action);
+/* Drop the oldest of those that have ended, until DEVICE_ACTIONS_KEPT of them are left. */
+void device_actions_trim(struct device_actions *actions);
 /* Return the action that is under way; NULL: none is. actions: may be NULL. */
 struct device_action *device_actions_current(const struct device_actions *actions);
 /* Return the action with that id, or NULL. actions: may be NULL. */

@@ -173,6 +173,7 @@ int device_store_end_action(
         action->result = end->result ? strdup(end->result) : NULL;
         if (!action->message || (end->result && !action->result))
                 return -ENOMEM;
+        device_actions_trim(change.actions);
         draft = draft_of(
                 &change.entry->record, end->alarms ? EVENT_WARNING : EVENT_NORMAL, end->reason, end->message);
         draft.apart = true;

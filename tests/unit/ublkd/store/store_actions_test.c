@@ -98,11 +98,19 @@ static void test_a_bounded_number(const char *directory)
         uint64_t id = 0, first = 0;
 
         put_null_disk(store, "data", "");
-        for (int i = 0; i < 3 * DEVICE_ACTIONS_KEPT; i++) {
+        for (size_t i = 0; i < 3 * DEVICE_ACTIONS_KEPT; i++) {
+                const size_t ended = i < DEVICE_ACTIONS_KEPT ? i : DEVICE_ACTIONS_KEPT;
+
                 CHECK_INT(device_store_begin_action(store, "data", "scrub", "{}", &id), 0);
+                CHECK_INT(device_store_get(store, "data")->actions->count, ended + 1);
                 CHECK_INT(device_store_end_action(store, "data", id, &good), 0);
+                CHECK(device_store_get(store, "data")->actions->count <= DEVICE_ACTIONS_KEPT);
+                CHECK_INT(newest(store)->id, id);
                 first = i == 0 ? id : first;
         }
+        device_store_free(store);
+        store = open_store(directory);
+        CHECK_INT(device_store_get(store, "data")->actions->count, DEVICE_ACTIONS_KEPT);
         CHECK_INT(device_store_begin_action(store, "data", "scrub", "{}", &id), 0);
         CHECK_INT(device_store_get(store, "data")->actions->count, DEVICE_ACTIONS_KEPT + 1);
         CHECK(!device_actions_find(device_store_get(store, "data")->actions, first));
