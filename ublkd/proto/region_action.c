@@ -92,7 +92,9 @@ static uint64_t bounded(uint64_t number, uint64_t most)
 
 static void check_ranges(const struct region_action *found, struct action_report *report)
 {
-        for (unsigned i = 0; i < found->range_count && i < REGION_ACTION_RANGES; i++) {
+        const uint64_t count = bounded(bounded(found->range_count, found->found), REGION_ACTION_RANGES);
+
+        for (unsigned i = 0; i < count; i++) {
                 const struct region_range *range = &found->ranges[i];
                 const uint64_t offset = bounded(range->offset, NUMBER_MAX);
 

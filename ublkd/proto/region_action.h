@@ -15,8 +15,8 @@ struct action_report {
         uint64_t worker; /* that took it: when it was started */
         uint64_t done, total;
         uint64_t found, found_bytes;
-        int error; /* errno; 0: none */
-        unsigned range_count;
+        int error;            /* errno; 0: none */
+        unsigned range_count; /* at most `found` */
         struct region_range ranges[REGION_ACTION_RANGES];
 };
 

@@ -112,6 +112,10 @@ static void test_rubbish_is_bounded(void)
         CHECK_INT(report.error, EIO);
         control->action.total = 5;
         CHECK_INT(report_of(fd).done, 5);
+        for (unsigned found = 0; found < 3; found++) { /* never more ranges than the count says */
+                control->action.found = found;
+                CHECK_INT(report_of(fd).range_count, found);
+        }
         close(fd);
 }
 
