@@ -58,7 +58,7 @@ enum store_event_kind {
         STORE_INTENT,  /* deleting, recover_requested, restart, stop or hold changed */
         STORE_STATUS,  /* the status changed */
         STORE_ADOPTED, /* the record comes from the runtime directory: there may be a disk and a worker */
-        STORE_NOTED,   /* nothing changed, but there is an event: device_store_note(), …_note_disk() */
+        STORE_NOTED,   /* an event alone, or a change of an action (store_actions.h) */
         STORE_REMOVED, /* the record was removed; event->record is NULL */
         _STORE_EVENT_MAX
 };

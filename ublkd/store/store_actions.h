@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The actions of devices in the store. Each change is durable before it counts, but the progress. */
+/* The actions of devices in the store. Each change is durable before it counts, but the progress. What a client asks for is
+ * announced as STORE_INTENT, the rest as STORE_NOTED; a cancellation and a start of the worker have no event. */
 #pragma once
 
 #include "ublkd/store/device_store.h"
