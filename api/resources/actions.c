@@ -50,7 +50,7 @@ static const struct device_action *find_action(struct request *request, const st
         if (query_parse_revision(request->item, &id) >= 0)
                 action = device_actions_find(record->actions, id);
         if (!action)
-                reply_problem(request, PROBLEM_NO_SUCH_RESOURCE,
+                reply_problem(request, PROBLEM_NO_SUCH_ACTION,
                         "The device has no such action (any more); GET /devices/%s/actions lists those it "
                         "has.",
                         record->name);
@@ -104,7 +104,7 @@ static const struct target_verb *find_verb(struct request *request, const struct
 
         if (verb >= 0)
                 return &target->verbs[verb];
-        reply_problem(request, PROBLEM_NO_SUCH_RESOURCE,
+        reply_problem(request, PROBLEM_NO_SUCH_ACTION,
                 "The target of the device has no such action; GET /targets lists the actions of each "
                 "target%s.",
                 tree && tree->count > 1 ? ", and one that stands on others has none" : "");

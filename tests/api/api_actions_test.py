@@ -86,10 +86,10 @@ def test_what_there_is_not(server):
     create(server)
     check_problem(server.ask("GET", "/devices/none/actions"), 404, "no-such-device")
     check_problem(server.ask("POST", "/devices/none/actions/scrub"), 404, "no-such-device")
-    check_problem(server.ask("POST", "/devices/data/actions/polish"), 404, "no-such-resource")
+    check_problem(server.ask("POST", "/devices/data/actions/polish"), 404, "no-such-action")
     for item in ("17", "scrub", "00000000000000000000000000000000000001"):
-        check_problem(server.ask("GET", f"/devices/data/actions/{item}"), 404, "no-such-resource")
-        check_problem(server.ask("DELETE", f"/devices/data/actions/{item}"), 404, "no-such-resource")
+        check_problem(server.ask("GET", f"/devices/data/actions/{item}"), 404, "no-such-action")
+        check_problem(server.ask("DELETE", f"/devices/data/actions/{item}"), 404, "no-such-action")
     check_problem(server.ask("PUT", "/devices/data/actions/scrub", {}), 405, "method-not-allowed")
 
 
@@ -100,11 +100,32 @@ def test_only_a_live_device(server):
     check_problem(server.ask("POST", "/devices/data/actions/scrub"), 409, "not-possible-now")
 
 
+def test_an_action_of_an_earlier_device_of_the_name(server):
+    create(server)
+    path = start(server).headers["Location"]
+    server.tell("act data fail")
+    assert server.ask("DELETE", "/devices/data?wait").status == 204
+    check_problem(server.ask("GET", path), 404, "no-such-device")
+    create(server)
+    check_problem(server.ask("GET", path), 404, "no-such-action")
+    check_problem(server.ask("DELETE", path), 404, "no-such-action")
+
+
+def test_the_last_eight_are_kept(server):
+    create(server)
+    paths = []
+    for _ in range(9):
+        paths.append(start(server).headers["Location"])
+        server.tell("act data succeed")
+    assert [f"/devices/data/actions/{item['id']}" for item in items(server)] == paths[1:]
+    check_problem(server.ask("GET", paths[0]), 404, "no-such-action")
+
+
 def test_a_target_without_and_a_tree(server):
     assert server.ask("POST", "/devices?wait=ready", spec("empty")).status == 201
-    check_problem(server.ask("POST", "/devices/empty/actions/scrub"), 404, "no-such-resource")
+    check_problem(server.ask("POST", "/devices/empty/actions/scrub"), 404, "no-such-action")
     create(server, "tree", target={"type": "linear", "child": LOOP["target"]})
-    check_problem(server.ask("POST", "/devices/tree/actions/scrub"), 404, "no-such-resource")
+    check_problem(server.ask("POST", "/devices/tree/actions/scrub"), 404, "no-such-action")
 
 
 def test_the_schema_has_them(server):
