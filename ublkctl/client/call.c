@@ -54,10 +54,12 @@ char *device_path(const char *name, const char *rest)
 
 static const struct {
         const char *kind; /* urn:ublkd:problem:… */
-        long http;        /* for an unknown kind */
+        long http;        /* for an unknown kind: the first row with it counts */
         enum exit_status status;
 } kinds[] = {
         {.kind = "no-such-device",      .http = 404, .status = STATUS_NOT_FOUND  },
+        {.kind = "no-such-action",      .http = 404, .status = STATUS_FAILED     },
+        {.kind = "no-such-resource",    .http = 404, .status = STATUS_FAILED     },
         {.kind = "timeout",             .http = 504, .status = STATUS_TIMED_OUT  },
         {.kind = "unauthorized",        .http = 401, .status = STATUS_NOT_ALLOWED},
         {.kind = "forbidden",           .http = 403, .status = STATUS_NOT_ALLOWED},
@@ -85,10 +87,11 @@ static enum exit_status problem_status(const struct answer *answer)
 {
         const char *kind = problem_kind(answer);
 
-        if (strcmp(kind, "no-such-resource") == 0)
-                return STATUS_FAILED;
         for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-                if (strcmp(kinds[i].kind, kind) == 0 || kinds[i].http == answer->status)
+                if (strcmp(kinds[i].kind, kind) == 0)
+                        return kinds[i].status;
+        for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+                if (kinds[i].http == answer->status)
                         return kinds[i].status;
         return STATUS_FAILED;
 }

@@ -133,29 +133,46 @@ static enum exit_status ask(struct context *context, const char *method, const c
         return path ? call(context, &request, name, ret) : STATUS_FAILED;
 }
 
-/* Look once. A ublkd that is away is probably being restarted: then there is nothing new, *ret is NULL. */
+/* A ublkd that is being restarted is away, and so is one whose new socket does not have its owner and mode yet. */
+static bool is_away(enum exit_status status, const struct answer *answer)
+{
+        return status == STATUS_NO_DAEMON || status == STATUS_TIMED_OUT || status == STATUS_NOT_ALLOWED
+               || (status == STATUS_OK && answer->status == 503);
+}
+
+static enum exit_status give_up(const char *name, enum exit_status status)
+{
+        complain(name, "The action cannot be followed any more; it goes on if its worker does, and 'ublkctl "
+                       "action NAME' lists it.");
+        return status == STATUS_OK ? STATUS_FAILED : status;
+}
+
+/* Look once. While ublkd is away there is nothing new, and *ret is empty. Every other status than STATUS_OK has its
+ * sentence on stderr. */
 static enum exit_status look(
         struct context *context, const char *name, const char *path, uint64_t *away_since, struct answer *ret)
 {
         const struct request request = {.method = "GET", .path = path};
-        enum exit_status status = client_ask(context->client, &request, true, ret);
+        const uint64_t now = monotonic_now();
+        const bool is_last = *away_since != 0 && now - *away_since >= ABSENCE_USEC;
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status;
 
-        if (status == STATUS_NO_DAEMON || status == STATUS_TIMED_OUT
-                || (status == STATUS_OK && ret->status == 503)) {
-                if (status == STATUS_OK)
-                        answer_clear(ret);
-                *ret = (struct answer){};
-                if (*away_since == 0)
-                        *away_since = monotonic_now();
-                if (monotonic_now() - *away_since < ABSENCE_USEC)
-                        return STATUS_OK;
-                complain(name, "ublkd does not answer any more; the action goes on if the worker does.");
-                return STATUS_NO_DAEMON;
+        if (is_last)
+                progress_end();
+        status = client_ask(context->client, &request, !is_last, &answer);
+        if (!is_last && is_away(status, &answer)) {
+                *away_since = *away_since == 0 ? now : *away_since;
+                return STATUS_OK;
         }
         *away_since = 0;
-        if (status != STATUS_OK || ret->status < 400)
-                return status;
-        return report_problem(&request, name, ret);
+        if (status == STATUS_OK && answer.status >= 400)
+                return report_problem(&request, name, &answer);
+        if (status != STATUS_OK || !json_text(answer.json, "state"))
+                return give_up(name, status);
+        *ret = answer;
+        answer = (struct answer){};
+        return STATUS_OK;
 }
 
 static enum exit_status follow(struct context *context, const char *name, const cJSON *started)
@@ -226,6 +243,10 @@ static enum exit_status cancel(struct context *context, const char *name, const 
         status = ask(context, "DELETE", name, path, NULL, &answer);
         if (status != STATUS_OK)
                 return status;
+        if (has_ended(answer.json)) {
+                complain(name, "The action has ended meanwhile.");
+                return STATUS_REFUSED;
+        }
         print_safely(stdout, json_text(current, "verb") ? json_text(current, "verb") : "");
         puts(" is being cancelled");
         return STATUS_OK;
