@@ -479,6 +479,9 @@ def write_fields(device, targets):
         names = sorted({name for name, _ in fields} - others)
         lines += ["", f"const char *const {array}[] = {{", *(f"        {c_string(name)}," for name in names)]
         lines += ["        NULL,", "};"]
+    verbs = sorted({verb for target in targets for verb in target.get("actions", {})})
+    lines += ["", "const char *const target_action_names[] = {", *(f"        {c_string(verb)}," for verb in verbs)]
+    lines += ["        NULL,", "};"]
     return "\n".join([*lines, *write_choices(fields), ""])
 
 

@@ -15,5 +15,8 @@ struct spec_field {
         const char *const *choices; /* its values, ends with NULL; NULL: any */
 };
 
+/* The names of the actions of all targets ("scrub"). Sorted; ends with NULL. */
+extern const char *const target_action_names[];
+
 /* All fields but the name. Sorted; ends with a name that is NULL. */
 extern const struct spec_field spec_fields[];

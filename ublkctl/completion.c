@@ -103,7 +103,7 @@ static void print_bash_verb(const struct verb *verb)
                 verb->alias ? verb->alias : "");
         print_option_words(verb->settings | SETTINGS_COMMON);
         puts("'");
-        if (verb->fields)
+        if (verb->fields || verb->actions)
                 print_bash_valued(verb->settings | SETTINGS_COMMON);
         puts("\t\tcase $prev in");
         for (int id = 0; id < _SETTING_MAX; id++)
@@ -115,8 +115,14 @@ static void print_bash_verb(const struct verb *verb)
                 print_choices(verb->words);
                 fputs("'", stdout);
         } else if (verb->fields) {
-                printf("if _ublkctl_is_first \"$valued\"; then %s; else _ublkctl_fields; fi",
+                printf("if _ublkctl_is_argument 0 \"$valued\"; then %s; else _ublkctl_fields; fi",
                         *arguments[verb->completion] ? arguments[verb->completion] : ":");
+        } else if (verb->actions) {
+                printf("if _ublkctl_is_argument 0 \"$valued\"; then %s; elif _ublkctl_is_argument 1 "
+                       "\"$valued\"; then words='",
+                        arguments[verb->completion]);
+                print_choices(target_action_names);
+                fputs("'; fi", stdout);
         } else {
                 fputs(arguments[verb->completion], stdout);
         }
@@ -232,6 +238,12 @@ static void print_zsh_verb(const struct verb *verb)
                 fputs(" \\\n\t\t\t'1:argument:", stdout);
                 print_zsh_action(verb->completion, NULL);
                 fputs("' \\\n\t\t\t'*:field:_ublkctl_fields'", stdout);
+        } else if (verb->actions) {
+                fputs(" \\\n\t\t\t'1:argument:", stdout);
+                print_zsh_action(verb->completion, NULL);
+                fputs("' \\\n\t\t\t'2:action:", stdout);
+                print_zsh_action(COMPLETE_CHOICE, target_action_names);
+                fputs("' \\\n\t\t\t'*:argument: '", stdout);
         } else if (verb->arguments_max > 0) {
                 printf(" \\\n\t\t\t'%s:argument:", verb->arguments_max == ARGUMENTS_ANY ? "*" : "1");
                 print_zsh_action(verb->completion, verb->words);

@@ -187,7 +187,8 @@ static const struct verb verbs[] = {
                         "failed, or has found something that cannot be read. Without ACTION it lists what was started. "
                         "With --no-wait it prints the id of the action.",
          .settings = BIT(NO_WAIT) | BIT(CANCEL) | BIT(OUTPUT_NO_NAME),
-         .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_action},
+         .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .actions = true,
+         .run = verb_action},
         {.name = "export", .arguments = "", .summary = "print the specs of all devices",
          .description = "Prints the specs of all devices, or of those with the labels of -l, or writes "
                         "them to a folder. 'ublkctl apply -f' creates the same devices from them; a spec "

@@ -14,6 +14,7 @@ struct verb {
         int arguments_min, arguments_max;
         enum completion completion; /* of the arguments */
         bool fields;                /* arguments after the first are FIELD=VALUE */
+        bool actions;               /* the second argument is the name of an action; the others are any */
         bool selects;               /* -l may also be KEY!=VALUE */
         const char *const *words;   /* COMPLETE_CHOICE: values of the first argument; NULL-terminated */
         bool local;                 /* needs no daemon */

@@ -84,6 +84,14 @@ FIELDS = [
     ("set data owner.uid=roo", "set data owner.uid=root "),
     ("create new owner.gid=roo", "create new owner.gid=root "),
 ]
+ACTIONS = [
+    ("action dat", "action data "),
+    ("action data scr", "action data scrub "),
+    ("action --no-wait data scr", "action --no-wait data scrub "),
+    ("action data dat", "action data dat"),
+    ("action data scrub dat", "action data scrub dat"),
+    ("action data scrub rate=dat", "action data scrub rate=dat"),
+]
 NODES = [
     ("detach /dev/", "detach /dev/ublkb5 "),
     ("detach /dev/ubl", "detach /dev/ublkb5 "),
@@ -92,14 +100,14 @@ NODES = [
 ]
 
 
-@pytest.mark.parametrize("typed, wanted", FIELDS)
+@pytest.mark.parametrize("typed, wanted", [*FIELDS, *ACTIONS])
 def test_bash_completes_fields_and_values(ctl, typed, wanted):
     ctl("create", "data", *NULL)
     assert complete_line(ctl, f"ublkctl {typed}").rstrip() == f"ublkctl {wanted}".rstrip()
 
 
 @pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
-@pytest.mark.parametrize("typed, wanted", FIELDS)
+@pytest.mark.parametrize("typed, wanted", [*FIELDS, *ACTIONS])
 def test_zsh_completes_fields_and_values(ctl, typed, wanted):
     ctl("create", "data", *NULL)
     assert complete_line(ctl, f"ublkctl {typed}", zsh=True).rstrip(" ,") == f"ublkctl {wanted}".rstrip()
@@ -116,6 +124,14 @@ def test_bash_completes_disks_by_path(ctl, typed, wanted):
 def test_zsh_completes_disks_by_path(ctl, typed, wanted):
     ctl("create", "data", *NULL, "id=5")
     assert complete_line(ctl, f"ublkctl {typed}", zsh=True).rstrip() == f"ublkctl {wanted}".rstrip()
+
+
+def test_bash_offers_the_actions_of_all_targets(ctl, server):
+    ctl("create", "data", *NULL)
+    names = [action["name"] for target in server.ask("GET", "/targets").json["items"] for action in target["actions"]]
+    assert complete(ctl, "action", "") == ["data"], "first the device"
+    assert complete(ctl, "action", "data", "") == sorted(set(names))
+    assert complete(ctl, "action", "data", names[0], "") == []
 
 
 def test_bash_offers_all_fields_and_all_values(ctl, server):
