@@ -20,6 +20,18 @@ static struct action_outcome fail(const struct action_view *view, enum condition
         return end(DEVICE_ACTION_FAILED, reason);
 }
 
+/* It goes on, as far as is known. */
+static struct action_outcome of_unknown(const struct action_view *view)
+{
+        struct action_outcome outcome = {.step = ACTION_STEP_FOLLOW};
+
+        if (!view->action->cancel_requested || !view->cancel_overdue)
+                return outcome;
+        outcome = end(DEVICE_ACTION_CANCELLED, REASON_ACTION_CANCELLED);
+        outcome.unconfirmed = true;
+        return outcome;
+}
+
 /* As after the loss of the database. */
 static bool goes_on_with_another(const struct action_view *view)
 {
@@ -35,6 +47,8 @@ static struct action_outcome of_pending(const struct action_view *view)
                 return view->overdue ? fail(view, REASON_ACTION_NOT_TAKEN) : (struct action_outcome){};
         if (!view->acts)
                 return end(DEVICE_ACTION_FAILED, REASON_ACTION_UNSUPPORTED);
+        if (view->unreadable)
+                return (struct action_outcome){.step = ACTION_STEP_FOLLOW};
         if (view->report && view->report->id == view->action->id)
                 return fail(view, REASON_ACTION_NOT_TAKEN);
         if (!goes_on_with_another(view))
@@ -59,15 +73,8 @@ static struct action_outcome of_missing(const struct action_view *view)
  * yet may still be one of a worker that lives. */
 static struct action_outcome of_begun(const struct action_view *view)
 {
-        struct action_outcome outcome = {.step = ACTION_STEP_FOLLOW};
-
-        if (view->served && view->worker == view->report->worker) {
-                if (!view->action->cancel_requested || !view->cancel_overdue)
-                        return outcome;
-                outcome = end(DEVICE_ACTION_CANCELLED, REASON_ACTION_CANCELLED);
-                outcome.unconfirmed = true;
-                return outcome;
-        }
+        if (view->served && view->worker == view->report->worker)
+                return of_unknown(view);
         if (!view->served && !view->overdue)
                 return (struct action_outcome){};
         return fail(view, REASON_ACTION_INTERRUPTED);
@@ -75,10 +82,10 @@ static struct action_outcome of_begun(const struct action_view *view)
 
 struct action_outcome action_outcome(const struct action_view *view)
 {
-        if (view->unreadable)
-                return (struct action_outcome){.step = ACTION_STEP_FOLLOW};
         if (view->action->state == DEVICE_ACTION_PENDING)
                 return of_pending(view);
+        if (view->unreadable)
+                return of_unknown(view);
         if (!view->report || view->report->id != view->action->id)
                 return of_missing(view);
         switch (view->report->state) {

@@ -158,7 +158,8 @@ static void explain(const struct device_action *action, const struct action_outc
 /* A worker that takes the order only now, or that has not ended it, ends it then: no client knows of it any more. */
 static void end_late_one(const struct device_action *action, const struct action_report *report, int region)
 {
-        if (region >= 0 && (report->id != action->id || report->state == REGION_ACTION_RUNNING))
+        if (region >= 0 && action->state == DEVICE_ACTION_RUNNING
+                && (report->id != action->id || report->state == REGION_ACTION_RUNNING))
                 (void)region_action_cancel(region, action->id);
 }
 
@@ -230,12 +231,14 @@ static void clear(struct managed_device *device, const struct action_report *rep
         look_at(device, monotonic_now() + LOOK_USEC);
 }
 
-/* The region has the request: it holds also where the worker does not listen. */
+/* The region has the request: it holds also where the worker does not listen. Of one that no worker was asked for it has none:
+ * there is room for one, and the one before may still have to end. */
 static void pass_cancellation(struct managed_device *device, const struct device_action *action, int region)
 {
-        if (!action->cancel_requested || region < 0)
+        if (!action->cancel_requested)
                 return;
-        (void)region_action_cancel(region, action->id);
+        if (region >= 0 && action->state == DEVICE_ACTION_RUNNING)
+                (void)region_action_cancel(region, action->id);
         if (device->action.cancel_until == 0)
                 device->action.cancel_until = monotonic_now() + END_USEC;
 }

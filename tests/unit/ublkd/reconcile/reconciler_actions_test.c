@@ -166,6 +166,12 @@ static void one_of_another_database_is_ended_first(void)
         CHECK(region_action_is_cancelled(control, 1));
         CHECK_INT(action_of(&world)->state, DEVICE_ACTION_PENDING);
         CHECK_INT(fake_worker("data")->action, 0);
+        CHECK_INT(device_store_cancel_action(world.store, "data", id), 0);
+        world_settle(&world, 20);
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_CANCELLED);
+        CHECK(region_action_is_cancelled(control, 1)); /* still: it has not ended */
+        CHECK_INT(device_store_begin_action(world.store, "data", "scrub", "{}", &id), 0);
+        world_settle(&world, 20);
         region_action_end(control, REGION_ACTION_CANCELLED, 0);
         take_a_turn(&world);
         CHECK_INT(fake_worker("data")->action, id);
