@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Actions of a target: what takes its time, and a client starts by its name (target_desc.verbs).
  *
- * An action runs on one coroutine of the first queue, beside the requests of the disk, and one at a time. What it uses it
- * allocates as it begins. It waits only in await_*(), for moments, and asks target_action_is_over() between them: after a
- * cancellation, and when the driver has taken the queues away, the worker waits for it.
+ * An action runs on one coroutine of the first queue, beside the requests of the disk, and one at a time. It allocates
+ * nothing: the disk may hold swap, and that thread must never wait for a page. It waits only in await_*(), for moments,
+ * and asks target_action_is_over() between them: after a cancellation, and when the driver has taken the queues away, the
+ * worker waits for it.
  *
  * Death: an action ends with its worker, and the next worker does not go on with it. What it has reported until then
  * stays. */
@@ -11,9 +12,12 @@
 
 #include "targets/target.h"
 
+enum { TARGET_ACTION_MEMORY = 256 * 1024 }; /* bytes */
+
 struct target_action {
         struct target_queue *queue;
         const void *arguments; /* of the verb's table, parsed */
+        void *memory; /* TARGET_ACTION_MEMORY bytes, zeroed, mapped and locked: until the action ends */
 };
 
 /* Return whether it is to return now, whatever it has done. Does not suspend. */
@@ -26,7 +30,7 @@ void target_action_found(struct target_action *action, uint64_t offset, uint64_t
 /* Wait until the action may read `length` bytes: of the limits of the disk it takes its share as a request does, and it
  * reads no more than `rate` bytes in a second (above 0). Suspends. Return 0, or -ECANCELED: it is over. */
 int await_action_share(struct target_action *action, uint32_t length, uint64_t rate);
-/* Read from a file of the device (an index into device->files) into memory of the action. Suspends. Return `length` or
- * -errno, as await_read(). */
+/* Read from a file of the device (an index into device->files) into memory of the action. Suspends. Return `length`;
+ * -ECANCELED: it is over; -EAGAIN: the kernel had no room for the read for seconds; or another -errno, as await_read(). */
 int await_action_read(
         struct target_action *action, unsigned file, void *memory, uint32_t length, uint64_t offset);

@@ -9,19 +9,18 @@
 #include "targets/loop/loop_options.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 enum {
-        PIECE = 256 * 1024, /* bytes */
-        BLOCK = 4096,       /* bytes */
+        PIECE = TARGET_ACTION_MEMORY, /* bytes */
+        BLOCK = 4096,                 /* bytes */
 };
 
 struct scrub {
         struct target_action *action;
         uint64_t rate, store_offset;
         uint64_t done;
+        uint64_t failed; /* bytes since the last that could be read */
         uint32_t block;
-        void *memory; /* PIECE bytes */
 };
 
 /* Errors of a part of the medium: ENODATA and EREMOTEIO are what the kernel makes of some of them
@@ -37,8 +36,10 @@ static int read_at(struct scrub *scrub, uint64_t offset, uint32_t length)
         int r = await_action_share(scrub->action, length, scrub->rate);
 
         if (r >= 0)
-                r = await_action_read(
-                        scrub->action, LOOP_FILE, scrub->memory, length, scrub->store_offset + offset);
+                r = await_action_read(scrub->action, LOOP_FILE, scrub->action->memory, length,
+                        scrub->store_offset + offset);
+        if (r >= 0)
+                scrub->failed = 0;
         return r;
 }
 
@@ -49,10 +50,12 @@ static int read_blocks(struct scrub *scrub, uint64_t offset, uint32_t length)
 
                 size = length - at < scrub->block ? length - at : scrub->block;
                 r = read_at(scrub, offset + at, size);
-                if (r < 0 && !is_of_medium(r))
+                if (r >= 0)
+                        continue;
+                scrub->failed += size;
+                if (!is_of_medium(r) || scrub->failed > LOOP_SCRUB_FAILED_MAX)
                         return r;
-                if (r < 0)
-                        target_action_found(scrub->action, offset + at, size);
+                target_action_found(scrub->action, offset + at, size);
         }
         return 0;
 }
@@ -90,12 +93,6 @@ int loop_scrub(struct target_action *action)
                 .store_offset = loop->offset,
                 .block = device->logical_block_size > BLOCK ? device->logical_block_size : BLOCK,
         };
-        int r;
 
-        scrub.memory = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (scrub.memory == MAP_FAILED)
-                return -errno;
-        r = read_all(&scrub);
-        (void)munmap(scrub.memory, PIECE);
-        return r;
+        return read_all(&scrub);
 }

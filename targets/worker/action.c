@@ -28,7 +28,7 @@ static bool read_order(
 }
 
 /* While the queue carries out another action, the region is the queue's: the supervisor sees by the id there that this one
- * was not taken. */
+ * was not taken. Else it sees at once that this one was. */
 void take_action(struct worker *worker, const struct worker_msg *msg)
 {
         struct region_control *control = device_region_control(worker->shared.region);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The action "scrub" of loop, on plain files: what it reads, what it reports, and when it ends. */
 #include "targets/loop/loop_options.h"
+#include "targets/loop/loop_scrub.h"
 #include "tests/target/scratch.h"
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
@@ -8,6 +9,7 @@
 #include "ublkd/base/clock.h"
 #include "ublkd/proto/region_action.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -67,6 +69,27 @@ static void test_unreadable(void)
                 CHECK_INT(action->ranges[0].offset, SIZE / 2 + BLOCK);
                 CHECK_INT(action->ranges[0].length, SIZE / 2 - BLOCK);
                 CHECK_INT(action->found_bytes, SIZE / 2 - BLOCK);
+        }
+        target_host_close(&host);
+}
+
+/* A store that has gone is not asked for each of its blocks. */
+static void test_a_store_that_fails(void)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct region_action *action;
+        struct target_host host;
+        char path[512], spec[1024];
+
+        CHECK_INT(scratch_file(&scratch, "gone", SIZE, path, sizeof(path)), 0);
+        CHECK_INT(truncate(path, 3 * (off_t)LOOP_SCRUB_FAILED_MAX), 0);
+        snprintf(spec, sizeof(spec), "{\"target\":{\"type\":\"loop\",\"path\":\"%s\"}}", path);
+        if (CHECK_INT(target_host_open(&host, spec, &problems), 0)) {
+                CHECK_INT(truncate(path, 0), 0);
+                action = scrub(&host, 5, UINT64_C(1) << 40);
+                CHECK_INT(action->state, REGION_ACTION_FAILED);
+                CHECK_INT(action->error, EIO);
+                CHECK_INT(action->found_bytes, LOOP_SCRUB_FAILED_MAX);
         }
         target_host_close(&host);
 }
@@ -160,6 +183,7 @@ int main(void)
                 return check_report();
         test_good();
         test_unreadable();
+        test_a_store_that_fails();
         test_its_own_rate();
         test_limits();
         test_cancelled();

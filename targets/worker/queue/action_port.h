@@ -17,21 +17,23 @@ struct action_order {
 
 struct action_port {
         struct region_control *control;
-        int orders; /* an eventfd that wakes the first queue */
-        int news;   /* an eventfd of the main thread; not the port's */
+        void *memory; /* target_action.memory; between actions it has no pages */
+        int orders;   /* an eventfd that wakes the first queue */
+        int news;     /* an eventfd of the main thread; not the port's */
         atomic_bool
                 busy; /* the queue has an order: `order`, and the action part of `control`, belong to its thread */
         struct action_order order;
 };
 
-/* Make a port. Return 0 or -errno. */
+/* Make a port, before the memory of the worker is locked. Return 0 or -errno. */
 int action_port_new(struct region_control *control, int news, struct action_port **ret);
 /* Free it, after the threads. NULL is fine. Return NULL. */
 struct action_port *action_port_free(struct action_port *port);
 
 /* On the main thread: return whether the queue carries out an action. */
 bool action_port_is_busy(const struct action_port *port);
-/* On the main thread, of a port that is not busy: hand over an order, which is copied. */
+/* On the main thread, of a port that is not busy: note in the region that the action begins, give it its memory, and hand
+ * over the order, which is copied. */
 void action_port_give(struct action_port *port, const struct action_order *order);
 
 /* On the thread of the first queue: return the order, or NULL: there is none. */

@@ -8,8 +8,11 @@
 #include <sys/eventfd.h>
 
 enum {
-        NAP_MAX = 20 * 1000 * 1000
-}; /* nanoseconds: how long the end of the worker may wait for an action that naps */
+        NAP_MAX = 20 * 1000
+                  * 1000, /* nanoseconds: how long the end of the worker may wait for an action that naps */
+        RETRIES_MAX = 16, /* of a read that the kernel had no room for */
+        RETRY_NSEC = 250 * 1000 * 1000
+};
 
 static bool has_verbs(const struct target_device *device, unsigned index)
 {
@@ -99,21 +102,50 @@ int await_action_share(struct target_action *action, uint32_t length, uint64_t r
         return r < 0 ? r : wait_for_rate(self, length, rate);
 }
 
+/* As the reads of requests (await_transfer()), but for two things: a pause looks whether the action is over, and what the
+ * kernel had no room for does not count as an error of the medium. */
+static int read_some(struct queue_action *self, unsigned file, void *memory, uint32_t length, uint64_t offset)
+{
+        struct io_loop *loop = loop_of(self);
+        int r = -EAGAIN;
+
+        for (unsigned tries = 0; (r == -EAGAIN || r == -EINTR) && tries <= RETRIES_MAX; tries++) {
+                struct io_uring_sqe *sqe;
+                uint64_t until = clock_nsec(CLOCK_MONOTONIC) + RETRY_NSEC;
+
+                while (tries > 1 && clock_nsec(CLOCK_MONOTONIC) < until)
+                        if (nap_until(self, until) < 0)
+                                return -ECANCELED;
+                sqe = await_sqe(loop);
+                io_uring_prep_read(sqe, -1, memory, length, offset);
+                io_loop_set_file(loop, sqe, file);
+                sqe->flags |= tries > 0 ? IOSQE_ASYNC : 0;
+                self->reads++;
+                r = await_operation(loop, sqe);
+                self->reads++;
+        }
+        return r == -EINTR ? -EAGAIN : r;
+}
+
 int await_action_read(
         struct target_action *action, unsigned file, void *memory, uint32_t length, uint64_t offset)
 {
         struct queue_action *self = of(action);
-        int r;
+        uint32_t done = 0;
 
         assert(file < action->queue->device->file_count);
-        self->reads++;
-        r = await_transfer(loop_of(self),
-                &(struct transfer){.file = IO_LOOP_FIRST_FILE + action->queue->first_file + file,
-                        .address = (uintptr_t)memory,
-                        .length = length,
-                        .offset = offset});
-        self->reads++;
-        return r;
+        while (done < length) {
+                int r = read_some(self, IO_LOOP_FIRST_FILE + action->queue->first_file + file,
+                        (char *)memory + done, length - done, offset + done);
+
+                if (r == 0
+                        || (r == -EINVAL && done > 0)) /* the store ends there, for direct I/O in a block */
+                        return -EIO;
+                if (r < 0)
+                        return r;
+                done += (uint32_t)r;
+        }
+        return (int)done;
 }
 
 /* ---- the coroutine ---- */
@@ -137,7 +169,7 @@ static void carry_out(struct queue_action *self, const struct action_order *orde
         self->id = order->id;
         self->next_at = 0;
         self->action.arguments = order->arguments;
-        region_action_begin(control, order->id, order->worker);
+        self->action.memory = self->port->memory;
         r = self->action.queue->device->target->act(&self->action, order->verb);
         state = state_of(self, r);
         region_action_end(control, state, state == REGION_ACTION_FAILED ? -r : 0);
