@@ -41,3 +41,13 @@ def test_the_first_use_of_the_readme(directory, fresh_machine):  # pylint: disab
     assert re.search(r"^/dev/ublkb0$", output, re.MULTILINE), output
     assert re.search(r"^data +Live +/dev/ublkb0 +10GiB ", output, re.MULTILINE), output
     assert "data restarted\n" in output and "data removed\n" in output, output
+
+
+def test_quickstart_builds_what_it_runs(directory):
+    """Its programs alone, in a directory without the others of the build."""
+    line = re.search(r"^cmake --build .* --target (.*)$", source("quickstart").read_text(encoding="utf-8"), re.MULTILINE)
+    programs = directory / "build"
+    programs.mkdir()
+    for program in line.group(1).split():
+        shutil.copy(build() / program, programs)
+    assert "no write failed" in run(source("scripts/first-light"), programs, timeout=300).stdout
