@@ -3,6 +3,7 @@
 #include "ublkd/proto/region_action.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define NUMBER_MAX (UINT64_C(1) << 53) /* whole in every JSON number */
 #define AT(field) (offsetof(struct region_control, action) + offsetof(struct region_action, field))
@@ -23,18 +24,19 @@ static void end_write(struct region_action *action)
         __atomic_store_n(&action->sequence, action->sequence + 1, __ATOMIC_RELEASE);
 }
 
+/* `cancel` is the supervisor's, which may write it at this moment. */
 void region_action_begin(struct region_control *control, uint64_t id, uint64_t worker)
 {
         struct region_action *action = &control->action;
-        const uint64_t cancel = __atomic_load_n(&action->cancel, __ATOMIC_RELAXED);
 
         begin_write(action);
-        *action = (struct region_action){.sequence = action->sequence,
-                .state = REGION_ACTION_RUNNING,
-                .id = id,
-                .worker = worker,
-                .ends = action->ends,
-                .cancel = cancel};
+        action->state = REGION_ACTION_RUNNING;
+        action->id = id;
+        action->worker = worker;
+        action->done = action->total = 0;
+        action->found = action->found_bytes = 0;
+        action->error = action->range_count = 0;
+        memset(action->ranges, 0, sizeof(action->ranges));
         end_write(action);
 }
 
