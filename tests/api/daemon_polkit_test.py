@@ -147,11 +147,11 @@ def leave(client):
 
 
 @contextlib.contextmanager
-def waiting(daemon, bus, uid=ALLOWED):
+def waiting(daemon, bus, uid=ALLOWED, headers=None):
     """A client whose question polkit does not answer, because polkit is stopped."""
     bus.pause_polkit()
     try:
-        with user(daemon, WAITING.replace("HEADERS", "{}"), uid=uid) as client:
+        with user(daemon, WAITING.replace("HEADERS", repr(headers or {})), uid=uid) as client:
             assert client.stdout.readline() == "sent\n"
             until(lambda: bus.connections() == 2)
             yield client
@@ -193,6 +193,15 @@ def test_the_client_leaves(asking):
         until(lambda: bus.connections() == 1)
     assert create(daemon, ALLOWED, "after") == ["201"]
     assert "waiting" not in daemon.names()
+
+
+def test_the_client_leaves_and_polkit_never_answers(asking):
+    """The time of a dialog, two minutes, is not over then: the place is free long before."""
+    daemon, bus = asking
+    with waiting(daemon, bus, headers={"Interactive-Authorization": "allow"}) as client:
+        leave(client)
+        until(lambda: bus.connections() == 1)
+    assert create(daemon, ALLOWED, "much-later") == ["201"]
 
 
 @pytest.mark.parametrize("lost", ["polkit", "bus"])

@@ -108,7 +108,7 @@ def test_the_user_interrupts(asking):
     os.kill(terminal.pid, signal.SIGINT)
     assert terminal.end()[1] == -signal.SIGINT
     until(asking.ended)
-    until(lambda: asking.bus.connections() == 1)
+    until(lambda: asking.bus.connections() <= 1)  # ublkd has none; polkit may have died of that
     assert asking.daemon.names() == []
 
 

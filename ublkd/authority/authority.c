@@ -241,6 +241,9 @@ struct authority_question *authority_withdraw(struct authority_question *questio
                 return NULL;
         question->then = NULL;
         cancel(question);
+        /* On failure the old deadline holds. */
+        (void)sd_event_source_set_time_relative(
+                question->deadline, AUTHORITY_WITHDRAWN_SECONDS * UINT64_C(1000000));
         return NULL;
 }
 

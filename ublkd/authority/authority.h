@@ -16,8 +16,9 @@
 
 #define AUTHORITY_ACTION "io.ublkd.manage"
 
-/* Seconds until a question counts as not answered; a user who may be asked for a password needs more. */
-enum { AUTHORITY_SECONDS = 30, AUTHORITY_INTERACTIVE_SECONDS = 120 };
+/* Seconds until a question counts as not answered; a user who may be asked for a password needs more. polkit answers a
+ * withdrawn one at once, but it can lose it when the agent ends at the same time: its user must not wait for that. */
+enum { AUTHORITY_SECONDS = 30, AUTHORITY_INTERACTIVE_SECONDS = 120, AUTHORITY_WITHDRAWN_SECONDS = 10 };
 
 /* Questions under way. Of one user: one. */
 enum { AUTHORITY_QUESTIONS_MAX = 16 };
@@ -38,5 +39,6 @@ int authority_ask(struct authority *authority, int client, bool interactive,
         void (*then)(void *userdata, enum authority_answer answer), void *userdata,
         struct authority_question **ret);
 
-/* Withdraw a question: `then` is not called any more, and polkit is asked to end the dialog. Return NULL. */
+/* Withdraw a question: `then` is not called any more, and polkit is asked to end the dialog. The question keeps its place
+ * until polkit has answered, for AUTHORITY_WITHDRAWN_SECONDS at most. Return NULL. */
 struct authority_question *authority_withdraw(struct authority_question *question);
