@@ -22,12 +22,12 @@ def test_answers_about_devices_wait_for_the_first_pass(server, method, path, bod
     server.ask("POST", "/devices", spec())
     server.tell("auto off")
     server.tell("settled off")
-    connection = server.connect()
-    send(connection, method, path, body, headers)
-    server.until("first-passes", 1)
     for free in ("/healthz", "/host", "/targets", "/schemas", "/openapi.json"):
         assert server.ask("GET", free).status == 200, "their answers name no device"
     check_problem(server.ask("GET", "/readyz"), 503, "not-ready")
+    connection = server.connect()
+    send(connection, method, path, body, headers)
+    server.until("first-passes", 1)  # from here on it has some seconds
     server.tell("status data Live Live It serves.")
     assert server.tell("first-passes") == 1
     server.tell("settled on")

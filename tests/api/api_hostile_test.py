@@ -297,7 +297,6 @@ def test_requests_that_never_end(impatient, data, sent, moving):
     """Neither silence nor a byte now and then keeps a connection open."""
     raw = impatient.socket()
     raw.sendall(data)
-    impatient.until("connections", 1)
     assert impatient.ask("GET", "/healthz").status == 200, "others are served meanwhile"
     answer = trickle(raw, endless(b"")) if moving else read_all(raw)
     assert answer[:len(sent)] == sent and (sent or not answer), answer
@@ -312,7 +311,6 @@ def test_an_answer_that_is_not_read(impatient):
     raw = impatient.socket()
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     raw.sendall(b"GET /devices HTTP/1.1\r\n" + HOST + b"\r\n")
-    impatient.until("connections", 1)
     assert impatient.ask("GET", "/healthz").status == 200
     impatient.until("connections", 0)
     raw.close()

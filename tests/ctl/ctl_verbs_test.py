@@ -358,6 +358,7 @@ def test_recover(ctl, server):
     assert run.out == "data is being recovered\n"
     run = ctl("recover", "data", "--timeout", "100ms", status=TIMED_OUT)
     assert "It waits for 'recover'." in run.err
+    server.until("watches", 0)  # that of the command above
     process = ctl.start("recover", "data", stdout=subprocess.PIPE)
     server.until("watches", 1)
     server.tell("status data Live Live It serves.")
