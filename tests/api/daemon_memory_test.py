@@ -2,6 +2,7 @@
 """The memory of ublkd itself stays constant while clients create and remove many devices. Without a driver no device
 gets a disk: tests/kernel/test_scale.py tests that part."""
 import os
+import socket
 import subprocess
 import tempfile
 import time
@@ -19,9 +20,15 @@ def resident(process):
         return next(int(line.split()[1]) for line in status if line.startswith("RssAnon:"))
 
 
+def listens(path):
+    """A socket is there a moment before ublkd listens on it."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(path) == 0
+
+
 def await_socket(path, process):
     end = time.monotonic() + DEADLINE
-    while not os.path.exists(path):
+    while not listens(path):
         assert process.poll() is None and time.monotonic() < end, "it does not start"
         time.sleep(0.01)
 

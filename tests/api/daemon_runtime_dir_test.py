@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The runtime directory is removed under a running ublkd. What that means for disks that are served is in
 tests/kernel/test_adoption.py."""
+import contextlib
 import pathlib
 import shutil
+import signal
 
 import pytest
 
@@ -17,6 +19,16 @@ def daemon(tmp_path):
         daemon.stop()
 
 
+@contextlib.contextmanager
+def stopped(daemon):
+    """It sees all that is done here at once: else it could make again what is only half removed."""
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+
+
 def test_it_is_made_again_with_records_and_socket(daemon):
     """Without them no client could reach ublkd, no worker could be started, and nothing would report that."""
     for name in ("one", "two"):
@@ -24,7 +36,8 @@ def test_it_is_made_again_with_records_and_socket(daemon):
     before = daemon.records()
     assert len(before) == 2
     for times in (1, 2):
-        shutil.rmtree(daemon.run)
+        with stopped(daemon):
+            shutil.rmtree(daemon.run)
         until(daemon.answers)
         assert daemon.records() == before
         assert (daemon.run / "workers" / "database").read_text(encoding="utf-8")
@@ -62,8 +75,9 @@ def test_a_socket_alone(daemon):
 
 def test_one_that_cannot_be_made_again(daemon):
     moved = pathlib.Path(f"{daemon.run}.moved")
-    daemon.run.rename(moved)
-    daemon.run.write_text("in its place", encoding="utf-8")
+    with stopped(daemon):
+        daemon.run.rename(moved)
+        daemon.run.write_text("in its place", encoding="utf-8")
     until(lambda: daemon.count_logged("cannot be made again: Not a directory") == 1)
     assert not daemon.socket.exists()
     daemon.run.unlink()

@@ -75,7 +75,7 @@ def test_a_runtime_directory_that_is_removed(daemon, file_of, directory):
     try:
         fio.wait_running()
         shutil.rmtree(daemon.runtime)
-        wait_until((daemon.runtime / "ublkd.sock").exists, "a new socket")
+        wait_until(daemon.api.is_ready, "a new socket")
         disk.wait_progress(50)
         (problem,) = api.ask("GET", "/host", 200)["problems"]
         assert problem["title"] == "RuntimeDirectoryGone" and "'ublkctl restart data other'" in problem["detail"]

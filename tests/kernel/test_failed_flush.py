@@ -127,7 +127,7 @@ def test_the_region_is_removed(store, daemon, what):
         region.unlink()
     else:
         shutil.rmtree(daemon.runtime)
-        wait_until((daemon.runtime / "ublkd.sock").exists, "a new socket")
+        wait_until(daemon.api.is_ready, "a new socket")
     daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
     _assert_lost(daemon, disk)
     _accept(daemon)
