@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Every data path: no byte is lost, whichever process is killed, whatever the sizes."""
 
-import pathlib
 import time
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import Fio
+from harness.processes import threads_of
 from harness.shell import run
 from harness.wait import holds_for
 from harness.ways import HAS, Way, main_ways, of_this_kernel, ways
@@ -164,8 +164,7 @@ def test_user_copy_needs_no_other_thread(daemon):
     disk = Disk(device["status"]["id"])
     disk.write(0, block("w", 256 << 10))
     assert len(disk.read(0, 256 << 10)) == 256 << 10
-    tasks = pathlib.Path(f"/proc/{daemon.worker_pid('data')}/task").iterdir()
-    names = [(task / "comm").read_text().strip() for task in tasks]
+    names = list(threads_of(daemon.worker_pid("data")).values())
     assert "queue-0" in names and not any(name.startswith("iou-wrk") for name in names), names
     daemon.api.delete("data")
 

@@ -2,7 +2,6 @@
 """Workers that live and answer nothing: one that is stopped or spins is replaced, one that waits for its store is not."""
 
 import os
-import pathlib
 import signal
 import time
 
@@ -12,6 +11,7 @@ from harness import programs
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import BLKZEROOUT, Disk, block
 from harness.halt import halt
+from harness.processes import threads_of
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
@@ -142,8 +142,7 @@ def test_an_operation_that_is_late_is_nudged(api, store, make_late, direct):
 
 def _switches(pid):
     """How often threads of the queues have gone to sleep."""
-    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
-    statuses = [(task / "status").read_text() for task in tasks if (task / "comm").read_text().startswith("queue-")]
+    statuses = [(task / "status").read_text() for task, name in threads_of(pid).items() if name.startswith("queue-")]
     assert statuses
     return [line for status in statuses for line in status.splitlines() if line.startswith("voluntary_ctxt_switches")]
 

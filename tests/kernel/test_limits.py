@@ -3,7 +3,6 @@
 
 import contextlib
 import os
-import pathlib
 import subprocess
 import time
 
@@ -12,6 +11,7 @@ import pytest
 from harness.api import loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import Fio
+from harness.processes import threads_of
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
@@ -180,8 +180,7 @@ def test_a_worker_that_is_killed_while_it_throttles(api, daemon, directory, file
 
 
 def _queue_threads(pid):
-    tasks = pathlib.Path(f"/proc/{pid}/task")
-    return [task for task in tasks.iterdir() if (task / "comm").read_text().startswith("queue-")]
+    return [task for task, name in threads_of(pid).items() if name.startswith("queue-")]
 
 
 def _sleeps(pid):

@@ -245,8 +245,15 @@ def _status(pid):
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
+def _is_reader(pid):
+    try:
+        return _status(pid)["Seccomp"] == "2"
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
+        return False
+
+
 def _reader():
-    return next((pid for pid in _scanners() if _status(pid)["Seccomp"] == "2"), None)
+    return next(filter(_is_reader, _scanners()), None)
 
 
 @pytest.mark.storm

@@ -12,6 +12,7 @@ import pytest
 from harness import programs
 from harness.api import null_spec
 from harness.disk import Disk
+from harness.processes import threads_of
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
@@ -42,9 +43,7 @@ def _read_all(disk):
 
 def _threads(pid):
     """The threads of a worker by name, without those of the kernel."""
-    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
-    by_name = {(task / "comm").read_text(encoding="ascii").strip(): task for task in tasks}
-    return {name: task for name, task in by_name.items() if not name.startswith("iou-")}
+    return {name: task for task, name in threads_of(pid).items() if not name.startswith("iou-")}
 
 
 def _opened(task):

@@ -18,7 +18,7 @@ from harness import programs
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.hostile import Hostile, victims
-from harness.processes import spares
+from harness.processes import spares, threads_of
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
@@ -134,8 +134,7 @@ def _status(pid, thread=None):
 
 def _threads(pid):
     """Those that make system calls; threads of io_uring do what its rings ask for."""
-    names = {path.name: (path / "comm").read_text().strip() for path in pathlib.Path(f"/proc/{pid}/task").iterdir()}
-    return [thread for thread, name in names.items() if not name.startswith("iou-")]
+    return [task.name for task, name in threads_of(pid).items() if not name.startswith("iou-")]
 
 
 def _check_confined(pid, user):

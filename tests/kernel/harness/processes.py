@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The processes of ublkd on this machine."""
 
+import contextlib
 import enum
 import os
+import pathlib
 
 
 class Kind(enum.Enum):
@@ -69,3 +71,12 @@ def workers():
 def path_watchers():
     """The pids of the processes that look where the paths of served disks lead."""
     return processes()[Kind.PATH_WATCHER]
+
+
+def threads_of(pid):
+    """{directory in /proc: name} of the threads of a process. Those of io_uring may end while they are listed."""
+    found = {}
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found[task] = (task / "comm").read_text(encoding="utf-8").strip()
+    return found
