@@ -7,7 +7,6 @@ The measure is the same guest, slow as it may be, where the worker of the device
 import contextlib
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import time
@@ -16,14 +15,12 @@ import pytest
 
 from harness import programs
 from harness.api import condition_of, loop_spec, null_spec
-from harness.bystander import HEALTH_LIMIT, ROUNDS, measure, summary
+from harness.bystander import COMPARISONS, ROUNDS, is_held_up, measure, summary
 from harness.disk import Background, Disk, block
 from harness.hostile import Hostile, deed_number
 from harness.wait import holds_for, wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
-
-_COMPARISONS = 3
 
 
 def _reasons(daemon, name):
@@ -42,28 +39,17 @@ def _measure(daemon, disturb):
     return measure(daemon, prepare=lambda: daemon.api.wait_phase("hostile", "Live"), disturb=disturb)
 
 
-def _is_held_up(calm, calm_health, disturbed, disturbed_health):
-    return (
-        statistics.median(disturbed) > 2 * statistics.median(calm)
-        or statistics.median(disturbed_health) > max(HEALTH_LIMIT, 2 * statistics.median(calm_health))
-        or max(disturbed_health) > max(HEALTH_LIMIT, 3 * max(calm_health))
-    )
-
-
 def _compare(what, daemon, disturb, calm_is=contextlib.nullcontext):
-    """Recoveries and /healthz while `disturb` goes on, beside the same while the worker is killed instead.
-
-    The two CPUs of the guest take turns, which can slow down one comparison. What holds up others does so in each.
-    """
-    for _ in range(_COMPARISONS):
+    """Recoveries and /healthz while `disturb` goes on, beside the same while the worker is killed instead."""
+    for _ in range(COMPARISONS):
         with calm_is():
             calm, calm_health = _measure(daemon, lambda: daemon.kill_worker("hostile"))
         disturbed, disturbed_health = _measure(daemon, disturb)
         print(summary("killed", calm, calm_health))
         print(summary(what, disturbed, disturbed_health))
-        if not _is_held_up(calm, calm_health, disturbed, disturbed_health):
+        if not is_held_up(calm, calm_health, disturbed, disturbed_health):
             return
-    raise AssertionError(f"{what}: others were held up in each of {_COMPARISONS} comparisons")
+    raise AssertionError(f"{what}: others were held up in each of {COMPARISONS} comparisons")
 
 
 def _check_replaced(daemon, disk, attackers):
