@@ -35,6 +35,16 @@ def _wait_in_force(api, name="data"):
     return api.wait_for(name, in_force, "with its limits in force")
 
 
+def _wait_not_in_force(api):
+    def not_in_force(device):
+        condition = condition_of(device, "Resources")
+        return condition and condition["status"] == "False"
+
+    shown = api.wait_for("data", not_in_force, "without limits")
+    assert condition_of(shown, "Resources")["reason"] == "ResourcesNotInForce"
+    return shown
+
+
 def _stranger_in(group):
     """A process that the worker could have forked: it has a session of its own, and ignores what it can."""
     process = subprocess.Popen(["sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1000; done"], start_new_session=True)
@@ -97,9 +107,7 @@ def test_io_without_a_disk_is_reported(api, file_of):
     """The store is on a tmpfs."""
     device = api.create(loop_spec("data", file_of(), resources={"cpuWeight": 7, "ioMax": {"read": {"iops": 100}}}))
     assert device["status"]["phase"] == "Live"
-    shown = api.wait_for("data", lambda device: condition_of(device, "Resources")["status"] == "False", "without limits")
-    assert condition_of(shown, "Resources")["reason"] == "ResourcesNotInForce"
-    assert shown["status"]["phase"] == "Live"
+    assert _wait_not_in_force(api)["status"]["phase"] == "Live"
 
 
 def test_all_of_a_worker_ends_with_it(daemon, api, file_of):
@@ -246,10 +254,7 @@ def test_a_machine_without_control_groups_serves(make_daemon, file_of, hide, sho
     try:
         daemon = make_daemon().start()
         device = daemon.api.create(loop_spec("data", file_of(), resources=_RESOURCES))
-        shown = daemon.api.wait_for(
-            "data", lambda device: condition_of(device, "Resources")["status"] == "False", "without limits"
-        )
-        assert condition_of(shown, "Resources")["reason"] == "ResourcesNotInForce"
+        _wait_not_in_force(daemon.api)
         Disk(device["status"]["id"]).write(0, block("a"))
         pid = daemon.kill_worker("data")
         daemon.api.wait_other_worker("data", pid)

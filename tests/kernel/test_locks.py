@@ -124,9 +124,13 @@ class _WaitingReader:
 
     def __init__(self, path):
         self._process = subprocess.Popen([sys.executable, "-c", self._PROGRAM, str(path)])
-        wait_until(self.is_waiting, "a reader that waits for the lock")
+        self.check_waits()
 
-    def is_waiting(self):
+    def check_waits(self):
+        """Check that it has no lock. A change of the lock that it waits for may wake it for a moment."""
+        wait_until(self._is_waiting, "a reader that waits for the lock")
+
+    def _is_waiting(self):
         """Whether the kernel has it wait in its fcntl(): /proc/locks names no process for such a lock."""
         call = pathlib.Path(f"/proc/{self._process.pid}/syscall").read_text(encoding="ascii").split()
         return len(call) > 2 and int(call[2], 16) == _SETLKW
@@ -150,12 +154,12 @@ def test_a_reader_that_waits_for_the_lock_gets_it_when_the_disk_is_gone(daemon, 
         for letter in "abc":
             pid = daemon.kill_worker("data")
             api.wait_other_worker("data", pid)
-            assert reader.is_waiting()
+            reader.check_waits()
             api.restart("data")
-            assert reader.is_waiting()
+            reader.check_waits()
             disk.write(0, block(letter))
         assert disk.read(0, 4096) == block("c")
-        assert reader.is_waiting()
+        reader.check_waits()
         api.delete("data")
         assert reader.wait() == 0
 

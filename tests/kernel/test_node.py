@@ -178,7 +178,7 @@ def test_udev_and_lsblk_know_what_is_on_a_disk(api, file_of):
     wait_until(lambda: "ID_PART_ENTRY_TYPE" in _properties(disk, "p1"), "udev that knows the partition")
     assert os.path.samefile(part, f"{disk.path}p1")
     assert _lsblk(disk)["children"][0]["parttype"] == _properties(disk, "p1")["ID_PART_ENTRY_TYPE"]
-    assert not os.path.exists("/dev/disk/by-label/of-data")
+    wait_until(lambda: not os.path.lexists("/dev/disk/by-label/of-data"), "the link by the label gone")
 
 
 _TWO = "label: gpt\nstart=1MiB, size=16MiB, type=linux, name=one\nstart=32MiB, size=16MiB, type=swap, name=two\n"

@@ -232,8 +232,7 @@ def test_a_mount_that_only_waits_for_the_link(service, file_of, directory):
     try:
         cause = api.wait_phase("data", "Backoff")["status"]["cause"]
         assert str(path) in cause
-        wait_until(lambda: console.lines_of("ublkd-reason"), "the reason on the console")
-        assert console.lines_of("ublkd-reason") == [f"data: {cause}"]
+        wait_until(lambda: console.lines_of("ublkd-reason") == [f"data: {cause}"], lambda: console.lines_of("ublkd-reason"))
         assert units.state(_unit("data")) == "inactive" and units.state(unit) != "active"
     finally:
         run("systemctl", "stop", unit)

@@ -33,7 +33,7 @@ def test_systemd_keeps_the_store_of_a_disk(service, ext4, file_of):
     api, path = service, file_of(where=ext4)
     disk = Disk(api.create(loop_spec("data", path))["status"]["id"])
     disk.write(0, block("a"))
-    assert _kept() == 1
+    wait_until(lambda: _kept() == 1, "the store kept by systemd")
     fresh = path.with_suffix(".fresh")
     fresh.write_bytes(block("z") * (64 << 8))
     fresh.rename(path)
@@ -131,13 +131,13 @@ def test_workers_have_groups_of_their_own_unit(service, file_of):
     worker = api.get("data")["status"]["worker"]["pid"]
     group = groups.own_group(worker)
     assert group.parent == groups.ROOT / "ublkd.slice" / "ublkd-workers.service"
-    api.wait_for("data", lambda device: condition_of(device, "Resources")["status"] == "True", "with limits in force")
+    _wait_resources(api, "True")
     assert groups.read(group, "memory.max") == str(256 << 20)
     run("systemctl", "restart", "ublkd.service")
     wait_until(api.is_ready, "the next ublkd")
     assert api.get("data")["status"]["worker"]["pid"] == worker
     assert groups.group_of(worker) == group
-    api.wait_for("data", lambda device: condition_of(device, "Resources")["status"] == "True", "with limits in force")
+    _wait_resources(api, "True")
     api.delete("data")
     wait_until(lambda: not group.exists(), "the group of a worker that is gone")
 
@@ -259,10 +259,10 @@ def test_a_worker_that_runs_out_of_memory_dies_alone(service):
     api.create(null_spec("other"))
     other, first = (api.get(name)["status"]["worker"]["pid"] for name in ("other", "data"))
     groups.own_group(other)
-    api.wait_for("data", lambda device: condition_of(device, "Resources")["status"] == "True", "with limits in force")
+    _wait_resources(api, "True")
     writes = groups.write_more_than_fits(disk)
     api.wait_other_worker("data", first)
-    assert _has_event("data", "WorkerOutOfMemory")
+    wait_until(lambda: _has_event("data", "WorkerOutOfMemory"), "the event of the death")
     api.put(null_spec("data", **groups.SATISFIED))
     for write in writes:
         assert write.result() is None
