@@ -387,8 +387,9 @@ print(json.dumps(found))
 
 
 def test_the_name_of_another_is_answered_like_an_absent_one_and_as_fast(tenants):
-    """Both take the same way: the device is found, or not, and the name is refused before that counts. So the medians differ by
-    less than a search for openers, a process or a read of the database would take."""
+    """Both take the same way: the device is found, or not, and the name is refused before that counts. So the times differ by
+    less than a search for openers, a process or a read of the database would take. Each answer would take that: the quickest
+    tenth counts, which a busy machine does not hold up."""
     create(tenants, "data", BOB)
     names = [f"u{BOB}-data", f"u{BOB}-none"]
     (found,) = tenants.values(TIMED.replace("NAMES", repr(names), 1))
@@ -396,7 +397,7 @@ def test_the_name_of_another_is_answered_like_an_absent_one_and_as_fast(tenants)
         (others, absent) = [[tuple(rest) for which, what, *rest in found if (which, what) == (index, request)] for index in (0, 1)]
         assert {answer[1:] for answer in others} == {answer[1:] for answer in absent} and len(set(answer[1:] for answer in absent)) == 1
         assert absent[0][1] == (403 if request == "POST /devices" else 404), request
-        one, other = (statistics.median(took for took, *_ in answers) for answers in (others, absent))
+        one, other = (statistics.quantiles([took for took, *_ in answers], n=10)[0] for answers in (others, absent))
         assert abs(one - other) < max(50, 0.5 * min(one, other)), f"{request}: {one} and {other} us"
 
 
