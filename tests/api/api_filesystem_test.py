@@ -7,7 +7,7 @@ import tempfile
 import time
 
 import pytest
-from api_server import Server, check_problem, spec
+from api_server import DEADLINE, Server, check_problem, spec
 from api_tenants_test import ALICE, BOB, RULE, Tenants, asks, create
 from other_user import NEEDS_ROOT
 from server_fixture import write_policy
@@ -98,7 +98,7 @@ def holds(server, verb, body, status=200):
 def request_that_does_not_end(server, verb, body, has_begun):
     connection = server.connect()
     connection.request("POST", f"/devices/data/{verb}", body=json.dumps(body), headers={"Content-Type": "application/json"})
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + DEADLINE
     while not has_begun():
         assert time.monotonic() < deadline
     yield

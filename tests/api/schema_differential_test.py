@@ -60,7 +60,7 @@ def verdicts(*arguments):
 
     yield ask
     process.stdin.close()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=60) == 0
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ def test_completion(lost):
     ctl, _ = lost
     script = ('source <(ublkctl completion bash); COMP_WORDS=(ublkctl adopt ""); COMP_CWORD=2; _ublkctl; '
               'printf "%s\\n" "${COMPREPLY[@]}"')
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=30,
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60,
                           env={**ctl.environment(), "PATH": f"{os.path.dirname(PROGRAM)}:{os.environ['PATH']}"})
     assert sorted(done.stdout.split()) == ["a", "b"]
 

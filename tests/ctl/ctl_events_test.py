@@ -4,7 +4,7 @@ import json
 import subprocess
 
 from api_server import Server
-from ctl import FAILED, NO_DAEMON, NOT_FOUND, USAGE, Ctl
+from ctl import DEADLINE, FAILED, NO_DAEMON, NOT_FOUND, USAGE, Ctl
 
 NULL = ["target.type=null", "size=1MiB"]
 
@@ -50,7 +50,7 @@ def test_follow(ctl, server):
     assert "other" not in read_until(process, "FirstTrouble")
     process.stdout.close()
     server.tell("status data Failed SecondTrouble It is broken.")
-    assert process.wait(20) == 1  # the reader has left
+    assert process.wait(DEADLINE) == 1  # the reader has left
     assert process.stderr.read() == ""
     process.stderr.close()
 
@@ -68,7 +68,7 @@ def test_follow_continues_after_a_restart_of_the_daemon(tmp_path):
     server.tell("status data Backoff AfterRestart It is missing.")
     assert json.loads(read_until(process, "AfterRestart"))["device"]["name"] == "data"
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=DEADLINE)
     server.stop()
 
 

@@ -76,7 +76,7 @@ def test_a_broken_pipe_is_silent(ctl):
     ctl("create", "data", *NULL)
     for arguments in (["list"], ["get", "data"], ["--help"], ["events"]):
         writing = closed_pipe()
-        done = subprocess.run([PROGRAM, *arguments], stdout=writing, stderr=subprocess.PIPE, check=False, timeout=30,
+        done = subprocess.run([PROGRAM, *arguments], stdout=writing, stderr=subprocess.PIPE, check=False, timeout=60,
                               env=ctl.environment())
         os.close(writing)
         assert done.returncode == FAILED and done.stderr == b"", arguments
@@ -86,7 +86,7 @@ def test_a_broken_pipe_leaves_nothing_half_done(ctl, tmp_path):
     specs = [{"name": f"d{i}", "target": {"type": "null"}, "size": "1MiB"} for i in range(20)]
     (tmp_path / "many.json").write_text(json.dumps(specs))
     writing = closed_pipe()
-    subprocess.run([PROGRAM, "apply", "-f", str(tmp_path / "many.json")], stdout=writing, check=False, timeout=30,
+    subprocess.run([PROGRAM, "apply", "-f", str(tmp_path / "many.json")], stdout=writing, check=False, timeout=60,
                    env=ctl.environment())
     os.close(writing)
     assert len(ctl("list", "-o", "name").lines) == 20
@@ -95,13 +95,13 @@ def test_a_broken_pipe_leaves_nothing_half_done(ctl, tmp_path):
 def test_a_full_disk_is_reported(ctl):
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run([PROGRAM, "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-                              env=ctl.environment(), timeout=30)
+                              env=ctl.environment(), timeout=60)
     assert done.returncode == FAILED and "cannot write" in done.stderr
 
 
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_closed_standard_streams(ctl, closed):
-    subprocess.run([PROGRAM, "list"], check=False, timeout=30, env=ctl.environment(), capture_output=closed != 1,
+    subprocess.run([PROGRAM, "list"], check=False, timeout=60, env=ctl.environment(), capture_output=closed != 1,
                    preexec_fn=lambda: os.close(closed))
     assert resource.getrusage(resource.RUSAGE_CHILDREN)
 

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from ctl import NOT_FOUND, OK, USAGE
+from ctl import DEADLINE, NOT_FOUND, OK, USAGE
 from ctl_terminal_test import Terminal
 
 NULL = ["target.type=null", "size=1MiB"]
@@ -53,7 +53,7 @@ def test_top_in_batch_mode(ctl, server):
         assert cells[2].endswith(("k", "M")) and cells[3].endswith("iB") and cells[4].endswith("us")
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=DEADLINE)
 
 
 def test_top_counts_its_tables(ctl, server):
@@ -83,7 +83,7 @@ def test_top_ends_when_its_reader_leaves(ctl, server):
     process = ctl.start("top", "-b", "-i", "100ms", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(20) == 1 and process.stderr.read() == ""
+    assert process.wait(DEADLINE) == 1 and process.stderr.read() == ""
     process.stderr.close()
 
 
@@ -115,7 +115,7 @@ def test_top_draws_the_load_of_the_last_intervals(ctl, server):
                 break
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=DEADLINE)
     assert curves[0] == "_" and curves[1] == "__", "without UTF-8, from the first interval on"
     assert curves[-1].startswith("__") and curves[-1].endswith("#")
 
@@ -135,7 +135,7 @@ def test_top_as_data(ctl, server):
                 break
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=DEADLINE)
     assert device["name"] == "data" and abs(device["read"]["requestsPerSec"] * interval["seconds"] - 1000) < 1
     assert 9000 < device["read"]["p50Ns"] < 11000 and device["inFlight"] == 0 and len(device["load"]) <= 12
     ctl("top", "-o", "name", status=USAGE)

@@ -2,7 +2,7 @@
 """stop, and start: also when the disk is in use."""
 import time
 
-from ctl import REFUSED
+from ctl import DEADLINE, REFUSED
 
 NULL = ["target.type=null", "size=1MiB"]
 
@@ -27,7 +27,7 @@ def test_stop_and_start(ctl, server):
     while _asked(server) < before + 2:
         assert process.poll() is None
     server.tell("idle")
-    assert process.wait(20) == 0
+    assert process.wait(DEADLINE) == 0
     error = ctl("restart", "data", status=REFUSED).err
     assert "is stopped" in error and "'ublkctl start data'" in error
     assert ctl("start", "data").out == "data is Live\n"

@@ -6,7 +6,7 @@ import subprocess
 import threading
 
 import pytest
-from ctl import FAILED, NO_DAEMON, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, Ctl, answering, field
+from ctl import DEADLINE, FAILED, NO_DAEMON, NOT_FOUND, REFUSED, TIMED_OUT, USAGE, Ctl, answering, field
 
 NULL = ["target.type=null", "size=1MiB"]
 
@@ -158,7 +158,7 @@ def fail_to_grow(ctl, server, *arguments):
         assert process.poll() is None, process.communicate()
     server.until("waits", 1)
     server.tell("status data Live Live It serves.")
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == FAILED and out == ""
     return err.splitlines()
 
@@ -181,7 +181,7 @@ def test_a_failed_growth_is_not_undone_after_a_change_by_another_client(ctl, ser
     server.until("waits", 1)
     server.ask("PATCH", "/devices/data", {"labels": {"a": "b"}}, {"Content-Type": "application/merge-patch+json"})
     server.tell("status data Live CannotGrow Serving as before.")
-    _out, err = process.communicate(timeout=20)
+    _out, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == FAILED and "put back" not in err
     assert server.ask("GET", "/devices/data").json["spec"]["size"] == "2GiB"
 
@@ -217,7 +217,7 @@ def test_delete_of_all_devices_is_a_pipe(ctl):
     for count in (3, 0):
         for number in range(count):
             ctl("create", f"disk-{number}", *NULL)
-        subprocess.run(["sh", "-c", command], env=ctl.environment(PATH=path), check=True, stdout=subprocess.DEVNULL, timeout=30)
+        subprocess.run(["sh", "-c", command], env=ctl.environment(PATH=path), check=True, stdout=subprocess.DEVNULL, timeout=60)
         assert ctl("list", "-o", "name").out == ""
 
 
@@ -302,7 +302,7 @@ def test_wait_until_it_is_live(ctl, server):
     assert "BackingFile" not in ctl("wait", "data", "--timeout", "10ms", status=TIMED_OUT).err
     process = ctl.start("wait", "data")
     server.tell("status data Live Live It serves.")
-    assert process.wait(20) == 0
+    assert process.wait(DEADLINE) == 0
 
 
 def _asked(server, route):
@@ -322,7 +322,7 @@ def test_wait_is_woken_by_events(ctl, server):
         while _asked(server, "/events") == streams:
             assert process.poll() is None
     server.tell("status data Live Live It serves.")
-    assert process.wait(20) == 0
+    assert process.wait(DEADLINE) == 0
 
 
 def test_wait_works_without_events(ctl, server):
@@ -335,7 +335,7 @@ def test_wait_works_without_events(ctl, server):
     server.until("watches", 64)
     process = ctl.start("wait", "data")
     server.tell("status data Live Live It serves.")
-    assert process.wait(20) == 0
+    assert process.wait(DEADLINE) == 0
     for connection in connections:
         connection.close()
 
@@ -362,7 +362,7 @@ def test_recover(ctl, server):
     process = ctl.start("recover", "data", stdout=subprocess.PIPE)
     server.until("watches", 1)
     server.tell("status data Live Live It serves.")
-    assert process.communicate(timeout=20)[0] == "data is Live\n"
+    assert process.communicate(timeout=DEADLINE)[0] == "data is Live\n"
 
 
 @pytest.mark.parametrize("options", [[], ["--no-wait"]])

@@ -22,7 +22,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-enum { PATIENCE = 20000 /* milliseconds: the machine may be busy */, NO_SUCH_NUMBER = 1048575 };
+enum { PATIENCE = 60000 /* milliseconds: the machine may be busy */, NO_SUCH_NUMBER = 1048575 };
 
 static const char *program;
 static enum worker_lock wanted_lock; /* of the next CONFIG */

@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-enum { PATIENCE = 20000 /* milliseconds: the machine may be busy */, FILES = 2, FILE_SIZE = 256 << 10 };
+enum { PATIENCE = 60000 /* milliseconds: the machine may be busy */, FILES = 2, FILE_SIZE = 256 << 10 };
 
 static const char *program;
 static struct scratch scratch;

@@ -328,7 +328,7 @@ static int walk_into_fuse(const struct place *place)
                 ALICE, ALICE);
         if (server < 0 || mount("hang", directory, "fuse", MS_NODEV | MS_NOSUID, options) < 0)
                 return r;
-        (void)alarm(30); /* else the test would wait for ever */
+        (void)alarm(60); /* else the test would wait for ever */
         is_refused(place, path, O_RDWR, -EINVAL, "BackingFileUnsuitable");
         is_refused(place, directory, O_RDONLY, -EINVAL, "BackingFileUnsuitable");
         (void)umount2(directory, MNT_DETACH);

@@ -70,7 +70,7 @@ static void test_nothing_that_was_there_before_is_written_through(int folder)
         check_content(folder, "ublkb7", announced);
         CHECK_INT(unlinkat(folder, "ublkb7", 0), 0);
         CHECK_INT(mkfifoat(folder, "ublkb7", 0600), 0);
-        alarm(20);
+        alarm(60);
         CHECK_INT(disk_node_announce(folder, &node), 1);
         alarm(0);
         check_content(folder, "ublkb7", announced);

@@ -14,7 +14,7 @@
 
 enum {
         NUMBER = 7,
-        LIMIT = 30, /* seconds: SIGALRM ends a loop that does not come back */
+        LIMIT = 60, /* seconds: SIGALRM ends a loop that does not come back */
 };
 
 struct closed {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { SHORT_USEC = 200 * 1000, PATIENCE_USEC = 20 * 1000 * 1000 };
+enum { SHORT_USEC = 200 * 1000, PATIENCE_USEC = 60 * 1000 * 1000 };
 
 static void check_start(sd_event *event, const char *part, uint64_t start_usec, int error, const char *reason)
 {

@@ -13,7 +13,7 @@
 
 #include <signal.h>
 
-enum { SHORT_USEC = 200 * 1000, LONG_USEC = 3000 * 1000, PATIENCE_USEC = 20 * 1000 * 1000, MANY = 2000 };
+enum { SHORT_USEC = 200 * 1000, LONG_USEC = 3000 * 1000, PATIENCE_USEC = 60 * 1000 * 1000, MANY = 2000 };
 
 struct answer {
         unsigned count;

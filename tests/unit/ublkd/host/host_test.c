@@ -56,7 +56,7 @@ static void test_other_entries_than_files_are_not_waited_for(const char *folder)
 
         snprintf(pipe, sizeof(pipe), "%s/pipe", folder);
         CHECK_INT(mkfifo(pipe, 0600), 0);
-        alarm(20);
+        alarm(60);
         CHECK_INT(host_find_group(paths, 1, "disk"), 0);
         unlink(pipe);
 }

@@ -18,7 +18,7 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-enum { LOOP_MAJOR = 7, DEADLINE_USEC = 20 * 1000 * 1000 };
+enum { LOOP_MAJOR = 7, DEADLINE_USEC = 60 * 1000 * 1000 };
 
 const char node_uid[] = "11111111-2222-4333-8444-555555555555";
 struct private_nodes *nodes;

@@ -25,7 +25,7 @@
 
 enum {
         OVERFLOW_ID = 65534,
-        DEADLINE_USEC = 20 * 1000 * 1000,
+        DEADLINE_USEC = 60 * 1000 * 1000,
         FIRST_OF_MANY = 2001,
         SLOW_MSEC = 300,              /* more than a user has in the first round */
         NAMESPACES = 300,             /* of one user, to keep others from the later rounds */

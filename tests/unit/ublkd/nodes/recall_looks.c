@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { DEADLINE_USEC = 20 * 1000 * 1000, RETRY_USEC = 100 * 1000 };
+enum { DEADLINE_USEC = 60 * 1000 * 1000, RETRY_USEC = 100 * 1000 };
 
 static void on_ended(void *userdata)
 {

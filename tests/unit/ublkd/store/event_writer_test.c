@@ -74,14 +74,14 @@ static int on_alarm(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         return 0;
 }
 
-/* Whether all events are written within ten seconds: the writer promises one, this machine may be busy. */
+/* Whether all events are written within a minute: the writer promises a second, this machine may be busy. */
 static bool is_written_soon(sd_event *event, const struct device_store *store)
 {
         sd_event_source *alarm = NULL;
         bool late = false;
 
         if (!CHECK(sd_event_add_time_relative(
-                           event, &alarm, CLOCK_MONOTONIC, 10 * USEC_PER_SEC, 1, on_alarm, &late)
+                           event, &alarm, CLOCK_MONOTONIC, 60 * USEC_PER_SEC, 1, on_alarm, &late)
                     >= 0))
                 return false;
         while (!late && event_log_unsaved(device_store_events(store), NULL, 0) > 0)

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_USEC = 20 * 1000 * 1000, PATIENCE_MSEC = PATIENCE_USEC / 1000 };
+enum { PATIENCE_USEC = 60 * 1000 * 1000, PATIENCE_MSEC = PATIENCE_USEC / 1000 };
 
 struct test {
         sd_event *event;

@@ -7,7 +7,7 @@
 
 #include <sys/wait.h>
 
-enum { PATIENCE_USEC = 20 * 1000 * 1000 };
+enum { PATIENCE_USEC = 60 * 1000 * 1000 };
 
 static void on_change(void *userdata, struct worker_proc *worker)
 {

@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { SIZE = 1 << 20, PATIENCE = 20000 /* milliseconds */ };
+enum { SIZE = 1 << 20, PATIENCE = 60000 /* milliseconds */ };
 
 static struct scratch scratch;
 static char path[512];

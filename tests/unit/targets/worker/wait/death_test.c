@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { FILE_SOCKET, FILE_HELD, LONG = 4 << 20, PATIENCE = 20000 /* milliseconds */ };
+enum { FILE_SOCKET, FILE_HELD, LONG = 4 << 20, PATIENCE = 60000 /* milliseconds */ };
 
 #define HOUR UINT64_C(3600000000000)
 #define SOON UINT64_C(1000000)
