@@ -44,12 +44,22 @@ static void test_without_a_cpu_it_stands_still(int clock)
         CHECK_INT(waitpid(child, NULL, 0), child);
 }
 
-static void test_what_blocks_counts(int clock)
+static bool counts_what_blocks(int clock)
 {
         uint64_t own = own_time_now(clock).own;
 
         (void)poll(NULL, 0, BLOCKED_MSEC);
-        CHECK(own_time_now(clock).own - own >= BLOCKED_MSEC * 1000 - 1000);
+        return own_time_now(clock).own >= own + BLOCKED_MSEC * 1000 - 1000;
+}
+
+/* Once: a wait for a CPU between the two reads of the first moment takes that much from it. */
+static void test_what_blocks_counts(int clock)
+{
+        bool counts = false;
+
+        for (uint64_t began = monotonic_now(); !counts && monotonic_now() - began < PATIENCE_USEC;)
+                counts = counts_what_blocks(clock);
+        CHECK(counts);
 }
 
 static void test_no_clock(void)
