@@ -9,7 +9,7 @@ from harness.disk import Disk, block
 
 _DEPTH = 4
 _APART = 64 << 10  # neighbours would be merged into one write
-_PATIENCE = 15  # seconds; far below 30, far above what an emulated CPU needs
+_PATIENCE = 20  # seconds; below 30, far above what an emulated CPU needs
 
 
 def test_a_death_with_all_tags_in_flight_is_noticed(api, daemon, store):

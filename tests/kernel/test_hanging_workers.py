@@ -163,7 +163,7 @@ def test_a_queue_without_requests_sleeps(daemon, file_of):
             seen[:] = [time.monotonic(), now]
         return time.monotonic() - seen[0] > 4
 
-    wait_until(is_asleep, "four seconds of sleep", timeout=20)
+    wait_until(is_asleep, "four seconds of sleep")
 
 
 @pytest.mark.variant

@@ -255,14 +255,14 @@ def test_deaths_while_images_are_made_and_deleted(pool, daemon):
         name = f"d{index}"
         daemon.api.ask("POST", "/devices", 201, json=_spec(name, size="8MiB"))
         daemon.process.send_signal(signal.SIGKILL)
-        daemon.process.wait(30)
+        daemon.process.wait(60)
         daemon.start()
         daemon.api.wait_phase(name, "Live")
         assert _image(daemon.api, name).stat().st_size == 8 * _MIB
         assert len([*pool.iterdir()]) == 1
         daemon.api.ask("DELETE", f"/devices/{name}", 202)
         daemon.process.send_signal(signal.SIGKILL)
-        daemon.process.wait(30)
+        daemon.process.wait(60)
         daemon.start()
         wait_until(lambda: daemon.api.names() == [], "no device")
         assert [*pool.iterdir()] == []

@@ -21,7 +21,7 @@ from harness.processes import workers
 from harness.wait import wait_until
 
 _OPERATIONS_MAX = 200
-_DEATH_LIMIT = 30  # seconds
+_DEATH_LIMIT = 60  # seconds
 
 
 class Mortal:

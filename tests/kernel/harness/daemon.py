@@ -12,7 +12,7 @@ from .api import Api
 from .shell import output
 from .wait import wait_until
 
-_STOP_LIMIT = 30
+_STOP_LIMIT = 60
 
 
 class Daemon:
