@@ -233,7 +233,7 @@ static void test_a_look_that_a_container_hinders_is_tried_again(void)
 
 static void test_a_user_who_stops_children_takes_no_time_of_others(void)
 {
-        struct container stopping[3], other;
+        struct container stopping[6], other;
         char path[128];
         uint64_t begin;
 

@@ -236,7 +236,7 @@ static void a_lower_value_counts_at_once(void)
         world_put_loop(&test.world, "data", ",\"id\":0,\"recovery\":{" HANG "}");
         since = monotonic_now();
         wait_for_event(&test, REASON_WORKER_HUNG, 1);
-        CHECK(monotonic_now() - since < (HANG_MS * 3 / 2 + 2000) * 1000);
+        CHECK(monotonic_now() - since < 10 * 1000 * 1000); /* usually a second and a half */
         CHECK_INT(fake_kills, 1);
         world_free(&test.world);
 }
