@@ -2,7 +2,6 @@
 """A worker that dies while its requests wait, in every way that there is, leaves nothing behind that the next one meets."""
 
 import os
-import pathlib
 import select
 import struct
 import threading
