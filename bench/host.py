@@ -17,6 +17,8 @@ sys.path.insert(0, os.path.join(_HERE, "guest"))
 # pylint: disable=wrong-import-position
 import peers
 
+import lifetime  # of tests/vm, by way of peers
+
 _OWN_PROGRAMS = ("ublkd", "ublkd-helper", "ublkd-worker", "ublkd-worker-without-statistics", "ublkctl", "ublkd-follow")
 
 
@@ -89,7 +91,7 @@ class Workspace:
         with open(self.file("configuration.json"), "w", encoding="utf-8") as output:
             json.dump(configuration | {"results": results}, output)
         command = [*before, "/usr/bin/python3", os.path.join(_HERE, "guest", script), self.file("configuration.json")]
-        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        code = lifetime.run(command, cwd=ROOT)
         with open(results, encoding="utf-8") as source:
             return code, [json.loads(line) for line in source]
 

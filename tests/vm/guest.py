@@ -7,7 +7,6 @@ log are there.  A guest that dies before the command starts is the emulator's
 business and is started again, at most twice; once the command runs, nothing is.
 """
 
-import ctypes
 import os
 import re
 import secrets
@@ -24,6 +23,7 @@ from dataclasses import dataclass, field
 import emulator
 import host_clock
 import kernel_log
+import lifetime
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
 _SCRIPTS = ("init", "start", "start-systemd", "run-command")
@@ -69,11 +69,6 @@ class Job:
     shared: list = field(default_factory=list)
     root: str = "/"  # the directory that is the guest's root
     shown: list = field(default_factory=list)  # directories that it sees also where that root lacks them
-
-
-def _die_with_parent():
-    """Let the kernel end a child whose parent has died, in any way."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def say(text):
@@ -224,7 +219,7 @@ class Guest:
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                preexec_fn=_die_with_parent,  # no threads here
+                preexec_fn=lifetime.end_with_parent(signal.SIGKILL),  # no threads here
                 start_new_session=True,  # Ctrl-C is for this program alone
             )
         self._processes.append(process)
