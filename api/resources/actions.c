@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* /devices/{name}/actions: what takes its time, and a client starts, follows and cancels. */
+#include "api/http/named_device.h"
 #include "api/http/precondition.h"
 #include "api/http/query.h"
 #include "api/http/respond.h"
@@ -17,20 +18,10 @@
 
 enum { ARGUMENTS_TEXT_MAX = 1024 };
 
-/* Return the device of the request; NULL: there is a reply. */
-static const struct device_record *find_device(struct request *request)
-{
-        const struct device_record *record = view_find(request, request->name);
-
-        if (!record)
-                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
-        return record;
-}
-
-/* Return the same if the client may change it, and its record is current. */
+/* Return the device if the client may change it, and its record is current; NULL: there is a reply. */
 static const struct device_record *find_to_change(struct request *request)
 {
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = named_device_find(request);
 
         if (!record || !may_change(request, record) || !precondition_holds(request, record))
                 return NULL;
@@ -61,7 +52,7 @@ static const struct device_action *find_action(struct request *request, const st
 
 void handle_action_list(struct request *request)
 {
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = named_device_find(request);
         cJSON *object, *items;
         bool good;
 
@@ -86,7 +77,7 @@ void handle_action_list(struct request *request)
 
 void handle_action_get(struct request *request)
 {
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = named_device_find(request);
         const struct device_action *action = record ? find_action(request, record) : NULL;
 
         if (action)

@@ -2,6 +2,7 @@
 /* POST /devices/{name}/deliver: bring the private node of a device, or its mounted file system, to a path in a container. */
 #include "api/resources/handlers.h"
 #include "api/held/delivery_check.h"
+#include "api/http/named_device.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
@@ -104,10 +105,8 @@ static bool may_name_process(struct request *request, const struct delivery_wish
 static bool may_deliver(
         struct request *request, const struct device_record *record, const struct delivery_wish *wish)
 {
-        if (!record) {
-                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
+        if (!named_device_exists(request, record))
                 return false;
-        }
         if (!may_change(request, record) || !precondition_holds(request, record)
                 || !may_name_process(request, wish))
                 return false;

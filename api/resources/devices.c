@@ -11,6 +11,7 @@
 #include "api/resources/target_policy.h"
 #include "api/resources/pool_path.h"
 #include "api/resources/tenant_check.h"
+#include "api/http/named_device.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
@@ -28,20 +29,10 @@ static struct device_store *store_of(const struct request *request)
         return request->api->config.store;
 }
 
-/* Return the device of the request, which the store owns; NULL: it does not exist, and there is a reply. */
-static const struct device_record *find_device(struct request *request)
-{
-        const struct device_record *record = view_find(request, request->name);
-
-        if (!record)
-                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
-        return record;
-}
-
 /* Return the device of the request, if the client may change it; else NULL, and there is a reply. */
 static const struct device_record *find_to_change(struct request *request)
 {
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = named_device_find(request);
 
         return record && may_change(request, record) ? record : NULL;
 }
@@ -262,7 +253,7 @@ void handle_device_create(struct request *request)
 
 void handle_device_get(struct request *request)
 {
-        const struct device_record *record = find_device(request);
+        const struct device_record *record = named_device_find(request);
 
         if (record)
                 reply_device(request, MHD_HTTP_OK, record);

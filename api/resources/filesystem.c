@@ -3,6 +3,7 @@
  * end the mount. */
 #include "api/resources/handlers.h"
 #include "api/held/filesystem_check.h"
+#include "api/http/named_device.h"
 #include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
@@ -111,10 +112,8 @@ static bool may_have(
 
 static bool may_ask(struct request *request, const struct device_record *record, enum filesystem_aim aim)
 {
-        if (!record) {
-                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
+        if (!named_device_exists(request, record))
                 return false;
-        }
         if (!may_change(request, record) || !precondition_holds(request, record))
                 return false;
         if (record->age

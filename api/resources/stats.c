@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* GET /devices/{name}/stats: the counters of the device's worker, for each queue and in sum. */
 #include "api/resources/handlers.h"
+#include "api/http/named_device.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
-#include "api/http/view.h"
 #include "ublkd/model/device_stats.h"
 
 #include "ublkd/values/json_print.h"
@@ -134,14 +134,12 @@ void handle_device_stats(struct request *request)
 {
         static const struct device_stats nothing = {}; /* of a device that no worker has served */
         const struct api_config *config = &request->api->config;
-        const struct device_record *record = view_find(request, request->name);
+        const struct device_record *record = named_device_find(request);
         _cleanup_device_stats_ struct device_stats *stats = NULL;
         int r;
 
-        if (!record) {
-                reply_problem(request, PROBLEM_NO_SUCH_DEVICE, "No device has this name.");
+        if (!record)
                 return;
-        }
         r = config->read_stats ? config->read_stats(config->userdata, record, &stats) : -ENODATA;
         if (r == -EPROTO)
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
