@@ -84,43 +84,44 @@ bool filesystem_is_as_wanted(const struct filesystem_result *result)
 static const struct {
         enum filesystem_verdict verdict;
         int error;
+        enum problem_type type;
         const char *sentence;
-} uses[] = {
-        {FILESYSTEM_NOT_UNMOUNTED, -EBUSY,
+} causes[] = {
+        {FILESYSTEM_NOT_UNMOUNTED, -EBUSY, PROBLEM_IN_USE,
          "A program uses the file system, on the host or in a container, or has another mount of it; end it, and repeat the "
          "request. fuser -vm shows programs that use it, but not one that keeps an unmounted copy open: if it shows none, end "
          "the containers that had the file system."},
-        {FILESYSTEM_NOT_UNMOUNTED, -EEXIST,
+        {FILESYSTEM_NOT_UNMOUNTED, -EEXIST, PROBLEM_IN_USE,
          "Containers have the file system, which was delivered to them; end them, or give \"allHolders\", which ends the mount "
          "there as well."},
-        {FILESYSTEM_NOT_UNMOUNTED, -ETIMEDOUT,
+        {FILESYSTEM_NOT_UNMOUNTED, -ETIMEDOUT, PROBLEM_IN_USE,
          "A container may use the file system: looking at containers has taken too long, or one has stopped the look; repeat the "
          "request, and if it fails again, end the containers to which the file system was delivered. If status.mount is null, "
          "a container of any user may have it."},
-        {FILESYSTEM_NOT_MOUNTED, -EEXIST,
+        {FILESYSTEM_NOT_UNMOUNTED, -ESTALE, PROBLEM_NOT_POSSIBLE_NOW,
+         "The disk was removed, or replaced by another one, during the unmount; repeat the request."},
+        {FILESYSTEM_NOT_MOUNTED, -EEXIST, PROBLEM_IN_USE,
          "Another file system, or that of an earlier disk of this device, is mounted in its place; unmount it, and repeat the "
          "request."},
 };
 /* clang-format on */
 
-/* Return NULL if the file system is not in use, or that does not matter. */
-static const char *use_of(const struct filesystem_result *result)
+/* Reply if a sentence for this cause is there; else return false. */
+static bool reply_cause(struct request *request, const struct filesystem_result *result)
 {
-        for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
-                if (uses[i].verdict == result->verdict && uses[i].error == result->error)
-                        return uses[i].sentence;
-        return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
+                if (causes[i].verdict == result->verdict && causes[i].error == result->error) {
+                        reply_problem(request, causes[i].type, "%s", causes[i].sentence);
+                        return true;
+                }
+        return false;
 }
 
 void filesystem_reply(
         struct request *request, const struct device_record *record, const struct filesystem_result *result)
 {
-        const char *use = use_of(result);
-
         if (filesystem_is_as_wanted(result))
                 reply_device(request, MHD_HTTP_OK, record);
-        else if (use)
-                reply_problem(request, PROBLEM_IN_USE, "%s", use);
-        else
+        else if (!reply_cause(request, result))
                 reply_refused(request, result);
 }

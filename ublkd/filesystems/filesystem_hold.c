@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Keeps the number of a disk whose file system is unmounted. */
 #include "ublkd/filesystems/filesystem_hold.h"
+#include "ublkd/filesystems/filesystem_open.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/fd_path.h"
 #include "ublkd/base/file_io.h"
 
 #include <errno.h>
@@ -14,19 +14,19 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+enum { OPEN_MSEC = 5000 }; /* an open waits no longer than that */
+
 /* Return a descriptor, or -errno. Without O_EXCL: it claims nothing. */
 static int open_node(const char *path, dev_t disk)
 {
         _cleanup_close_ int node = open(path, O_PATH | O_CLOEXEC);
         struct stat st;
-        int fd;
 
         if (node < 0 || fstat(node, &st) < 0)
                 return -errno;
         if (!S_ISBLK(st.st_mode) || st.st_rdev != disk)
                 return -ESTALE;
-        fd = open(fd_path(node).text, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        return fd < 0 ? -errno : fd;
+        return filesystem_open_in_time(node, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, OPEN_MSEC);
 }
 
 /* No two disks of one boot have the same one. Return 0 if there is none. */
@@ -58,13 +58,14 @@ struct filesystem_hold filesystem_hold_begin(const char *node, const char *numbe
 }
 
 /* A disk that was removed by force, as one without a node, cannot be opened. */
-static int keep_mounted(int point, dev_t disk)
+static int keep_mounted(int point, dev_t disk, bool *ret_claims)
 {
         char path[48];
         int fd;
 
         snprintf(path, sizeof(path), "/dev/block/%u:%u", major(disk), minor(disk));
         fd = open_node(path, disk);
+        *ret_claims = fd < 0 && major(disk) != 0; /* a file system without a disk claims none */
         if (fd < 0)
                 fd = open_tree(point, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
         return fd < 0 ? -errno : fd;
@@ -72,27 +73,33 @@ static int keep_mounted(int point, dev_t disk)
 
 int filesystem_hold_mounted(struct filesystem_hold *hold, int point, dev_t disk)
 {
+        bool claims;
         int fd;
 
         if (hold->fd >= 0 && hold->disk == disk)
                 return 0;
-        fd = keep_mounted(point, disk);
+        fd = keep_mounted(point, disk, &claims);
         if (fd < 0)
                 return fd;
         close_fd(hold->fd);
         hold->fd = fd;
+        hold->claims = claims;
         hold->disk = disk;
         return 0;
 }
 
-bool filesystem_hold_lasts(const struct filesystem_hold *hold)
+int filesystem_hold_check(const struct filesystem_hold *hold)
 {
         dev_t disk;
+        int r = hold->error;
 
         if (hold->fd >= 0)
-                return true;
-        return hold->disk != 0 && read_device_at(AT_FDCWD, hold->number, &disk) >= 0 && disk == hold->disk
-               && read_sequence(hold->number) == hold->sequence;
+                return 1;
+        if (r >= 0)
+                r = read_device_at(AT_FDCWD, hold->number, &disk);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return disk == hold->disk && read_sequence(hold->number) == hold->sequence ? 1 : -ESTALE;
 }
 
 void filesystem_hold_end(struct filesystem_hold *hold)

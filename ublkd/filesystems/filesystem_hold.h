@@ -13,16 +13,18 @@ struct filesystem_hold {
         int fd;             /* keeps its number; -1: nothing does, and ... */
         const char *number; /* ... the file with it is compared instead, and ... */
         uint64_t sequence;  /* ... the sequence number of the disk (diskseq); 0: it has none */
+        bool claims;        /* fd is a copy of the mount, which claims the disk as every other one */
 };
 
-/* Open the node of a disk, which needs no worker: the data of the disk are not read. number: the path of the file with its
- * number (/sys/block/DISK/dev), which outlives the hold. Either may be "", and the disk may have gone: then nothing is
+/* Open the node of a disk: the data of the disk are not read. An open that waits for a worker is given up. number: the path of
+ * the file with its number (/sys/block/DISK/dev), which outlives the hold. Either may be "", and the disk may have gone: then nothing is
  * kept. The caller ends it. */
 struct filesystem_hold filesystem_hold_begin(const char *node, const char *number);
 /* Keep the number of the disk whose file system is mounted at `point`, a descriptor that keeps that mount meanwhile: by its
  * node, or by a copy of the mount that is nowhere. Such a copy claims the disk. Return 0, or -errno and an unchanged hold. */
 int filesystem_hold_mounted(struct filesystem_hold *hold, int point, dev_t disk);
-/* Return whether the number is still that of the disk. */
-bool filesystem_hold_lasts(const struct filesystem_hold *hold);
+/* Return 1: the number is still that of the disk; 0: there is no disk; -ESTALE: another disk is there, or the disk has another
+ * number; other -errno: it is not known. */
+int filesystem_hold_check(const struct filesystem_hold *hold);
 /* A copy of a mount that was kept ends here: the kernel may write for that. */
 void filesystem_hold_end(struct filesystem_hold *hold);

@@ -198,10 +198,12 @@ static int detach_alone(const struct filesystem_go *go, bool try)
         return info.si_code == CLD_EXITED ? -info.si_status : -EPIPE;
 }
 
-/* Look for copies of the mount of a disk. Those of a disk that has gone have gone, and its number may be another's. */
+/* Look for copies of the mount of a disk. Those of a disk that has gone have gone. */
 static int look_at_copies(const struct filesystem_hold *hold, const char *path, enum recall_what what)
 {
-        return filesystem_hold_lasts(hold) ? recall_mounts(hold->disk, path, what) : 0;
+        int r = filesystem_hold_check(hold);
+
+        return r > 0 ? recall_mounts(hold->disk, path, what) : r;
 }
 
 /* Return 0 if each copy could be unmounted, and this unmount may do it; -errno. Nothing is unmounted. */
@@ -218,19 +220,22 @@ static enum recall_what choose_recall(const struct filesystem_go *go)
         return go->flags & FILESYSTEM_COPIES_TOO ? RECALL_MOUNTS : RECALL_FIND_MOUNTS;
 }
 
-/* A disk that has gone is free: nothing has its file system. */
-static enum filesystem_claim ask_claim(const struct filesystem_go *go, const struct filesystem_hold *hold)
+/* A disk that has gone is free: nothing has its file system. The copy that keeps its number is not what is asked for, and hides
+ * that. Return enum filesystem_claim, or -errno. */
+static int ask_claim(const struct filesystem_go *go, const struct filesystem_hold *hold)
 {
-        return filesystem_hold_lasts(hold) ? filesystem_claim_find(hold->disk, go->node)
-                                           : FILESYSTEM_CLAIM_FREE;
+        int r = filesystem_hold_check(hold);
+
+        if (r <= 0)
+                return r < 0 ? r : FILESYSTEM_CLAIM_FREE;
+        return hold->claims ? FILESYSTEM_CLAIM_UNSEEN : filesystem_claim_find(hold->disk, go->node);
 }
 
 /* The kernel may end a mount a moment after the call that has unmounted it: a disk that is taken is asked again. */
-static enum filesystem_claim find_claim(
-        const struct filesystem_go *go, const struct filesystem_hold *hold, int msec)
+static int find_claim(const struct filesystem_go *go, const struct filesystem_hold *hold, int msec)
 {
         int64_t end = clock_msec(CLOCK_MONOTONIC) + msec;
-        enum filesystem_claim claim;
+        int claim;
 
         while ((claim = ask_claim(go, hold)) == FILESYSTEM_CLAIM_TAKEN && clock_msec(CLOCK_MONOTONIC) < end)
                 (void)poll(NULL, 0, CLAIM_AGAIN_MSEC);
@@ -249,17 +254,16 @@ static enum filesystem_claim find_claim(
 static int recall_rest(const struct filesystem_go *go, const struct filesystem_hold *hold, const char *path)
 {
         const char *of[] = {path, NULL}; /* the users of the list, and all */
-        enum filesystem_claim claim = ask_claim(go, hold);
-        int r = 0;
+        int claim = ask_claim(go, hold), r = 0;
 
-        for (unsigned i = 0; i < sizeof(of) / sizeof(*of) && claim != FILESYSTEM_CLAIM_FREE && r >= 0; i++) {
+        for (unsigned i = 0; i < sizeof(of) / sizeof(*of) && claim > FILESYSTEM_CLAIM_FREE && r >= 0; i++) {
                 r = look_at_copies(hold, of[i], choose_recall(go));
                 if (r < 0 && r != -ETIMEDOUT)
                         return r;
                 claim = find_claim(go, hold, r < 0 ? CLAIM_LATE_MSEC : CLAIM_MSEC);
         }
-        if (claim == FILESYSTEM_CLAIM_FREE)
-                return 0;
+        if (claim <= FILESYSTEM_CLAIM_FREE)
+                return claim;
         return r == 0 && claim == FILESYSTEM_CLAIM_TAKEN ? -EBUSY : r;
 }
 
@@ -291,8 +295,9 @@ static int unmount_left(const struct filesystem_go *go, const struct filesystem_
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        if (ask_claim(go, hold) == FILESYSTEM_CLAIM_FREE)
-                return 0;
+        r = ask_claim(go, hold);
+        if (r <= FILESYSTEM_CLAIM_FREE)
+                return r;
         r = try_copies(go, hold, path);
         return r < 0 ? r : recall_rest(go, hold, path);
 }

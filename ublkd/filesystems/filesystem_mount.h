@@ -18,6 +18,7 @@ int filesystem_mount(int disk, const char *source, const struct filesystem_go *g
 /* End the mount at TOP/POINT, and its copies in containers, and remove that directory. No data of the disk are read. hold:
  * of the disk, begun before the supervisor gave the task; it ends here. Return 0, also if there is none; -EBUSY: a process
  * uses it, or a copy that came meanwhile and is left, or the disk is still claimed, by what no look finds; -EEXIST: a
- * container has a copy, which is to stay; -ETIMEDOUT: a container has hindered the look; other -errno. ret_left: of a
+ * container has a copy, which is to stay; -ETIMEDOUT: a container has hindered the look; -ESTALE: another disk is there
+ * meanwhile; other -errno. ret_left: of a
  * failure: the mount has ended, and a copy may be left. */
 int filesystem_unmount(struct filesystem_hold *hold, const struct filesystem_go *go, bool *ret_left);

@@ -17,7 +17,8 @@ enum filesystem_verdict {
         FILESYSTEM_NOT_MADE,     /* ublkd has made none that could be mounted */
         FILESYSTEM_NOT_MOUNTED,  /* error: the kernel refuses the mount */
         FILESYSTEM_NOT_UNMOUNTED, /* error: the kernel refuses its end; -EBUSY: it is in use; -EEXIST: containers have
-                                      copies; -ETIMEDOUT: one could not be looked at */
+                                      copies; -ETIMEDOUT: one could not be looked at; -ESTALE: there
+                                      is another disk now */
         FILESYSTEM_OTHER_KIND,     /* ublkd has made one of another kind */
         FILESYSTEM_NOT_BLANK,      /* there is something on the disk that ublkd has not made */
         FILESYSTEM_UNFINISHED,     /* it was begun, and is not whole */

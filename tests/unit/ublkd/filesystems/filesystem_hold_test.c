@@ -34,9 +34,9 @@ static void test_the_number_is_that_of_the_disk(void)
         CHECK_INT(hold.error, 0);
         CHECK_INT(hold.disk, makedev(4095, 7));
         CHECK_INT(hold.fd, -1);
-        CHECK(filesystem_hold_lasts(&hold));
+        CHECK_INT(filesystem_hold_check(&hold), 1);
         filesystem_hold_end(&hold);
-        CHECK(filesystem_hold_lasts(&hold));
+        CHECK_INT(filesystem_hold_check(&hold), 1);
 }
 
 static void test_another_disk_has_the_number(void)
@@ -44,7 +44,7 @@ static void test_another_disk_has_the_number(void)
         struct filesystem_hold hold = begin();
 
         write_to(sequence, "13\n");
-        CHECK(!filesystem_hold_lasts(&hold));
+        CHECK_INT(filesystem_hold_check(&hold), -ESTALE);
 }
 
 static void test_the_disk_has_another_number(void)
@@ -52,7 +52,7 @@ static void test_the_disk_has_another_number(void)
         struct filesystem_hold hold = begin();
 
         write_to(number, "4095:8\n");
-        CHECK(!filesystem_hold_lasts(&hold));
+        CHECK_INT(filesystem_hold_check(&hold), -ESTALE);
 }
 
 static void test_a_disk_that_has_gone_has_no_number(void)
@@ -60,15 +60,26 @@ static void test_a_disk_that_has_gone_has_no_number(void)
         struct filesystem_hold hold = begin();
 
         CHECK_INT(unlink(sequence), 0);
-        CHECK(!filesystem_hold_lasts(&hold));
+        CHECK_INT(filesystem_hold_check(&hold), -ESTALE);
         CHECK_INT(unlink(number), 0);
-        CHECK(!filesystem_hold_lasts(&hold));
+        CHECK_INT(filesystem_hold_check(&hold), 0);
         hold = filesystem_hold_begin("/dev/of-no-disk", number);
         CHECK_INT(hold.error, -ENOENT);
-        CHECK(!filesystem_hold_lasts(&hold));
+        CHECK_INT(filesystem_hold_check(&hold), 0);
         hold = filesystem_hold_begin("", "");
         CHECK_INT(hold.error, -ENOENT);
-        CHECK(!filesystem_hold_lasts(&hold));
+        CHECK_INT(filesystem_hold_check(&hold), 0);
+}
+
+/* That says nothing of the disk. */
+static void test_a_number_that_cannot_be_read_is_not_that_of_a_disk_that_has_gone(void)
+{
+        struct filesystem_hold hold = begin();
+
+        write_to(number, "nonsense\n");
+        CHECK(filesystem_hold_check(&hold) < 0);
+        hold = filesystem_hold_begin("", number);
+        CHECK(hold.error < 0 && hold.error != -ENOENT && filesystem_hold_check(&hold) == hold.error);
 }
 
 /* A node that stays behind somewhere leads to another disk. */
@@ -93,6 +104,7 @@ int main(void)
         test_another_disk_has_the_number();
         test_the_disk_has_another_number();
         test_a_disk_that_has_gone_has_no_number();
+        test_a_number_that_cannot_be_read_is_not_that_of_a_disk_that_has_gone();
         test_the_node_of_another_disk_keeps_nothing();
         (void)rmdir(sys);
         return check_report();
