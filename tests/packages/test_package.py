@@ -66,7 +66,7 @@ def test_a_removal_is_refused_while_there_are_disks(directory, kernel_log, insta
 
 
 def test_a_removal_is_refused_while_a_dead_disk_waits(directory, installed):
-    """Neither a manager nor a worker lives; afterwards the disk does."""
+    """Neither a manager nor a worker lives, nor does the refusal start one: an administrator has stopped them."""
     api = installed
     disk = Disk(machine.create("data", directory / "data.img")["status"]["id"])
     disk.write(0, block("a"))
@@ -75,6 +75,9 @@ def test_a_removal_is_refused_while_a_dead_disk_waits(directory, installed):
     assert disk.exists()
     refused = machine.dpkg("--remove", "ublkd", check=False)
     assert refused.returncode != 0 and "data" in refused.stdout
+    assert "systemctl start ublkd.socket ublkd.service" in refused.stdout
+    assert machine.manager() == 0 and not machine.is_serving()
+    run("systemctl", "start", "ublkd.socket", "ublkd.service")
     wait_until(api.is_ready, "ublkd ready")
     api.wait_phase("data", "Live")
     assert machine.is_serving()
@@ -92,7 +95,8 @@ def test_a_removal_finds_disks_in_another_runtime_directory(directory, installed
     run("systemctl", "stop", "ublkd.service", "ublkd.socket")
     machine.kill_all()
     refused = machine.dpkg("--remove", "ublkd", check=False)
-    assert refused.returncode != 0 and machine.is_serving()
+    assert refused.returncode != 0 and machine.manager() == 0
+    run("systemctl", "start", "ublkd.socket", "ublkd.service")
     wait_until(api.is_ready, "ublkd ready")
     api.wait_phase("data", "Live")
     disk.write(0, block("a"))

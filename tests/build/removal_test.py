@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""packaging/removal: which units it stops, and which of them a refusal starts again. Disks, processes and systemctl are
+stand-ins here; tests/packages has the real ones."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+_SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "removal"
+_UNITS = ("ublkd.socket", "ublkd.service", "ublkd-volumes.service")
+
+# Active units are files in a directory. `created`: the disk that comes while ublkd is stopped.
+_SYSTEMCTL = """#!/bin/sh
+verb=$1
+shift
+echo "$verb $*" >>DIR/calls
+case $verb in
+is-active) [ -e "DIR/active/$1" ] && echo active || { echo inactive; exit 3; } ;;
+start) for unit; do : >"DIR/active/$unit"; done ;;
+stop)
+	for unit; do rm -f "DIR/active/$unit"; done
+	case $*/$(cat DIR/created) in *ublkd.service*/?*) : >"DIR/block/$(cat DIR/created)" ;; esac
+	;;
+esac
+"""
+
+
+class Machine:
+    """The directories that the script sees, and what it did."""
+
+    def __init__(self, path):
+        self.path = path
+        for name in ("active", "block", "systemd", "run/disks", "bin"):
+            (path / name).mkdir(parents=True)
+        (path / "created").touch()
+        (path / "calls").touch()
+        (path / "run/disks/ublkb7").write_text("UBLKD_NAME=data\n")
+        systemctl = path / "bin/systemctl"
+        systemctl.write_text(_SYSTEMCTL.replace("DIR", str(path)))
+        systemctl.chmod(0o755)
+        text = _SCRIPT.read_text()
+        for place, here in (("/run/systemd/system", "systemd"), ("/sys/block", "block"), ("run=/run/ublkd", "run"),
+                            ("worker=/usr/libexec/ublkd/ublkd-worker", "none"), ("manager=/usr/sbin/ublkd", "none"),
+                            ("/proc/1/root/", None)):
+            assert place in text
+            name, equals, _ = place.partition("=")
+            text = text.replace(place, f"{name}={path / here}" if equals else str(path / here) if here else "/")
+        text = text.replace("rmdir /dev/ublk/private", "true").replace("grep -qsx -e ublkd -e ublkd-worker", "false")
+        (path / "removal").write_text(text)
+
+    def start(self, units):
+        for unit in units:
+            (self.path / "active" / unit).touch()
+
+    def active(self):
+        return sorted(file.name for file in (self.path / "active").iterdir())
+
+    def started(self):
+        return [line for line in (self.path / "calls").read_text().splitlines() if line.startswith("start")]
+
+    def remove(self):
+        environment = {**os.environ, "PATH": f"{self.path / 'bin'}:{os.environ['PATH']}"}
+        return subprocess.run(["sh", self.path / "removal"], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(name="machine")
+def fixture_machine(tmp_path):
+    return Machine(tmp_path)
+
+
+@pytest.mark.parametrize("units", [(), _UNITS[:1], _UNITS[:2], _UNITS])
+def test_a_refusal_for_a_disk_starts_nothing(machine, units):
+    machine.start(units)
+    (machine.path / "block/ublkb7").touch()
+    done = machine.remove()
+    assert done.returncode == 1 and "(data)" in done.stderr
+    assert machine.active() == sorted(units) and machine.started() == []
+    assert ("systemctl start" in done.stderr) == (units == ())
+
+
+@pytest.mark.parametrize("units", [(), _UNITS[:1], _UNITS[1:2], _UNITS[:2], _UNITS])
+def test_a_refusal_for_a_new_disk_starts_what_it_has_stopped(machine, units):
+    machine.start(units)
+    (machine.path / "created").write_text("ublkb7")
+    assert machine.remove().returncode == 1
+    assert machine.active() == sorted(units)
+
+
+def test_a_removal_stops_all(machine):
+    machine.start(_UNITS)
+    done = machine.remove()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert machine.active() == [] and machine.started() == []
+    assert not (machine.path / "run").exists()
