@@ -34,16 +34,18 @@ void take_action(struct worker *worker, const struct worker_msg *msg)
         struct region_control *control = device_region_control(worker->shared.region);
         struct action_port *port = queue_threads_actions(worker->threads);
         struct action_order order = {.id = msg->action.id, .worker = worker->config.started_at};
+        int r = -EOPNOTSUPP;
 
         if (port && action_port_is_busy(port))
                 return;
         if (region_action_id(control) == order.id) /* a supervisor that did not know */
                 return;
-        if (port && read_order(worker->disk.device.target->desc, msg, &order)) {
-                action_port_give(port, &order);
+        if (port && read_order(worker->disk.device.target->desc, msg, &order))
+                r = action_port_give(port, &order);
+        else
+                region_action_begin(control, order.id, order.worker);
+        if (r >= 0)
                 return;
-        }
-        region_action_begin(control, order.id, order.worker);
-        region_action_end(control, REGION_ACTION_FAILED, EOPNOTSUPP);
+        region_action_end(control, REGION_ACTION_FAILED, -r);
         news_send(&worker->news, &worker->shared, &worker->chan);
 }

@@ -149,11 +149,11 @@ void target_host_close(struct target_host *host)
 int target_host_act(struct target_host *host, uint64_t id, unsigned verb, const void *arguments, size_t size)
 {
         struct action_order order = {.id = id, .worker = 1, .verb = verb};
-        int r = 0;
+        int r;
 
         assert(size <= sizeof(order.arguments));
         memcpy(order.arguments, arguments, size);
-        action_port_give(host->actions, &order);
+        r = action_port_give(host->actions, &order);
         while (r >= 0 && action_port_is_busy(host->actions))
                 r = loop_turn(&host->loop);
         return r;

@@ -49,16 +49,19 @@ bool action_port_is_busy(const struct action_port *port)
         return atomic_load_explicit(&port->busy, memory_order_acquire);
 }
 
-/* The pages are touched here: the thread of the queue must not wait for them.
+/* The pages come here: the thread of the queue must not wait for them, and a page that cannot be had must not end the worker.
  *
  * The counter of an eventfd is full after 2^64 of these: writing neither fails nor blocks. */
-void action_port_give(struct action_port *port, const struct action_order *order)
+int action_port_give(struct action_port *port, const struct action_order *order)
 {
         region_action_begin(port->control, order->id, order->worker);
+        if (madvise(port->memory, TARGET_ACTION_MEMORY, MADV_POPULATE_WRITE) < 0)
+                return -errno;
         memset(port->memory, 0, TARGET_ACTION_MEMORY);
         port->order = *order;
         atomic_store_explicit(&port->busy, true, memory_order_release);
         action_port_wake(port);
+        return 0;
 }
 
 const struct action_order *action_port_take(const struct action_port *port)

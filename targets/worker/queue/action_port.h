@@ -33,8 +33,9 @@ struct action_port *action_port_free(struct action_port *port);
 /* On the main thread: return whether the queue carries out an action. */
 bool action_port_is_busy(const struct action_port *port);
 /* On the main thread, of a port that is not busy: note in the region that the action begins, give it its memory, and hand
- * over the order, which is copied. */
-void action_port_give(struct action_port *port, const struct action_order *order);
+ * over the order, which is copied. May wait for memory. Return 0; or -errno: there is none, the queue has no order, and the
+ * caller ends the action in the region. */
+int action_port_give(struct action_port *port, const struct action_order *order);
 
 /* On the thread of the first queue: return the order, or NULL: there is none. */
 const struct action_order *action_port_take(const struct action_port *port);
