@@ -43,19 +43,20 @@ static int read_at(struct scrub *scrub, uint64_t offset, uint32_t length)
         return r;
 }
 
-static int read_blocks(struct scrub *scrub, uint64_t offset, uint32_t length)
+static int read_blocks(struct scrub *scrub, uint32_t length)
 {
         for (uint32_t at = 0, size; at < length; at += size) {
                 int r;
 
                 size = length - at < scrub->block ? length - at : scrub->block;
-                r = read_at(scrub, offset + at, size);
-                if (r >= 0)
-                        continue;
-                scrub->failed += size;
-                if (!is_of_medium(r) || scrub->failed > LOOP_SCRUB_FAILED_MAX)
-                        return r;
-                target_action_found(scrub->action, offset + at, size);
+                r = read_at(scrub, scrub->done, size);
+                if (r < 0) {
+                        scrub->failed += size;
+                        if (!is_of_medium(r) || scrub->failed > LOOP_SCRUB_FAILED_MAX)
+                                return r;
+                        target_action_found(scrub->action, scrub->done, size);
+                }
+                scrub->done += size;
         }
         return 0;
 }
@@ -72,11 +73,14 @@ static int read_all(struct scrub *scrub)
 
                 target_action_progress(scrub->action, scrub->done, size);
                 r = read_at(scrub, scrub->done, length);
-                if (is_of_medium(r))
-                        r = read_blocks(scrub, scrub->done, length);
-                if (r < 0)
+                if (r >= 0)
+                        scrub->done += length;
+                else if (is_of_medium(r))
+                        r = read_blocks(scrub, length);
+                if (r < 0) {
+                        target_action_progress(scrub->action, scrub->done, size);
                         return r;
-                scrub->done += length;
+                }
         }
         target_action_progress(scrub->action, scrub->done, size);
         return 0;

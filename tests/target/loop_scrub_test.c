@@ -2,6 +2,7 @@
 /* The action "scrub" of loop, on plain files: what it reads, what it reports, and when it ends. */
 #include "targets/loop/loop_options.h"
 #include "targets/loop/loop_scrub.h"
+#include "targets/worker/io/await.h"
 #include "tests/target/scratch.h"
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
@@ -10,6 +11,7 @@
 #include "ublkd/proto/region_action.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +19,28 @@
 enum { SIZE = 1 << 20, BLOCK = 4096, FAST = 1 << 30 };
 
 static struct scratch scratch;
+static unsigned refusals; /* how many of the next reads the kernel has no room for */
+static bool breaks;       /* a block that is read alone fails as with a driver that has gone */
+
+int __real_await_operation(struct io_loop *loop, struct io_uring_sqe *sqe);
+int __wrap_await_operation(struct io_loop *loop, struct io_uring_sqe *sqe);
+
+int __wrap_await_operation(struct io_loop *loop, struct io_uring_sqe *sqe)
+{
+        int error = 0, r;
+
+        if (sqe->opcode == IORING_OP_READ && sqe->len >= BLOCK) {
+                if (refusals > 0)
+                        error = --refusals % 2 ? -EAGAIN : -EINTR;
+                else if (breaks && sqe->len == BLOCK && sqe->off == SIZE / 2 + BLOCK)
+                        error = -ENODEV;
+        }
+        if (error == 0)
+                return __real_await_operation(loop, sqe);
+        io_uring_prep_nop(sqe);
+        r = __real_await_operation(loop, sqe);
+        return r < 0 ? r : error;
+}
 
 static bool open_file(struct target_host *host, const char *name, char path[static 512])
 {
@@ -90,6 +114,89 @@ static void test_a_store_that_fails(void)
                 CHECK_INT(action->state, REGION_ACTION_FAILED);
                 CHECK_INT(action->error, EIO);
                 CHECK_INT(action->found_bytes, LOOP_SCRUB_FAILED_MAX);
+                CHECK_INT(action->done, LOOP_SCRUB_FAILED_MAX); /* with what it has found: nothing was read */
+        }
+        target_host_close(&host);
+}
+
+/* What it has read before it gives up is counted to the block. */
+static void test_a_store_that_breaks(void)
+{
+        const struct region_action *action;
+        struct target_host host;
+        char path[512];
+
+        if (open_file(&host, "breaks", path)) {
+                CHECK_INT(truncate(path, SIZE / 2 + BLOCK), 0);
+                breaks = true;
+                action = scrub(&host, 5, FAST);
+                CHECK(action->state == REGION_ACTION_FAILED && action->error == ENODEV);
+                CHECK(action->found == 0 && action->total == SIZE);
+                CHECK_INT(action->done, SIZE / 2 + BLOCK);
+                breaks = false;
+        }
+        target_host_close(&host);
+}
+
+/* ---- the kernel has no room ---- */
+
+static void test_no_room_for_a_moment(void)
+{
+        const struct region_action *action;
+        struct target_host host;
+        char path[512];
+
+        if (open_file(&host, "moment", path)) {
+                refusals = 3;
+                action = scrub(&host, 5, FAST);
+                CHECK_INT(action->state, REGION_ACTION_DONE);
+                CHECK(action->done == SIZE && action->found == 0 && refusals == 0);
+        }
+        target_host_close(&host);
+}
+
+/* That says nothing of the blocks. */
+static void test_no_room_for_seconds(void)
+{
+        const struct region_action *action;
+        struct target_host host;
+        char path[512];
+
+        if (open_file(&host, "seconds", path)) {
+                refusals = UINT_MAX;
+                action = scrub(&host, 5, FAST);
+                CHECK_INT(action->state, REGION_ACTION_FAILED);
+                CHECK_INT(action->error, EAGAIN);
+                CHECK(action->found == 0 && action->done == 0);
+                refusals = 0;
+        }
+        target_host_close(&host);
+}
+
+/* It ends within one of the pauses between two tries. */
+static void test_cancelled_while_there_is_no_room(void)
+{
+        const struct loop_scrub_arguments arguments = {.rate = FAST};
+        struct action_order order = {.id = 5, .worker = 1};
+        struct region_action *action;
+        struct target_host host;
+        unsigned tries;
+        char path[512];
+
+        if (open_file(&host, "cancelled-without-room", path)) {
+                action = &device_region_control(host.shared.region)->action;
+                memcpy(order.arguments, &arguments, sizeof(arguments));
+                refusals = UINT_MAX;
+                CHECK_INT(action_port_give(host.actions, &order), 0);
+                while (UINT_MAX - refusals < 2)
+                        CHECK_INT(loop_turn(&host.loop), 0);
+                tries = refusals;
+                action->cancel = 5;
+                while (action_port_is_busy(host.actions))
+                        CHECK_INT(loop_turn(&host.loop), 0);
+                CHECK_INT(action->state, REGION_ACTION_CANCELLED);
+                CHECK_INT(refusals, tries);
+                refusals = 0;
         }
         target_host_close(&host);
 }
@@ -164,7 +271,7 @@ static void test_left(void)
                 region = host.shared.region;
                 control = device_region_control(region);
                 memcpy(order.arguments, &arguments, sizeof(arguments));
-                action_port_give(host.actions, &order);
+                CHECK_INT(action_port_give(host.actions, &order), 0);
                 while (control->action.done == 0)
                         CHECK_INT(loop_turn(&host.loop), 0);
                 host.shared.region = NULL; /* stays, to be looked at */
@@ -184,6 +291,10 @@ int main(void)
         test_good();
         test_unreadable();
         test_a_store_that_fails();
+        test_a_store_that_breaks();
+        test_no_room_for_a_moment();
+        test_no_room_for_seconds();
+        test_cancelled_while_there_is_no_room();
         test_its_own_rate();
         test_limits();
         test_cancelled();
