@@ -45,13 +45,19 @@ def pytest_addoption(parser):
     parser.addoption("--long-part", metavar="FROM-TO", help="of the tests that are marked long, only these percent")
 
 
+def _is_timed(item):
+    return item.get_closest_marker("timed") is not None
+
+
 def _is_long(item):
     return item.get_closest_marker("long") is not None or item.path.parent.name == "systemd"
 
 
 def _percent(item):
-    """Where a test is among all, by its name: the other tests of a kernel, which may be fewer, do not matter."""
-    return zlib.crc32(item.nodeid.encode()) % 100
+    """Where a test is among all, by its name: the other tests of a kernel, which may be fewer, do not matter.
+
+    Those that compare times are at the end together: one kernel alone has another guest for them."""
+    return 99 if _is_timed(item) else zlib.crc32(item.nodeid.encode()) % 100
 
 
 def _of_other_parts(config, items):
@@ -60,14 +66,14 @@ def _of_other_parts(config, items):
     if not part:
         return set()
     first, end = (int(percent) for percent in part.split("-"))
-    divided = [item for item in items if _is_long(item) and not item.get_closest_marker("both")]
+    divided = [item for item in items if (_is_long(item) or _is_timed(item)) and not item.get_closest_marker("both")]
     return {item.nodeid for item in divided if not first <= _percent(item) < end}
 
 
 def _of_another_clock(items):
     """The tests that compare times, if tests/kernel/run has another guest for them."""
     wanted = os.environ.get("UBLKD_TIMED")
-    return {item.nodeid for item in items if wanted and item.get_closest_marker("timed")}
+    return {item.nodeid for item in items if wanted and _is_timed(item)}
 
 
 def _argument(item):
