@@ -64,6 +64,7 @@ def test_the_next_ublkd_knows_the_same_workers(ext4, daemon, file_of, directory,
         api.delete(name)
 
 
+@pytest.mark.variant  # tests/api/daemon_runtime_dir_test.py does it without disks
 @pytest.mark.long
 def test_a_runtime_directory_that_is_removed(daemon, file_of, directory):
     """The disk is served on, the host names its worker, and a restart makes that known to the next ublkd again."""
@@ -166,6 +167,7 @@ def test_a_second_supervisor_in_the_same_directories_is_refused(api, daemon):
     assert api.phase("data") == "Live"
 
 
+@pytest.mark.long
 def test_a_disk_that_another_program_stops_or_deletes_is_recreated(api):
     number = api.create(null_spec("data"))["status"]["id"]
     for act in ("stop", "del"):

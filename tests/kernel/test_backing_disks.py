@@ -18,11 +18,6 @@ _PATHS = ["copy", "user-copy"] + (["zero-copy"] if _HAS["AUTO_BUF_REG"] else [])
 _LIMITS = {"write": {"iops": 1000000}}  # nothing waits for it, but requests go through coroutines
 
 
-def _of_new_kernels(value):
-    """A parameter that 6.12 does not have, and so cannot run for the other kernel (--long-part)."""
-    return pytest.param(value, marks=pytest.mark.both)
-
-
 def _disk(device):
     return Disk(device["status"]["id"])
 
@@ -44,9 +39,19 @@ def _flushes_of(backing, disk):
     return [after - before for before, after in zip(counts, counts[1:])]
 
 
+def _ways_of_a_flush():
+    """Every data path, with and without batches. The flush is the same: every change tries each of both once."""
+    for path in _PATHS:
+        for batch in [True, False] if _HAS["BATCH_IO"] else [False]:
+            often = (path, batch) in (("copy", True), ("zero-copy", True), ("user-copy", False))
+            marks = [] if often else [pytest.mark.variant]
+            if batch or path == "zero-copy":
+                marks.append(pytest.mark.both)  # 6.12 cannot run it for the other kernel (--long-part)
+            yield pytest.param(path, batch, marks=marks, id=f"{path}-{batch}")
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("batch", [_of_new_kernels(True), False] if _HAS["BATCH_IO"] else [False])
-@pytest.mark.parametrize("path", [path if path != "zero-copy" else _of_new_kernels(path) for path in _PATHS])
+@pytest.mark.parametrize("path,batch", _ways_of_a_flush())
 def test_fua_and_flush_reach_the_store(path, batch, make_daemon, file_of):
     """A write with O_DSYNC is FUA and a flush after it. The store has no FUA: it is another flush."""
     api = make_daemon(more_options=[] if batch else ["--ignore-feature=BATCH_IO"]).start().api

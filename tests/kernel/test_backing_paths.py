@@ -12,6 +12,7 @@ from harness.api import loop_spec
 from harness.disk import Disk, block
 from harness.halt import halt
 from harness.kernel_disks import loop_disk
+from harness.marks import variants
 from harness.processes import path_watchers
 from harness.programs import ublkctl
 from harness.shell import output, run
@@ -218,7 +219,7 @@ def test_the_process_that_watches_is_lost(api, place, file_of, lose):
         _await_right_again(api)
 
 
-@pytest.mark.parametrize("end", ["kill", "stop"])
+@pytest.mark.parametrize("end", ["kill", *variants("stop")])
 def test_another_ublkd_sees_it_too(daemon, place, file_of, end):
     path = file_of("a.img", where=place)
     with _served(daemon.api, path):

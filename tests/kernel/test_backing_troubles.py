@@ -6,6 +6,7 @@ import pytest
 from harness import ublk
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk
+from harness.marks import variants
 from harness.shell import run
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
@@ -122,7 +123,7 @@ def test_files_of_the_kernel_itself_are_not_a_store(api, directory):
         run("umount", configfs)
 
 
-@pytest.mark.parametrize("second", ["whole", "overlap", "read-only"])
+@pytest.mark.parametrize("second", ["whole", *variants("overlap"), "read-only"])
 def test_in_use_by_another_device_of_ours(api, file_of, second):
     path = file_of()
     api.create(loop_spec("first", path, size="2MiB"))

@@ -227,7 +227,7 @@ def test_a_worker_that_runs_out_of_memory_dies_alone(daemon, api):
     assert _count(daemon, "WorkerDied") == 0
 
 
-@of_this_kernel(Way("zero-copy") if HAS["AUTO_BUF_REG"] else Way("user-copy"))
+@of_this_kernel(Way("zero-copy") if HAS["AUTO_BUF_REG"] else Way("user-copy"), storms=[Way("user-copy")])
 def test_a_tight_limit_of_memory_loses_no_byte(way, make_daemon, ext4, file_of, directory):
     """Linux 7.3 counts what it allocates for the registration of a request's pages (io_rsrc_node_alloc)."""
     daemon = way.start(make_daemon)
@@ -243,7 +243,9 @@ def test_a_tight_limit_of_memory_loses_no_byte(way, make_daemon, ext4, file_of, 
     "hide, show",
     [
         pytest.param(["mount", "-t", "tmpfs", "none"], ["umount"], id="not mounted"),
-        pytest.param(["mount", "-o", "remount,bind,ro"], ["mount", "-o", "remount,bind,rw"], id="read-only"),
+        pytest.param(
+            ["mount", "-o", "remount,bind,ro"], ["mount", "-o", "remount,bind,rw"], id="read-only", marks=pytest.mark.variant
+        ),
     ],
 )
 def test_a_machine_without_control_groups_serves(make_daemon, file_of, hide, show):

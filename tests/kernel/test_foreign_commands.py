@@ -15,6 +15,7 @@ from harness import programs, ublk
 from harness.api import loop_spec
 from harness.disk import Disk, block
 from harness.halt import wait_halted
+from harness.marks import variants
 from harness.shell import run
 
 
@@ -27,7 +28,7 @@ def stopping(make_daemon, directory, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("commands", ["stop", pytest.param("del", marks=pytest.mark.variant), "stop del"])
+@pytest.mark.parametrize("commands", [*variants("stop", "del"), "stop del"])
 def test_a_disk_that_is_taken_away_before_it_is_live_is_made_again(stopping, file_of, commands):
     daemon, at = stopping
     path = file_of(size=8 << 20)

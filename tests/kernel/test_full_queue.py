@@ -4,6 +4,8 @@ Linux 6.12 learned of such a death only from the timeout of a request, by defaul
 
 import time
 
+import pytest
+
 from harness.api import loop_spec
 from harness.disk import Disk, block
 
@@ -12,6 +14,7 @@ _APART = 64 << 10  # neighbours would be merged into one write
 _PATIENCE = 20  # seconds; below 30, far above what an emulated CPU needs
 
 
+@pytest.mark.long
 def test_a_death_with_all_tags_in_flight_is_noticed(api, daemon, store):
     device = api.create(loop_spec("data", store.path, queues=1, queueDepth=_DEPTH))
     disk = Disk(device["status"]["id"])

@@ -12,6 +12,7 @@ from harness import ublk
 from harness.api import condition_of, loop_spec
 from harness.disk import Disk, block, write
 from harness.kernel_disks import detach_loop, dm_thin
+from harness.marks import variants
 from harness.shell import output, run
 from harness.silent_fs import silent_fs
 from harness.wait import wait_until
@@ -74,7 +75,7 @@ class _ThinStore:
         run("dmsetup", "resume", name)
 
 
-@pytest.fixture(params=["tmpfs", "ext4", pytest.param("thin pool", marks=pytest.mark.variant)])
+@pytest.fixture(params=["ext4", *variants("tmpfs", "thin pool")])
 def small(request, directory):
     """A small store; name it before `daemon`, which must release it first."""
     if request.param == "thin pool":
@@ -176,6 +177,7 @@ def test_an_error_is_reported(small, daemon):
     _wait_room(daemon, disk)
 
 
+@pytest.mark.parametrize("small", ["tmpfs", "ext4", *variants("thin pool")], indirect=True)
 def test_writes_wait_for_room(small, daemon):
     disk = _serve(daemon, small, onFull="wait")
     small.fill()

@@ -118,7 +118,7 @@ def _late_read(disk, store):
         pytest.param(_late_zeroes, "on", id="write-zeroes", marks=pytest.mark.storm),
         pytest.param(_late_write, "on", id="write"),
         pytest.param(_late_read, "on", id="read", marks=pytest.mark.storm),
-        pytest.param(_late_read, "off", id="buffered-read"),
+        pytest.param(_late_read, "off", id="buffered-read", marks=pytest.mark.variant),
     ],
 )
 def test_an_operation_that_is_late_is_nudged(api, store, make_late, direct):

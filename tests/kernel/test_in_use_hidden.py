@@ -16,6 +16,7 @@ import pytest
 from harness import ublk
 from harness.api import loop_spec
 from harness.disk import Disk
+from harness.marks import variants
 from harness.shell import output, run
 from harness.wait import wait_until
 
@@ -126,7 +127,7 @@ def test_a_mount_behind_260_namespaces(api, disk, directory):  # pylint: disable
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["ublkd-worker", "(udev-worker)", "systemd-udevd", "ublkd-control"])
+@pytest.mark.parametrize("name", ["ublkd-worker", "systemd-udevd", *variants("(udev-worker)", "ublkd-control")])
 @pytest.mark.parametrize(
     "body", ["disk = os.open(sys.argv[1], os.O_RDWR)",
              "disk = os.open(sys.argv[1], os.O_RDWR); memory = mmap.mmap(disk, 4096); os.close(disk)"],
@@ -139,7 +140,7 @@ def test_a_name_hides_no_process(api, disk, name, body):  # pylint: disable=rede
     wait_until(lambda: api.request("DELETE", "/devices/data?wait&timeout=60s").status_code == 204, "removed when free")
 
 
-@pytest.mark.parametrize("name", ["ublkd-worker", "(udev-worker)"])
+@pytest.mark.parametrize("name", ["ublkd-worker", *variants("(udev-worker)")])
 def test_a_name_hides_no_mount(api, disk, directory, name):  # pylint: disable=redefined-outer-name
     """In a mount namespace without other processes."""
     inside = directory / "inside"
@@ -212,7 +213,7 @@ def _write(file):
     os.fsync(file.fileno())
 
 
-@pytest.mark.parametrize("way", [*_TAKES_AWAY])
+@pytest.mark.parametrize("way", ["delete", *variants("replace", "disable")])
 def test_a_file_system_that_was_unmounted_lazily(api, disk, directory, way):  # pylint: disable=redefined-outer-name
     """It is in no mount table, and a process writes to it. ublkd refuses every way to remove the disk."""
     with _lazily_unmounted(disk.path, directory / "mnt", "ext4") as file:

@@ -199,7 +199,9 @@ def _sleeps_for_reads(disk, pid, count=200):
     return _sleeps(pid) - before
 
 
-@pytest.mark.parametrize("restart", [False, True], ids=["live", "again"])
+@pytest.mark.parametrize(
+    "restart", [pytest.param(False, id="live"), pytest.param(True, id="again", marks=pytest.mark.variant)]
+)
 def test_busy_polling_instead_of_sleeping(api, restart):
     spec = null_spec("data", queues=1)
     device = api.create(spec)

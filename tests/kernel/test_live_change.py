@@ -16,6 +16,7 @@ from harness.disk import Disk, block
 from harness.fio import Fio
 from harness.halt import halt
 from harness.kernel_disks import held_partition, loop_disk
+from harness.marks import variants
 from harness.processes import spares
 from harness.shell import run
 from harness.wait import wait_until
@@ -489,7 +490,7 @@ def test_a_new_trigger_holds_for_the_disk_that_is_there(api, daemon):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("wrong", ["missing", "small", "a directory"])
+@pytest.mark.parametrize("wrong", ["missing", "small", *variants("a directory")])
 def test_a_disk_stays_while_its_new_path_cannot_be_opened(daemon, ext4, file_of, wrong):
     """A typing error takes no disk away: the new store is opened by a preflight worker first."""
     api, path = daemon.api, file_of(where=ext4)

@@ -10,6 +10,7 @@ from harness import kernel_disks
 from harness.api import loop_spec
 from harness.disk import Disk, block, read
 from harness.kernel_disks import detach_loop
+from harness.marks import variants
 from harness.shell import output, run
 from harness.wait import wait_until
 
@@ -33,7 +34,7 @@ def null_blk_disk():
         yield path
 
 
-@pytest.mark.parametrize("direct", ["auto", "on", "off"])
+@pytest.mark.parametrize("direct", [*variants("auto"), "on", "off"])
 def test_file_on_ext4(ext4, api, file_of, direct):
     path = file_of(where=ext4)
     disk = _disk(api.create(loop_spec("data", path, {"directIo": direct})))

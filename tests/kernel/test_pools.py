@@ -101,6 +101,7 @@ def test_an_image_that_is_kept(pool, daemon):
     assert image.exists()
 
 
+@pytest.mark.variant  # test_tenants.py has a tenant do it
 def test_data_over_deaths_of_workers_and_of_ublkd(pool, daemon, directory):
     disk = Disk(daemon.api.create(_spec(queues=2))["status"]["id"])
     image = _image(daemon.api)

@@ -11,6 +11,7 @@ import pytest
 
 from harness.api import loop_spec
 from harness.disk import Disk, block
+from harness.marks import variants
 from harness.wait import wait_until
 
 _READS = 40
@@ -70,7 +71,7 @@ def _writes_while_one_is_read(disk):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("direct", ["on", "off"])
+@pytest.mark.parametrize("direct", ["on", *variants("off")])
 def test_a_queue_that_is_never_done(direct, ext4, file_of, daemon, directory):
     """One always has 32 requests of 1 MiB. If small ones stood in their line, they would get one turn in 32."""
     api = daemon.api

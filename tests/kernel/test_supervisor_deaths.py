@@ -345,6 +345,7 @@ def test_dying_while_it_starts_and_finds_its_devices(mortal, file_of):
     _every_death(flow)
 
 
+@pytest.mark.variant
 @pytest.mark.long
 def test_dying_while_a_disk_of_a_lost_database_is_adopted(mortal, file_of):
     """It is adopted, or can be: the same worker, number and uid after every death."""

@@ -79,6 +79,7 @@ def test_swap_on_a_volume_of_the_disk(daemon, disk):
     _wait_over(daemon.api, "data")
 
 
+@pytest.mark.variant
 def test_a_swap_file_in_a_file_system_of_the_disk_is_not_seen(daemon, disk, directory, file_of):
     """The kernel lists it as a file. When swap of the disk itself is reported after it, the list has been read with it."""
     mount = directory / "mount"

@@ -9,6 +9,7 @@ from harness import ublk
 from harness.api import condition_of
 from harness.disk import Disk, block
 from harness.fio import Fio
+from harness.marks import variants
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
@@ -47,7 +48,7 @@ def test_a_part_lies_in_the_file_as_it_is(file_of, daemon):
 _ZERO_COPY = [pytest.param("zero-copy", marks=pytest.mark.both)] if ublk.features()["SUPPORT_ZERO_COPY"] else []
 
 
-@pytest.mark.parametrize("data_path", ["auto", "copy", "user-copy", *_ZERO_COPY])
+@pytest.mark.parametrize("data_path", [*variants("auto"), "copy", "user-copy", *_ZERO_COPY])
 def test_each_data_path_goes_through_a_part(ext4, file_of, daemon, data_path):
     path = file_of(where=ext4, size=16 * _MIB)
     alone = daemon.api.create({"name": "alone", "target": {"type": "loop", "path": str(path)}, "dataPath": data_path, "readOnly": True})

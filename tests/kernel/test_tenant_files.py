@@ -15,6 +15,7 @@ import pytest
 from harness.api import condition_of
 from harness.disk import Disk, block
 from harness.fio import FileOnDisk, Fio
+from harness.marks import variants
 from harness.shell import run
 from harness.silent_fs import silent_fs
 from harness.tenants import Place, User, kill_under
@@ -81,6 +82,7 @@ def files_of_tenants(ext4, make_daemon, directory):  # in this order: devices go
     return _Files(make_daemon, directory, ext4)
 
 
+@pytest.mark.variant  # test_tenants.py does it with an image of a pool
 def test_a_file_of_a_user_recovers(files):
     """fio checks what it reads as that user, while the worker and ublkd are killed, and the file stays."""
     path, daemon = files.file(), files.daemon
@@ -187,7 +189,7 @@ def test_another_file_of_the_user_is_refused(files):
     assert disk.read(0, 4096) == block("a")
 
 
-@pytest.mark.parametrize("how", ["owner", "mode"])
+@pytest.mark.parametrize("how", ["owner", *variants("mode")])
 def test_a_right_that_was_taken_away_counts_for_the_next_worker(files, how):
     """Also with a descriptor that ublkd keeps. The disk waits, and goes on once the right is back."""
     path = files.file()

@@ -13,6 +13,7 @@ from harness import ublk
 from harness.api import condition_of, loop_spec
 from harness.disk import BLKDISCARD, BLKZEROOUT, Background, Disk, block, read, write
 from harness.kernel_disks import dm_linear, loop_disk
+from harness.marks import variants
 from harness.processes import workers
 from harness.shell import run
 from harness.wait import wait_until
@@ -171,8 +172,9 @@ def test_the_first_request_after_it_fails(more, ext4, file_of, daemon):
         daemon.api.delete("data", force=True)
 
 
-@pytest.mark.parametrize("on_full", ["error", "wait"])
-@pytest.mark.parametrize("first", ["read", "write"])
+@pytest.mark.parametrize(
+    "first,on_full", [("read", "error"), ("write", "wait"), *variants(("read", "wait"), ("write", "error"))]
+)
 def test_a_volume_that_is_made_smaller(file_of, daemon, first, on_full):
     """As lvreduce does it. A write behind its end finds no room, and must not wait for any."""
     with loop_disk(file_of(size=_SIZE)) as below, dm_linear("cut", below, 0, _SIZE) as path:
@@ -266,7 +268,7 @@ def _recover(daemon):
 
 @pytest.mark.parametrize(
     "end, offset, reason",
-    [(0, 0, "BackingFileEmpty"), (4 * _MIB, 0, "BackingTooSmall"), (_MIB // 2, _MIB, "OffsetBeyondEnd")],
+    [*variants((0, 0, "BackingFileEmpty")), (4 * _MIB, 0, "BackingTooSmall"), (_MIB // 2, _MIB, "OffsetBeyondEnd")],
 )
 def test_cut_off_while_it_has_no_worker(daemon, lone, end, offset, reason):
     """The worker that finds it refuses; the worker that follows must not serve zeroes."""
@@ -318,7 +320,7 @@ def test_an_accepted_loss_is_found_again_while_the_file_is_short(daemon, lone):
     assert it.disk.read_later(5 * _MIB, _BLOCK).result() == "EIO"
 
 
-@pytest.mark.parametrize("end, reason", [(0, "BackingFileEmpty"), (4 * _MIB, "BackingTooSmall")])
+@pytest.mark.parametrize("end, reason", [(0, "BackingFileEmpty"), *variants((4 * _MIB, "BackingTooSmall"))])
 def test_cut_off_and_found_by_a_restart(daemon, lone, end, reason):
     """The restart is refused, and the worker that serves on must not serve zeroes later."""
     it = lone()
@@ -347,7 +349,10 @@ def test_cut_off_and_found_by_a_growth(daemon, lone):
     _assert_cut_off(daemon, it.disk)
 
 
-@pytest.mark.parametrize("more", [{}, {"size": f"{_SIZE}"}], ids=["any-size", "size"])
+@pytest.mark.parametrize(
+    "more",
+    [pytest.param({}, id="any-size"), pytest.param({"size": f"{_SIZE}"}, id="size", marks=pytest.mark.variant)],
+)
 def test_cut_off_and_found_by_a_change(daemon, lone, more):
     """The change needs a new disk, and is refused. The old disk must not serve zeroes later, nor a smaller one."""
     it = lone(**more)

@@ -59,6 +59,7 @@ def test_polkit_allows_one_user_a_disk(service, polkit):
     service.delete("data")
 
 
+@pytest.mark.variant  # tests/api/daemon_polkit_test.py does it without the unit
 def test_without_the_bus_a_change_of_a_user_is_refused_and_one_of_root_is_made(service, polkit):
     run("systemctl", "stop", "dbus.socket", "dbus.service")
     try:
