@@ -243,6 +243,7 @@ struct target_queue {
         void *state;                   /* target->queue_size bytes, zeroed */
         struct target_kept *kept;      /* of the queue, set before start_queue(); NULL: TARGET_KEPT_NONE */
         unsigned first_file;           /* of device->files among those of the disk */
+        unsigned first_place;          /* of desc->waits.files likewise */
         struct target_queue *of_disk;  /* the queue of the outermost target; of that one: itself */
         struct target_queue *children; /* one for each of device->children */
 };
@@ -283,7 +284,8 @@ struct target {
          * request of the queue the core asks them to stop, the last one of the queue first and then those of the device,
          * each when the one before has returned, and waits for each: see target_wait.h. So none may hold a lock while
          * it waits for what may never come. stop_queue() comes after that.
-         * device_background() is called on the first queue, and stops with it: other queues may still serve then. */
+         * device_background() is called on the first queue, and stops with it: other queues may still serve then. In a
+         * tree those of a child begin before those of the target above it, and so are asked to stop after them. */
         void (*background)(struct target_queue *queue, unsigned number);
         void (*device_background)(struct target_queue *queue, unsigned number);
         /* Of one with desc->verbs: carry out an action, on a coroutine of the first queue (targets/target_action.h). Return 0 or

@@ -323,13 +323,28 @@ static int check_node(
         return r < 0 ? r : target_tree_report(tree, number, &found, problems);
 }
 
+/* Each target alone is within these limits, and a client chooses how many there are. */
+static int check_waits(const struct target_tree *tree, struct problem_list *problems)
+{
+        struct target_waits waits;
+
+        target_tree_waits(tree, &waits);
+        if (waits.background <= TARGET_BACKGROUND_MAX && waits.device_background <= TARGET_BACKGROUND_MAX
+                && waits.files <= TARGET_QUEUE_FILES_MAX)
+                return 0;
+        return problem_add(problems, EINVAL, "/target", "TargetsReserveTooMuch",
+                "the targets of the disk reserve more coroutines or descriptors together than a queue has; "
+                "give fewer of "
+                "them");
+}
+
 int target_tree_check(const struct target_tree *tree, uint64_t size, struct problem_list *problems)
 {
         int r = 0;
 
         for (unsigned i = 0; r >= 0 && i < tree->count; i++)
                 r = check_node(tree, i, size, problems);
-        return r;
+        return r < 0 ? r : check_waits(tree, problems);
 }
 
 unsigned target_tree_flags(const struct target_tree *tree)
@@ -351,6 +366,33 @@ unsigned target_tree_needs(const struct target_tree *tree)
         for (unsigned i = 0; i < tree->count; i++)
                 needs |= tree->nodes[i].desc->needs;
         return needs;
+}
+
+static unsigned at_most(unsigned number, unsigned most)
+{
+        return number < most ? number : most;
+}
+
+void target_tree_waits(const struct target_tree *tree, struct target_waits *ret)
+{
+        struct target_waits waits = {};
+        unsigned leaves = 0;
+
+        for (unsigned i = 0; i < tree->count; i++) {
+                const struct target_waits *of_node = &tree->nodes[i].desc->waits;
+
+                leaves += tree->nodes[i].child_count == 0;
+                waits.children += of_node->children;
+                waits.background += of_node->background;
+                waits.device_background += of_node->device_background;
+                waits.files += of_node->files;
+                if (waits.work_threads < of_node->work_threads)
+                        waits.work_threads = of_node->work_threads;
+        }
+        waits.children = at_most(waits.children + leaves - 1, TARGET_CHILDREN_MAX);
+        if (target_tree_flags(tree) & TARGET_NEVER_WAITS) /* its requests have no coroutine at all */
+                waits.children = 0;
+        *ret = waits;
 }
 
 bool target_tree_has_size(const struct target_tree *tree)

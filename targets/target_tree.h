@@ -34,8 +34,8 @@ DEFINE_CLEANUP(struct target_tree, target_tree_free);
 #define _cleanup_target_tree_ _cleanup_(target_tree_free_pointer)
 
 /* Check what a schema cannot say, of a tree that was parsed without problems. size: bytes, of the spec; 0: not given. Refuse
- * each backing store that the supervisor could not claim, lock and recognise. Return 0, also if problems were added;
- * -ENOMEM. */
+ * each backing store that the supervisor could not claim, lock and recognise, and a tree whose targets wait for more than a
+ * queue can reserve. Return 0, also if problems were added; -ENOMEM. */
 int target_tree_check(const struct target_tree *tree, uint64_t size, struct problem_list *problems);
 
 /* Write the RFC 6901 pointer of a node ("/target/children/1"). */
@@ -52,6 +52,10 @@ int target_tree_report(const struct target_tree *tree, unsigned number, const st
 unsigned target_tree_flags(const struct target_tree *tree);
 /* Return what its targets keep in all (enum target_need). */
 unsigned target_tree_needs(const struct target_tree *tree);
+/* Write what each queue of the tree reserves (target_desc.waits): a coroutine of await_all() for each target that a request can
+ * reach beside the first; of what the targets declare, all coroutines and places, and the most threads, which they share.
+ * Coroutines of await_all() are no more than TARGET_CHILDREN_MAX, since it does with fewer. */
+void target_tree_waits(const struct target_tree *tree, struct target_waits *ret);
 /* Return whether the tree has a size of its own, from an option or a backing store. */
 bool target_tree_has_size(const struct target_tree *tree);
 

@@ -7,6 +7,7 @@
 #include "targets/worker/disk/stack_rules.h"
 #include "targets/worker/disk/stack_stores.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct stack_queue {
@@ -152,10 +153,14 @@ static int open_nodes(struct stack *stack, struct target_geometry *ret, struct p
 /* All files of the disk are in one list, which the rings hold. */
 static int collect_files(struct stack *stack, struct target_device *disk)
 {
+        unsigned places = 0;
+
         for (unsigned i = 0; i < stack_count(stack); i++) {
                 const struct target_device *device = &stack->devices[i];
 
                 stack->nodes[i].first_file = disk->file_count;
+                stack->nodes[i].first_place = places;
+                places += stack->config->tree->nodes[i].desc->waits.files;
                 if (device->file_count > TARGET_FILES_MAX - disk->file_count)
                         return -EMFILE;
                 memcpy(&disk->files[disk->file_count], device->files,
@@ -332,6 +337,7 @@ static void set_up_queue(const struct stack *stack, const struct target_queue *q
                 .index = queue->index,
                 .kept = number == 0 ? queue->kept : NULL,
                 .first_file = stack->nodes[number].first_file,
+                .first_place = stack->nodes[number].first_place,
                 .of_disk = queue->of_disk,
                 .children = &state->queues[node->first_child],
         };
@@ -419,16 +425,42 @@ static int stack_flush(struct target_io *io)
         return inner.queue->device->target->flush(&inner);
 }
 
-/* Return how many coroutines to reserve for each request: one for each target that it can reach beside the first. */
-static unsigned reserve_children(const struct target_tree *tree)
-{
-        unsigned leaves = 0;
+/* ---- the background ---- */
 
-        for (unsigned i = 0; i < tree->count; i++)
-                leaves += tree->nodes[i].child_count == 0;
-        if (target_tree_flags(tree) & TARGET_NEVER_WAITS) /* its requests have no coroutine at all */
-                return 0;
-        return leaves - 1 < TARGET_CHILDREN_MAX ? leaves - 1 : TARGET_CHILDREN_MAX;
+/* Find the target that a coroutine of the background belongs to: what is below a target begins before it, and is asked to stop after
+ * it. device: of the device, not of the queue. Return its queue, and its number among those of that target. */
+static struct target_queue *find_background(
+        const struct target_queue *queue, bool device, unsigned number, unsigned *ret_number)
+{
+        const struct stack_queue *state = queue->state;
+        const struct stack *stack = queue->device->state;
+
+        for (unsigned i = stack_count(stack); i-- > 0;) {
+                const struct target_waits *waits = &stack->config->tree->nodes[i].desc->waits;
+                unsigned count = device ? waits->device_background : waits->background;
+
+                if (number < count) {
+                        *ret_number = number;
+                        return &state->queues[i];
+                }
+                number -= count;
+        }
+        assert(false);
+        return NULL;
+}
+
+static void stack_background(struct target_queue *queue, unsigned number)
+{
+        struct target_queue *inner = find_background(queue, false, number, &number);
+
+        inner->device->target->background(inner, number);
+}
+
+static void stack_device_background(struct target_queue *queue, unsigned number)
+{
+        struct target_queue *inner = find_background(queue, true, number, &number);
+
+        inner->device->target->device_background(inner, number);
 }
 
 void stack_make(const struct target_tree *tree, struct stack_config *ret)
@@ -437,7 +469,7 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret)
         ret->desc = *tree->nodes[0].desc;
         ret->desc.flags = target_tree_flags(tree);
         ret->desc.needs = target_tree_needs(tree);
-        ret->desc.waits.children = reserve_children(tree);
+        target_tree_waits(tree, &ret->desc.waits);
         ret->desc.verb_count = 0; /* a tree has none: target_desc.verbs */
         ret->target = (struct target){
                 .desc = &ret->desc,
@@ -450,6 +482,8 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret)
                 .start_device = stack_start_device,
                 .start_queue = stack_start_queue,
                 .stop_queue = stack_stop_queue,
+                .background = stack_background,
+                .device_background = stack_device_background,
         };
         stack_rules_callbacks(ret->targets, tree->count, stack_perform, stack_flush, &ret->target);
 }

@@ -6,8 +6,9 @@
 
 struct stack_node {
         struct target_geometry
-                geometry;    /* its claims, sharing and stable path are moved to that of the stack */
-        unsigned first_file; /* of its files among those of the disk */
+                geometry;     /* its claims, sharing and stable path are moved to that of the stack */
+        unsigned first_file;  /* of its files among those of the disk */
+        unsigned first_place; /* of its places for descriptors of a queue among those of the disk */
         bool is_open;
 };
 

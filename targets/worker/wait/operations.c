@@ -106,6 +106,7 @@ int await_fd(struct target_queue *queue, unsigned file, short events)
 {
         struct io_loop *loop = io_loop_of(queue);
 
+        file = wait_room_file(queue, file);
         return await_events(loop, file, generation(loop, file), events);
 }
 
@@ -116,7 +117,7 @@ int await_cancel(struct target_queue *queue, unsigned file)
 
         /* What is with the kernel, or in an entry before this one, ends by the entry. The rest sees the
          * counter. */
-        assert(file < TARGET_QUEUE_FILE + TARGET_QUEUE_FILES_MAX);
+        file = wait_room_file(queue, file);
         if (loop->waits)
                 loop->waits->generations[file]++;
         *sqe = (struct io_uring_sqe){.opcode = IORING_OP_ASYNC_CANCEL,
@@ -183,6 +184,7 @@ static int await_stream(struct target_queue *queue, struct stream_part part)
         struct io_loop *loop = io_loop_of(queue);
         uint32_t length = part.length;
 
+        part.file = wait_room_file(queue, part.file);
         part.begun = generation(loop, part.file);
         while (part.length > 0) {
                 int r = await_part(loop, &part);
@@ -227,6 +229,7 @@ int await_recv_some(struct target_queue *queue, unsigned file, void *memory, uin
         struct io_loop *loop = io_loop_of(queue);
 
         assert(length > 0 && length <= INT32_MAX);
+        file = wait_room_file(queue, file);
         return await_part(loop, &(struct stream_part){.operation = IORING_OP_RECV,
                                         .events = POLLIN,
                                         .file = file,

@@ -121,15 +121,15 @@ void wait_room_close(struct io_loop *loop)
 int target_queue_set_file(struct target_queue *queue, unsigned file, int fd)
 {
         struct wait_room *room = io_loop_of(queue)->waits;
-        unsigned place = file - TARGET_QUEUE_FILE;
+        unsigned of_disk = wait_room_file(queue, file), place = of_disk - TARGET_QUEUE_FILE;
         int r;
 
-        assert(file >= TARGET_QUEUE_FILE && place < waits_of(queue->device)->files);
+        assert(file >= TARGET_QUEUE_FILE);
         if (room->serves && !(queue->device->target->desc->needs & TARGET_NEEDS_NETWORK))
                 return -EACCES;
         r = set_place(room, place, fd, &room->files[place]);
         if (r >= 0)
-                room->generations[file]++;
+                room->generations[of_disk]++;
         return r;
 }
 

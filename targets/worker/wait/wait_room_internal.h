@@ -4,6 +4,8 @@
 
 #include "targets/worker/wait/wait_room.h"
 
+#include <assert.h>
+
 struct wait_room;
 
 /* A coroutine of the background. */
@@ -32,6 +34,17 @@ struct wait_room {
         bool work_ends, work_runs;
         int *failure; /* the owner's: an error after which the queue cannot go on */
 };
+
+/* Return what the queue of the disk calls a `file` of target_wait.h: each target of a tree counts its own. */
+static inline unsigned wait_room_file(const struct target_queue *queue, unsigned file)
+{
+        if (file < TARGET_QUEUE_FILE) {
+                assert(file < queue->device->file_count);
+                return queue->first_file + file;
+        }
+        assert(file - TARGET_QUEUE_FILE < queue->device->target->desc->waits.files);
+        return queue->first_place + file;
+}
 
 /* Begin a coroutine that takes what the threads have done, or ask it to end. Return 0 or -errno. */
 int wait_work_begin(struct wait_room *room);

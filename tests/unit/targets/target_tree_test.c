@@ -275,6 +275,152 @@ static void test_flags(void)
         CHECK_INT(target_tree_needs(&tree), TARGET_NEEDS_NETWORK);
 }
 
+/* ---- what a queue reserves ---- */
+
+/* Ways to put a target above another. */
+static const struct {
+        const char *before, *after;
+        unsigned copies; /* of what is below */
+        bool is_fault;
+} above[] = {
+        {"",                                    "",   1, false},
+        {"{\"type\":\"linear\",\"child\":",     "}",  1, false},
+        {"{\"type\":\"linear\",\"children\":[", "]}", 3, false},
+        {"{\"type\":\"stripe\",\"children\":[", "]}", 2, false},
+        {"{\"type\":\"fault\",\"child\":",      "}",  1, true },
+};
+
+enum { TEXT_SIZE = 1024 };
+
+static void put_above(size_t way, const char *below, char ret[static TEXT_SIZE])
+{
+        int used = snprintf(ret, TEXT_SIZE, "%s", above[way].before);
+
+        for (unsigned i = 0; i < above[way].copies; i++)
+                used += snprintf(ret + used, TEXT_SIZE - (size_t)used, "%s%s", i > 0 ? "," : "", below);
+        snprintf(ret + used, TEXT_SIZE - (size_t)used, "%s", above[way].after);
+}
+
+/* outer, inner: of above[]. */
+static void check_children(size_t outer, size_t inner, const char *leaf, bool leaf_waits)
+{
+        unsigned faults = above[outer].is_fault + (above[inner].is_fault ? above[outer].copies : 0);
+        unsigned wanted = above[outer].copies * above[inner].copies - 1 + faults;
+        _cleanup_target_tree_ struct target_tree *tree = NULL;
+        char below[TEXT_SIZE], text[TEXT_SIZE];
+        struct target_waits waits;
+
+        put_above(inner, leaf, below);
+        put_above(outer, below, text);
+        tree = parse_good(text);
+        target_tree_waits(tree, &waits);
+        if (faults == 0 && !leaf_waits)
+                wanted = 0;
+        if (!CHECK_INT(waits.children, wanted))
+                fprintf(stderr, "%s\n", text);
+        CHECK_INT(waits.background + waits.device_background + waits.files + waits.work_threads, 0);
+}
+
+static void test_what_trees_of_the_targets_that_exist_reserve(void)
+{
+        for (size_t outer = 0; outer < ARRAY_SIZE(above); outer++)
+                for (size_t inner = 0; inner < ARRAY_SIZE(above); inner++) {
+                        check_children(outer, inner, NULL_TARGET, false);
+                        check_children(outer, inner, LOOP_TARGET, true);
+                }
+}
+
+/* A target above two others, each of which reserves a part of this or not. */
+static const struct target_waits reserved[] = {
+        {},
+        {.children = 1},
+        {.background = 2},
+        {.device_background = 1},
+        {.files = 3},
+        {.work_threads = 2},
+        {.children = 14, .background = 1, .device_background = 3, .files = 1, .work_threads = 4},
+};
+
+static void check_three(const struct target_waits *const of[3])
+{
+        struct target_desc desc[3] = {{.waits = *of[0]}, {.waits = *of[1]}, {.waits = *of[2]}};
+        struct target_node nodes[3] = {
+                {.desc = &desc[0], .first_child = 1, .child_count = 2},
+                {.desc = &desc[1], .first_child = 3},
+                {.desc = &desc[2], .first_child = 3, .index = 1}
+        };
+        const struct target_tree tree = {.nodes = nodes, .count = 3};
+        unsigned children = 1, threads = 0;
+        struct target_waits waits;
+
+        target_tree_waits(&tree, &waits);
+        for (unsigned i = 0; i < 3; i++) {
+                children += of[i]->children;
+                threads = of[i]->work_threads > threads ? of[i]->work_threads : threads;
+        }
+        CHECK_INT(waits.children, children < TARGET_CHILDREN_MAX ? children : TARGET_CHILDREN_MAX);
+        CHECK_INT(waits.background, of[0]->background + of[1]->background + of[2]->background);
+        CHECK_INT(waits.device_background,
+                of[0]->device_background + of[1]->device_background + of[2]->device_background);
+        CHECK_INT(waits.files, of[0]->files + of[1]->files + of[2]->files);
+        CHECK_INT(waits.work_threads, threads);
+}
+
+static void test_a_tree_reserves_what_each_of_its_targets_reserves(void)
+{
+        const size_t count = ARRAY_SIZE(reserved);
+
+        for (size_t i = 0; i < count * count * count; i++)
+                check_three((const struct target_waits *const[3]){
+                        &reserved[i % count], &reserved[i / count % count], &reserved[i / count / count]});
+}
+
+static void check_two(const struct target_waits *one, const struct target_waits *two, bool refused)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct target_desc *null = target_desc_find("null");
+        struct target_desc desc[2] = {
+                {.options = null->options, .waits = *one},
+                {.options = null->options, .waits = *two}
+        };
+        struct target_node nodes[2] = {
+                {.desc = &desc[0], .first_child = 1, .child_count = 1, .index = -1},
+                {.desc = &desc[1], .first_child = 2, .index = -1}
+        };
+        const struct target_tree tree = {.nodes = nodes, .count = 2};
+
+        CHECK_INT(target_tree_check(&tree, 0, &problems), 0);
+        CHECK_INT(problems.count, refused);
+        if (refused)
+                check_first(&problems, "/target", "TargetsReserveTooMuch");
+}
+
+static void test_a_tree_that_reserves_more_than_a_queue_has_is_refused(void)
+{
+        static const struct {
+                struct target_waits one, two;
+        } most[] = {
+                {{.background = TARGET_BACKGROUND_MAX - 1},        {.background = 1}       },
+                {{.device_background = TARGET_BACKGROUND_MAX - 1}, {.device_background = 1}},
+                {{.files = TARGET_QUEUE_FILES_MAX - 1},            {.files = 1}            },
+        };
+        static const struct target_waits full = {
+                .children = TARGET_CHILDREN_MAX, .work_threads = TARGET_WORK_THREADS_MAX};
+
+        for (size_t i = 0; i < ARRAY_SIZE(most); i++) {
+                struct target_waits more = most[i].one;
+
+                more.background += most[i].two.background;
+                more.device_background += most[i].two.device_background;
+                more.files += most[i].two.files;
+                check_two(&most[i].one, &most[i].two, false);
+                check_two(&most[i].two, &most[i].one, false);
+                check_two(&more, &most[i].two, true);
+                check_two(&most[i].two, &more, true);
+        }
+        check_two(&full, &full, false); /* these are bounded, and shared */
+}
+
 static void check_size(const char *text, bool wanted)
 {
         _cleanup_target_tree_ struct target_tree *tree = parse_good(text);
@@ -305,6 +451,9 @@ int main(void)
         test_the_store();
         test_equality();
         test_flags();
+        test_what_trees_of_the_targets_that_exist_reserve();
+        test_a_tree_reserves_what_each_of_its_targets_reserves();
+        test_a_tree_that_reserves_more_than_a_queue_has_is_refused();
         test_sizes();
         return check_report();
 }
