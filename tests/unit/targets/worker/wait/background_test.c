@@ -53,6 +53,21 @@ static int wait_recv(void)
         return await_recv(&loop.queue, 0, &byte, 1);
 }
 
+static int wait_recv_some(void)
+{
+        char bytes[2];
+
+        return await_recv_some(&loop.queue, 0, bytes, sizeof(bytes));
+}
+
+/* More than the socket holds, and no process reads it. */
+static int wait_send(void)
+{
+        static const char bytes[4 << 20];
+
+        return await_send(&loop.queue, 0, bytes, sizeof(bytes));
+}
+
 static int wait_condition(void)
 {
         int r;
@@ -93,7 +108,8 @@ static int wait_work(void)
         return await_work(&loop.queue, nothing_run, NULL);
 }
 
-static int (*const waits[])(void) = {wait_fd, wait_time, wait_recv, wait_condition, wait_all};
+static int (*const waits[])(void) = {
+        wait_fd, wait_time, wait_recv, wait_recv_some, wait_send, wait_condition, wait_all};
 
 static void background_co(struct target_queue *queue, unsigned number)
 {
@@ -149,9 +165,9 @@ static void test_order(void)
         declare(ARRAY_SIZE(waits), 2);
         if (!begin())
                 return;
-        CHECK_STR(events, "d0 d1 +0 +1 +2 +3 +4 ");
+        CHECK_STR(events, "d0 d1 +0 +1 +2 +3 +4 +5 +6 ");
         end();
-        CHECK_STR(events, "d0 d1 +0 +1 +2 +3 +4 -4 -3 -2 -1 -0 D1 D0 ");
+        CHECK_STR(events, "d0 d1 +0 +1 +2 +3 +4 +5 +6 -6 -5 -4 -3 -2 -1 -0 D1 D0 ");
 }
 
 /* Another queue has none of the device. */
@@ -188,6 +204,93 @@ static void test_requests_are_not_asked(void)
         end();
         CHECK(done);
         CHECK_STR(events, "d0 d1 D1 D0 ");
+}
+
+/* ---- locks ---- */
+
+static struct co_rwlock rwlock, read_lock;
+static struct co_range_lock ranges;
+
+static void lock_mutex(struct target_queue *queue)
+{
+        await_mutex(queue, &mutex);
+        co_mutex_unlock(&mutex);
+}
+
+static void lock_to_write(struct target_queue *queue)
+{
+        await_rwlock_write(queue, &rwlock);
+        co_rwlock_unlock_write(&rwlock);
+}
+
+static void lock_to_read(struct target_queue *queue)
+{
+        await_rwlock_read(queue, &read_lock);
+        co_rwlock_unlock_read(&read_lock);
+}
+
+static void lock_range(struct target_queue *queue)
+{
+        struct co_range range;
+
+        await_range(queue, &ranges, &range, 0, 1, CO_RANGE_SHARED);
+        co_range_unlock(&ranges, &range);
+}
+
+static void (*const locks[])(struct target_queue *queue) = {
+        lock_mutex, lock_to_write, lock_to_read, lock_range};
+static size_t which; /* of locks[] */
+
+/* Has all locks, until its work ends. */
+static void hold_all(struct target_queue *queue)
+{
+        struct co_range range;
+
+        await_mutex(queue, &mutex);
+        await_rwlock_read(queue, &rwlock);
+        await_rwlock_write(queue, &read_lock);
+        await_range(queue, &ranges, &range, 0, 1, CO_RANGE_EXCLUSIVE);
+        CHECK_INT(await_work(queue, gate_run, NULL), 7);
+        co_range_unlock(&ranges, &range);
+        co_rwlock_unlock_write(&read_lock);
+        co_rwlock_unlock_read(&rwlock);
+        co_mutex_unlock(&mutex);
+}
+
+/* The second is in the line for a lock when it is asked to stop: it gets the lock, and waits for nothing else. */
+static void locking_co(struct target_queue *queue, unsigned number)
+{
+        note('+', number);
+        if (number == 0) {
+                hold_all(queue);
+        } else {
+                locks[which](queue);
+                CHECK(target_queue_stopping(queue));
+                CHECK_INT(await_timeout(queue, 0), -ECANCELED);
+        }
+        note('-', number);
+}
+
+/* The work of the first ends once the second was asked to stop. */
+static int open_and_turn(struct io_loop *self, bool wait)
+{
+        atomic_store(&gate, true);
+        return world_turn(self, wait);
+}
+
+static void test_a_lock_is_not_cancelled(void)
+{
+        declare(2, 0);
+        target.background = locking_co;
+        rwlock = read_lock = (struct co_rwlock){};
+        ranges = (struct co_range_lock){};
+        atomic_store(&gate, false);
+        if (!begin())
+                return;
+        CHECK_STR(events, "+0 +1 ");
+        CHECK_INT(wait_room_stop(&loop, open_and_turn), 0);
+        CHECK_STR(events, "+0 +1 -0 -1 ");
+        end();
 }
 
 /* ---- work ---- */
@@ -301,6 +404,8 @@ int main(void)
         for (holder = IO_LOOP_HELD_BY_RING; holder <= IO_LOOP_HELD_BY_PROCESS; holder++) {
                 test_order();
                 test_requests_are_not_asked();
+                for (which = 0; which < ARRAY_SIZE(locks); which++)
+                        test_a_lock_is_not_cancelled();
                 test_work_is_waited_for();
                 test_a_signal_at_the_end();
                 test_one_that_ends_at_once();

@@ -19,7 +19,7 @@ enum { FILE_SOCKET, FILE_HELD, LONG = 4 << 20, PATIENCE = 60000 /* milliseconds 
 
 static bool dies; /* this process waits for what does not come */
 static struct co_mutex mutex;
-static struct co_rwlock rwlock;
+static struct co_rwlock rwlock, read_lock;
 static struct co_range_lock ranges;
 static struct co_condition condition, never;
 static char memory[LONG];
@@ -40,6 +40,13 @@ static int wait_rwlock(void)
 {
         await_rwlock_write(&loop.queue, &rwlock);
         co_rwlock_unlock_write(&rwlock);
+        return 0;
+}
+
+static int wait_to_read(void)
+{
+        await_rwlock_read(&loop.queue, &read_lock);
+        co_rwlock_unlock_read(&read_lock);
         return 0;
 }
 
@@ -89,6 +96,13 @@ static int wait_recv(void)
         return r == 1 ? 0 : r;
 }
 
+static int wait_recv_some(void)
+{
+        int r = await_recv_some(&loop.queue, FILE_SOCKET, memory, 2);
+
+        return r == 1 ? 0 : r;
+}
+
 static int wait_send(void)
 {
         uint32_t length = dies ? LONG : 1;
@@ -111,8 +125,8 @@ static int wait_work(void)
         return await_work(&loop.queue, sleep_run, NULL);
 }
 
-static int (*const waits[])(void) = {wait_mutex, wait_rwlock, wait_range, wait_condition, wait_timeout,
-        wait_all, wait_fd, wait_recv, wait_send, wait_work};
+static int (*const waits[])(void) = {wait_mutex, wait_rwlock, wait_to_read, wait_range, wait_condition,
+        wait_timeout, wait_all, wait_fd, wait_recv, wait_recv_some, wait_send, wait_work};
 
 /* Hold all locks, and wake what waits for the condition. */
 static void holder_co(void *argument)
@@ -122,9 +136,11 @@ static void holder_co(void *argument)
         (void)argument;
         await_mutex(&loop.queue, &mutex);
         await_rwlock_read(&loop.queue, &rwlock);
+        await_rwlock_write(&loop.queue, &read_lock);
         await_range(&loop.queue, &ranges, &range, 0, 100, CO_RANGE_SHARED);
         CHECK_INT(await_timeout(&loop.queue, how_long()), 0);
         co_range_unlock(&ranges, &range);
+        co_rwlock_unlock_write(&read_lock);
         co_rwlock_unlock_read(&rwlock);
         co_mutex_unlock(&mutex);
         co_condition_broadcast(&condition);
@@ -155,7 +171,7 @@ static bool begin(size_t way, int socket, int held)
                 .name = "test", .needs = TARGET_NEEDS_NETWORK, .waits = {.children = 2, .work_threads = 1}
         };
         mutex = (struct co_mutex){};
-        rwlock = (struct co_rwlock){};
+        rwlock = read_lock = (struct co_rwlock){};
         ranges = (struct co_range_lock){};
         condition = never = (struct co_condition){};
         results[0] = results[1] = -EINPROGRESS;
