@@ -135,6 +135,7 @@ struct target_geometry {
         /* Freed by the core, also when open() fails. It sets `writes` and the end of each that is not mapped:
          * as long as the disk. Empty: nothing to share. */
         struct backing_claims claims;
+        bool claims_have_ends; /* the core's, of a tree over several stores: the ends of the claims are right as they are */
         /* Freed by the core: see struct disk_params. Pointers into the spec ("/target/path"). */
         struct problem_list sharing;
         bool path_may_change; /* the path of the options may lead to another store after the next boot */

@@ -288,19 +288,14 @@ static bool is_in_line(const struct target_tree *tree, unsigned number)
         return true;
 }
 
-/* The supervisor claims, locks and recognises one store for each disk, which the disk lies in as it is. */
+/* The image of a pool is made for one disk, which lies in it as it is. */
 static int check_store(const struct target_tree *tree, unsigned number, struct problem_list *problems)
 {
         char pointer[TARGET_POINTER_SIZE], pool[TARGET_POINTER_SIZE + 8];
 
-        target_tree_pointer(tree, number, pointer);
-        if (!is_in_line(tree, number))
-                return problem_add(problems, EINVAL, pointer, "StoreAmongChildren",
-                        "a target with a backing store is among the children of another target, and ublkd "
-                        "keeps one store for each disk; give it as the \"child\" of linear targets, or "
-                        "alone");
         if (number == 0 || !text_option(&tree->nodes[number], "pool"))
                 return 0;
+        target_tree_pointer(tree, number, pointer);
         snprintf(pool, sizeof(pool), "%s/pool", pointer);
         return problem_add(problems, EINVAL, pool, "PoolBelowTarget",
                 "pool is given below another target, but the image of a pool is a disk of its own; give path "
@@ -340,10 +335,16 @@ static int check_waits(const struct target_tree *tree, struct problem_list *prob
 
 int target_tree_check(const struct target_tree *tree, uint64_t size, struct problem_list *problems)
 {
+        unsigned stores = 0;
         int r = 0;
 
-        for (unsigned i = 0; r >= 0 && i < tree->count; i++)
+        for (unsigned i = 0; r >= 0 && i < tree->count; i++) {
                 r = check_node(tree, i, size, problems);
+                stores += target_node_has_store(&tree->nodes[i]);
+        }
+        if (r >= 0 && stores > TARGET_STORES_MAX)
+                r = problem_add(problems, EINVAL, "/target", "TooManyStores",
+                        "the tree has %u targets with a backing store; give %d at most", stores, TARGET_STORES_MAX);
         return r < 0 ? r : check_waits(tree, problems);
 }
 
@@ -436,6 +437,23 @@ int target_tree_store(const struct target_tree *tree)
                 if (target_node_has_store(&tree->nodes[i]))
                         return (int)i;
         return -1;
+}
+
+unsigned target_tree_stores(const struct target_tree *tree, unsigned ret[static TARGET_STORES_MAX])
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < tree->count && count < TARGET_STORES_MAX; i++)
+                if (target_node_has_store(&tree->nodes[i]))
+                        ret[count++] = i;
+        return count;
+}
+
+bool target_tree_has_list(const struct target_tree *tree)
+{
+        unsigned numbers[TARGET_STORES_MAX], count = target_tree_stores(tree, numbers);
+
+        return count > 1 || (count == 1 && !is_in_line(tree, numbers[0]));
 }
 
 const cJSON *target_store_object(const cJSON *object)

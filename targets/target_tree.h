@@ -5,7 +5,11 @@
 
 #include "targets/target_desc.h"
 
-enum { TARGET_NODES_MAX = 64, TARGET_LEVELS_MAX = 8 };
+enum {
+        TARGET_NODES_MAX = 64,
+        TARGET_LEVELS_MAX = 8,
+        TARGET_STORES_MAX = 16, /* backing stores of a tree */
+};
 
 /* Bytes of a pointer, with the NUL: "/target", and on each further level "/children/NN" at most. */
 enum { TARGET_POINTER_SIZE = 8 + (TARGET_LEVELS_MAX - 1) * 12 };
@@ -34,8 +38,8 @@ DEFINE_CLEANUP(struct target_tree, target_tree_free);
 #define _cleanup_target_tree_ _cleanup_(target_tree_free_pointer)
 
 /* Check what a schema cannot say, of a tree that was parsed without problems. size: bytes, of the spec; 0: not given. Refuse
- * each backing store that the supervisor could not claim, lock and recognise, and a tree whose targets wait for more than a
- * queue can reserve. Return 0, also if problems were added; -ENOMEM. */
+ * a tree that has more stores than a disk may have, or whose targets wait for more than a queue can reserve. Return 0, also if
+ * problems were added; -ENOMEM. */
 int target_tree_check(const struct target_tree *tree, uint64_t size, struct problem_list *problems);
 
 /* Write the RFC 6901 pointer of a node ("/target/children/1"). */
@@ -67,8 +71,13 @@ int target_tree_for_tests(const struct target_tree *tree);
  * disk that is there can be freed. */
 int target_tree_new_for_tests(const struct target_tree *tree, const struct target_tree *before);
 
-/* Return the number of the only target with a path of a backing store; -1: there is none. */
+/* Return the number of the first target with a path of a backing store; -1: there is none. */
 int target_tree_store(const struct target_tree *tree);
+/* Write the numbers of the targets with a path of a backing store, in the order of the tree. Return how many there are. */
+unsigned target_tree_stores(const struct target_tree *tree, unsigned ret[static TARGET_STORES_MAX]);
+/* Return whether the messages have a list of the backing stores: there are several, or the disk does not lie in the only
+ * one as it is. */
+bool target_tree_has_list(const struct target_tree *tree);
 /* Return whether the target of a node takes a path of a backing store. */
 bool target_node_has_store(const struct target_node *node);
 /* Return the path that the options of a node give; NULL: none. */

@@ -136,7 +136,7 @@ static const struct verb verbs[] = {
                         "replaces it. If the store of the device was "
                         "replaced (BackingChanged), it recovers only with its own store, or with "
                         "--accept-backing after you have unmounted the disk.",
-         .settings = BIT(ACCEPT_BACKING) | BIT(FORCE) | BIT(NO_WAIT) | BIT(TIMEOUT),
+         .settings = BIT(ACCEPT_BACKING) | BIT(STORE) | BIT(FORCE) | BIT(NO_WAIT) | BIT(TIMEOUT),
          .arguments_min = 1, .arguments_max = ARGUMENTS_ANY, .completion = COMPLETE_DEVICE, .run = verb_recover},
         {.name = "restart", .arguments = "NAME...", .summary = "replace workers without an I/O error",
          .description = "Replaces the worker of a device by one of the installed program, without an I/O "

@@ -175,6 +175,15 @@ static int parse_accept_backing(const char *value, struct query *ret)
         return ret->accept_backing ? 0 : -ENOMEM;
 }
 
+static int parse_store(const char *value, struct query *ret)
+{
+        if (!value || strncmp(value, "/target", strlen("/target")) != 0
+                || strlen(value) >= TARGET_POINTER_SIZE)
+                return -EINVAL;
+        ret->store = strdup(value);
+        return ret->store ? 0 : -ENOMEM;
+}
+
 int query_parse_revision(const char *text, uint64_t *ret)
 {
         size_t length = strlen(text);
@@ -217,6 +226,8 @@ static const struct parameter {
          "after=REVISION, a number from a list or an event"},
         {"accept-backing",      QUERY_ACCEPT_BACKING,      false, parse_accept_backing,
          "the identity in status.backing.found"},
+        {"store",               QUERY_STORE,               false, parse_store,
+         "the pointer of a target, as in status.backing.stores: /target/children/0"},
 };
 /* clang-format on */
 
@@ -291,6 +302,7 @@ void query_clear(struct query *query)
         free(query->continue_after);
         free(query->device);
         free(query->accept_backing);
+        free(query->store);
         free(query->accept_write_errors);
         for (size_t i = 0; i < query->label_count; i++)
                 free(query->labels[i].key);

@@ -23,6 +23,7 @@ enum query_parameter {
         QUERY_ACCEPT_BACKING = 1 << 10, /* an identity */
         QUERY_ACCEPT_WRITE_ERRORS = 1 << 11,
         QUERY_DROP_LAST_COPY = 1 << 12,
+        QUERY_STORE = 1 << 13, /* the pointer of a target */
 };
 
 enum {
@@ -43,6 +44,7 @@ struct query {
         char *continue_after;      /* a name, or a number; or NULL */
         char *device;              /* a name, or NULL */
         char *accept_backing;      /* an identity, or NULL */
+        char *store;               /* the pointer of a target, or NULL */
         char *accept_write_errors; /* a token, or NULL */
         uint64_t after;
         struct {

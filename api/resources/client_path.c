@@ -7,6 +7,7 @@
 #include "api/http/server.h"
 #include "api/http/view.h"
 #include "ublkd/store/device_change.h"
+#include "ublkd/model/device_spec_store.h"
 #include "ublkd/values/path_text.h"
 
 #include <string.h>

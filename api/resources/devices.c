@@ -19,6 +19,7 @@
 #include "api/held/wait.h"
 #include "ublkd/store/device_change.h"
 #include "ublkd/store/restart_harm.h"
+#include "ublkd/model/device_spec_store.h"
 #include "ublkd/base/utf8.h"
 
 #include <stdio.h>
@@ -408,18 +409,51 @@ static bool check_usable(struct request *request, const struct device_record *re
         return false;
 }
 
+/* Return what was found in place of the store that the consent is for; NULL: it is for none of the device. */
+static const struct backing_identity *found_store(
+        const struct request *request, const struct device_record *record)
+{
+        const char *pointer = request->query.store;
+        bool is_list = record->spec && device_spec_has_list(record->spec);
+
+        if (!pointer)
+                return is_list ? NULL : &record->status.backing.found;
+        for (unsigned i = 0; is_list && i < record->status.store_count; i++)
+                if (strcmp(record->status.stores[i].pointer, pointer) == 0)
+                        return &record->status.stores[i].found;
+        return NULL;
+}
+
+static int accept_backing(const struct request *request)
+{
+        const char *identity = request->query.accept_backing;
+
+        return request->query.store ? device_store_accept_listed(store_of(request), request->name,
+                                              request->query.store, identity)
+                                    : device_store_accept_backing(store_of(request), request->name, identity);
+}
+
 /* Return true if the client accepts the identity of the store that was found, and the disk has no openers. An
  * opener would see the bytes of the disk change, and write what it has cached into the other store. Else like
  * check_unused(). */
 static bool check_consent(struct request *request, const struct device_record *record)
 {
-        const struct backing_identity *found = &record->status.backing.found;
+        const struct backing_identity *found = found_store(request, record);
         const char *accepted = request->query.accept_backing;
 
-        if (backing_identity_is_empty(found) || strcmp(backing_identity_text(found), accepted) != 0) {
+        if (!found) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "accept-backing does not match the store at the path; give the identity that "
-                        "status.backing.found shows now.");
+                        "%s; give the `target` of one of status.backing.stores in `store`, if the device has "
+                        "any, else leave it out.",
+                        request->query.store ? "The device has no such store in a list"
+                                             : "The disk lies in several stores, and a consent is for one");
+                return false;
+        }
+        if (!accepted || backing_identity_is_empty(found)
+                || strcmp(backing_identity_text(found), accepted) != 0) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "accept-backing does not match the store at the path; give the identity in "
+                        "`found` that status.backing shows now.");
                 return false;
         }
         return request->query.force
@@ -446,10 +480,10 @@ void handle_device_recover(struct request *request)
         if (!record || !precondition_holds(request, record) || !check_current(request, record))
                 return;
         if (!check_usable(request, record, "recover")
-                || (request->query.accept_backing && !check_consent(request, record)))
+                || ((request->query.accept_backing || request->query.store)
+                        && !check_consent(request, record)))
                 return;
-        r = request->query.accept_backing ? device_store_accept_backing(store_of(request), request->name,
-                                                    request->query.accept_backing)
+        r = request->query.accept_backing ? accept_backing(request)
                                           : device_store_request_recover(store_of(request), request->name);
         reply_stored(request, record, r, WAIT_RECOVERED);
 }

@@ -6,6 +6,7 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "ublkd/store/device_change.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include <string.h>
 

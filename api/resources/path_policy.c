@@ -5,20 +5,24 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "ublkd/store/device_change.h"
+#include "ublkd/model/device_spec_store.h"
+
+#include <string.h>
 
 const char *path_policy_to_string(bool refuse)
 {
         return refuse ? "refuse" : "warn";
 }
 
-static void refuse(struct request *request, const struct device_spec *spec)
+static void refuse(struct request *request, const struct device_spec *spec, unsigned number)
 {
-        const char *path = device_spec_path(spec);
+        const char *path = device_spec_store_path(spec, number);
         char pointer[TARGET_POINTER_SIZE + 8];
         _cleanup_problems_ struct problem_list problems = {};
         int r;
 
-        device_spec_path_pointer(spec, pointer);
+        device_spec_store_pointer(spec, number, pointer);
+        strcat(pointer, "/path");
         r = problem_add(&problems, EINVAL, pointer, "UnstablePath",
                 "%s is a name that the kernel may give to another disk after a reboot, and this ublkd "
                 "refuses such names (--unstable-paths); give one that stays, such as a link in "
@@ -44,6 +48,6 @@ bool path_is_allowed(
         if (r < 0)
                 reply_error(request, r, "Cannot read the spec");
         else
-                refuse(request, spec);
+                refuse(request, spec, (unsigned)r - 1);
         return false;
 }

@@ -306,6 +306,20 @@ static void place_geometry_of(const struct opening *opening, struct target_geome
         geometry->max_segments = limits.max_segments;
 }
 
+/* How much of the store belongs to the disk. Below another target a file without a length is the disk's to its end, wherever that
+ * comes to be: the tree grows with it. */
+static uint64_t size_to_claim(const struct opening *opening, uint64_t size)
+{
+        const struct target_device *device = opening->device;
+        uint64_t first = device->wanted_offset;
+
+        if (device->wanted_size != 0)
+                return device->wanted_size;
+        if (device->is_below && !is_disk(opening))
+                return INT64_MAX - opening->options->offset - first;
+        return size > first ? size - first : 0;
+}
+
 /* Finds out on what it lies, and who else uses that. size: bytes, what the store offers. */
 static int claim_store(const struct opening *opening, uint64_t size, struct target_geometry *geometry)
 {
@@ -313,9 +327,7 @@ static int claim_store(const struct opening *opening, uint64_t size, struct targ
         uint64_t first = device->wanted_offset;
         const struct backing_stack stack = {
                 .path = opening->options->path,
-                .size = device->wanted_size != 0 ? device->wanted_size
-                        : size > first           ? size - first
-                                                 : 0,
+                .size = size_to_claim(opening, size),
                 .writes = !device->read_only,
                 .claims = &geometry->claims,
                 .sharing = &geometry->sharing,

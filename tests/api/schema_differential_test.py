@@ -27,7 +27,7 @@ SPECS = int(os.environ.get("UBLKD_SPECS", 3000))
 # The rules of device_spec.c; a schema cannot say them.
 SEMANTIC = {"SizeRequired", "SizeNotMultiple", "OneQueueOnly", "ReplayUnsafe", "BadCpuList", "OffsetNotMultiple", "BurstWithoutLimit", "PathOrPool", "PoolNeedsSize", "OffsetInPool", "KeepWithoutPool",
             "NoRecoveryInKernelIsolation", "CopyInKernelIsolation", "GroupInKernelIsolation", "WaitInKernelIsolation",
-            "LimitsInKernelIsolation", "ChildOrChildren", "LengthOfChild", "PartOfChildren", "StoreAmongChildren",
+            "LimitsInKernelIsolation", "ChildOrChildren", "LengthOfChild", "PartOfChildren", "TooManyStores",
             "PoolBelowTarget", "TooManyTargets", "TooManyLevels", "KeptMemoryTooLarge"}
 # Limits of a number that was written as a string with a unit: the schema checks its form only.
 OF_TEXT = {"OutOfRange", "NotMultiple"}

@@ -328,7 +328,7 @@ PRIVATE_PARTS = {
 }
 # Parts that all may read, and who may change each.
 SHOWN_PARTS = {
-    "backing": ["backing/device_backing.c"],
+    "backing": ["backing/device_backing.c", "backing/kept_store.c", "backing/store_refusal.c"],
     "note": ["parts/device_note.c"],
     "process": ["worker/device_worker.c"],
     "view": ["device_add.c", "device_turn.c", "view/turn_view.c"],

@@ -204,9 +204,9 @@ int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
         return descriptor_open(sim, kept->store);
 }
 
-void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd)
+void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number, int fd)
 {
-        (void)store;
+        (void)store, (void)number;
         if (!ublkd_acts(sim) || !sim->keeps_descriptors)
                 return;
         if (sim->kept.uid[0] != '\0' && (strcmp(sim->kept.uid, uid) != 0 || sim->kept.epoch != epoch))
@@ -217,29 +217,35 @@ void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int 
                 world_break(sim, "a descriptor that is not open is kept");
 }
 
-void fd_store_drop(struct fd_store *store, const char *uid, uint16_t epoch)
+int fd_store_take_listed(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number)
 {
-        (void)store;
+        (void)store, (void)uid, (void)epoch, (void)number;
+        return -1;
+}
+
+void fd_store_drop(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number)
+{
+        (void)store, (void)number;
         if (ublkd_acts(sim) && strcmp(sim->kept.uid, uid) == 0 && sim->kept.epoch == epoch)
                 sim->kept = (struct kept_descriptor){};
 }
 
 /* The stores of this world are files, and files are not claimed. */
-int fd_store_take_claim(struct fd_store *store, const char *uid)
+int fd_store_take_claim(struct fd_store *store, const char *uid, unsigned number)
 {
-        (void)store, (void)uid;
+        (void)store, (void)uid, (void)number;
         return -1;
 }
 
-void fd_store_keep_claim(struct fd_store *store, const char *uid, int fd)
+void fd_store_keep_claim(struct fd_store *store, const char *uid, unsigned number, int fd)
 {
-        (void)store, (void)uid, (void)fd;
+        (void)store, (void)uid, (void)number, (void)fd;
         world_break(sim, "a claim is kept for a file");
 }
 
-void fd_store_drop_claim(struct fd_store *store, const char *uid)
+void fd_store_drop_claim(struct fd_store *store, const char *uid, unsigned number)
 {
-        (void)store, (void)uid;
+        (void)store, (void)uid, (void)number;
         world_break(sim, "a claim of a file is let go");
 }
 

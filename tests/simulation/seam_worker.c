@@ -358,7 +358,7 @@ static unsigned size_in(const char *spec)
         return (unsigned)(bytes / MIB);
 }
 
-int on_worker_start(const struct worker_msg *config, int store, int *ret_index)
+int on_worker_start(const struct worker_msg *config, const int *stores, int *ret_index)
 {
         struct world *world = sim;
         struct process process = {
@@ -368,7 +368,7 @@ int on_worker_start(const struct worker_msg *config, int store, int *ret_index)
                 .restart = config->config.restart,
                 .connection = world->ublkd.incarnation,
                 .number = NO_PROCESS,
-                .given = descriptor_store(world, store),
+                .given = descriptor_store(world, stores[0]),
                 .expected = store_of_token(config->config.expected_lasting),
                 .store = NO_STORE,
                 .known_as = NO_STORE,
@@ -381,7 +381,7 @@ int on_worker_start(const struct worker_msg *config, int store, int *ret_index)
         judge_spawn(world, process.preflight);
         if (world_bad_luck(world))
                 return -EAGAIN;
-        if (store >= 0 && process.given == NO_STORE)
+        if (stores[0] >= 0 && process.given == NO_STORE)
                 world_break(world, "a worker is given a descriptor that is not open");
         process.size = size_in(config->config.spec);
         snprintf(process.uid, sizeof(process.uid), "%s", config->config.uid);

@@ -56,7 +56,7 @@ int worker_start_user(const struct worker_start *start _unused_, int number, uin
 int worker_start_run(struct worker_start *start _unused_, const struct worker_msg *config,
         const int fds[static _CONFIG_FD_MAX], struct worker_process *ret)
 {
-        int index, r = on_worker_start(config, fds[CONFIG_FD_STORE], &index);
+        int index, r = on_worker_start(config, &fds[CONFIG_FD_STORE], &index);
 
         if (r < 0)
                 return r;
@@ -151,19 +151,21 @@ int worker_report_receive(int fd, struct worker_msg *ret, int *ret_fds, unsigned
                 return worker->death ? 0 : -EAGAIN;
         *ret = *worker->incoming;
         worker->incoming = NULL;
-        for (unsigned i = 0; i < room; i++)
-                ret_fds[i] = i == 0 ? worker->incoming_fd : -1;
-        if (room == 0)
-                close_away(worker->incoming_fd);
+        for (unsigned i = 0; i < STORE_LIST_MAX; i++)
+                if (i < room)
+                        ret_fds[i] = worker->incoming_fds[i];
+                else if (worker->incoming_fds[i] >= 0)
+                        close_away(worker->incoming_fds[i]);
         return 1;
 }
 
-static void wake(int index, struct worker_msg *msg, int fd)
+static void wake(int index, struct worker_msg *msg, const int *fds, unsigned count)
 {
         struct worker_stand_in *worker = worker_stand_in_at(index);
 
         worker->incoming = msg;
-        worker->incoming_fd = fd;
+        for (unsigned i = 0; i < STORE_LIST_MAX; i++)
+                worker->incoming_fds[i] = i < count ? fds[i] : -1;
         (void)worker->message(NULL, FIRST_CHANNEL + index, EPOLLIN, worker->proc);
 }
 
@@ -183,22 +185,28 @@ static void copy_message(const struct worker_msg *msg, struct worker_msg *ret)
                 abort();
 }
 
-void stand_in_sends(int index, const struct worker_msg *msg, int fd)
+void stand_in_sends_fds(int index, const struct worker_msg *msg, const int *fds, unsigned count)
 {
         struct worker_msg copy;
 
         if (!stand_in_is_read(index)) {
-                close_away(fd);
+                for (unsigned i = 0; i < count; i++)
+                        close_away(fds[i]);
                 return;
         }
         copy_message(msg, &copy);
-        wake(index, &copy, fd);
+        wake(index, &copy, fds, count);
+}
+
+void stand_in_sends(int index, const struct worker_msg *msg, int fd)
+{
+        stand_in_sends_fds(index, msg, &fd, 1);
 }
 
 void stand_in_leaves(int index)
 {
         if (stand_in_is_read(index))
-                wake(index, NULL, -1);
+                wake(index, NULL, NULL, 0);
 }
 
 /* ---- the end ---- */

@@ -15,8 +15,8 @@ struct worker_stand_in {
         sd_event_io_handler_t message; /* NULL: no supervisor reads its channel */
         sd_event_io_handler_t death;
         sd_event_source *death_source;
-        struct worker_msg *incoming; /* to be received now */
-        int incoming_fd;
+        struct worker_msg *incoming;      /* to be received now */
+        int incoming_fds[STORE_LIST_MAX]; /* and then -1 */
 };
 
 /* ---- by the test; index: of the process ---- */
@@ -24,8 +24,8 @@ struct worker_stand_in {
 /* Return NULL: there is no such process (any more). */
 struct worker_stand_in *worker_stand_in_at(int index);
 pid_t worker_stand_in_pid(int index);
-/* The supervisor starts a process. store: of CONFIG, or -1. 0 and its index, or -errno. */
-int on_worker_start(const struct worker_msg *config, int store, int *ret_index);
+/* The supervisor starts a process. stores: STORE_LIST_MAX of CONFIG, those before the first -1. 0 and its index, or -errno. */
+int on_worker_start(const struct worker_msg *config, const int *stores, int *ret_index);
 /* The supervisor connects to the worker of `uid`. 0 and its index, or -errno. */
 int on_worker_connect(const char *uid, int *ret_index);
 /* The supervisor looks for the worker of `uid` that does not listen. 0 and its index, or -errno. */
@@ -46,6 +46,8 @@ bool on_worker_exiting(pid_t pid);
 
 /* Send a message, and `fd` beside it, which is taken over, or -1. */
 void stand_in_sends(int index, const struct worker_msg *msg, int fd);
+/* The same with `count` descriptors beside it. */
+void stand_in_sends_fds(int index, const struct worker_msg *msg, const int *fds, unsigned count);
 /* Close the channel. */
 void stand_in_leaves(int index);
 /* Be seen dead. */

@@ -6,6 +6,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 enum { FILES = 2, FILE_SIZE = 256 << 10, PART_BEGIN = 8192, PART_LENGTH = 65536 };
@@ -142,24 +143,6 @@ static void test_a_reader_of_one(void)
         place_close(&place);
 }
 
-/* Two children of one tree on the same bytes would destroy each other's data. */
-static void test_the_same_bytes_twice_are_not_served(void)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        struct place place;
-
-        if (place_open(&place)) {
-                target_host_close(&place.host);
-                snprintf(place.spec, sizeof(place.spec),
-                        "{\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\",\"path\":\"%s\"},"
-                        "{\"type\":\"loop\",\"path\":\"%s\"}]}}",
-                        place.paths[0], place.paths[0]);
-                if (CHECK_INT(target_host_open(&place.host, place.spec, &problems), 0))
-                        CHECK_INT(disk_lock(&place.host.disk), -EAGAIN);
-        }
-        place_close(&place);
-}
-
 static void test_growth_locks_the_rest(void)
 {
         enum { SIZE = PART_LENGTH + FILE_SIZE - 4096 };
@@ -190,14 +173,49 @@ static void test_growth_locks_the_rest(void)
         place_close(&place);
 }
 
+/* Bytes of one file at two places of the disk: refused, at the second of the targets. */
+static void test_no_byte_is_at_two_places(void)
+{
+        static const struct {
+                const char *of_second;
+                int result;
+        } cases[] = {
+                {"\"offset\":65536", 0      },
+                {"\"offset\":65024", -EINVAL},
+        };
+        struct place place;
+
+        if (!place_open(&place)) {
+                place_close(&place);
+                return;
+        }
+        target_host_close(&place.host);
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                _cleanup_problems_ struct problem_list problems = {};
+
+                snprintf(place.spec, sizeof(place.spec),
+                        "{\"target\":{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":"
+                        "65536,"
+                        "\"child\":{\"type\":\"loop\",\"path\":\"%s\"}},{\"type\":\"loop\",\"path\":\"%s\",%"
+                        "s}]}}",
+                        place.paths[0], place.paths[0], cases[i].of_second);
+                CHECK_INT(target_host_open(&place.host, place.spec, &problems), cases[i].result);
+                if (cases[i].result < 0 && CHECK(problems.count > 0))
+                        CHECK_STR(problems.items[0].pointer, "/target/children/1");
+                if (i + 1 < ARRAY_SIZE(cases))
+                        target_host_close(&place.host);
+        }
+        place_close(&place);
+}
+
 int main(void)
 {
+        test_no_byte_is_at_two_places();
         if (!io_uring_is_there())
                 return CHECK_SKIP;
         test_what_the_disk_reaches_of_each_store_is_locked();
         test_one_that_is_locked_keeps_the_disk_from_being_served();
         test_a_reader_of_one();
-        test_the_same_bytes_twice_are_not_served();
         test_growth_locks_the_rest();
         return check_report();
 }

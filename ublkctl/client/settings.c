@@ -94,6 +94,10 @@ static const struct setting settings_table[] = {
                 .offset = MEMBER(accept_backing), .value = "IDENTITY",
                 .help = "recover with the store of this identity, as describe shows it (unmount the disk "
                         "first), and give up the data on the store that the disk was created on"},
+        [SETTING_STORE] = {.name = "store", .kind = SETTING_KIND_TEXT, .offset = MEMBER(store),
+                .value = "POINTER",
+                .help = "with --accept-backing, of a disk that lies in several stores: which one, by its "
+                        "target (/target/children/0), as describe shows it"},
         [SETTING_ACCEPT_WRITE_ERRORS] = {.name = "accept-write-errors", .kind = SETTING_KIND_TEXT,
                 .offset = MEMBER(accept_write_errors), .value = "TOKEN",
                 .help = "accept the loss of data that describe shows with this token (Durable, "

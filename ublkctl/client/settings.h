@@ -27,6 +27,7 @@ enum setting_id {
         SETTING_PRUNE_IN_USE,
         SETTING_ALLOW_SHRINK,
         SETTING_ACCEPT_BACKING,
+        SETTING_STORE,
         SETTING_ACCEPT_WRITE_ERRORS,
         SETTING_DROP_LAST_COPY,
         SETTING_WAIT,
@@ -125,7 +126,7 @@ struct settings {
         uint64_t given;     /* mask of setting_id */
         const char *folder; /* --output-dir */
         bool all;
-        const char *socket, *url, *token_file, *file, *name, *offset, *size, *accept_backing,
+        const char *socket, *url, *token_file, *file, *name, *offset, *size, *accept_backing, *store,
                 *accept_write_errors;
         const char *columns, *sort, *before, *remake, *holder;
         struct text_list files, labels, prune_in_use;

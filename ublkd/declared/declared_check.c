@@ -3,6 +3,7 @@
 #include "ublkd/declared/declared_check.h"
 
 #include "ublkd/base/sentence.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "ublkd/filesystems/filesystem_job.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include <inttypes.h>
 #include <sys/queue.h>

@@ -339,40 +339,6 @@ int device_spec_parse(
         return 0;
 }
 
-const char *device_spec_path(const struct device_spec *spec)
-{
-        int store = spec ? target_tree_store(spec->tree) : -1;
-
-        return store < 0 ? NULL : target_node_path(&spec->tree->nodes[store]);
-}
-
-void device_spec_path_pointer(const struct device_spec *spec, char ret[static TARGET_POINTER_SIZE + 8])
-{
-        int store = target_tree_store(spec->tree);
-
-        target_tree_pointer(spec->tree, store < 0 ? 0 : (unsigned)store, ret);
-        strcat(ret, "/path");
-}
-
-int device_spec_set_path(struct device_spec **spec, const char *path, struct problem_list *problems)
-{
-        struct device_spec *changed;
-        cJSON *document = cJSON_Duplicate((*spec)->document, true);
-        cJSON *target =
-                (cJSON *)(uintptr_t)target_store_object(cJSON_GetObjectItemCaseSensitive(document, "target"));
-        int r = -ENOMEM;
-
-        cJSON_DeleteItemFromObjectCaseSensitive(target, "path");
-        if (target && cJSON_AddStringToObject(target, "path", path))
-                r = device_spec_parse(document, NULL, &changed, problems);
-        cJSON_Delete(document);
-        if (r < 0)
-                return r;
-        device_spec_free(*spec);
-        *spec = changed;
-        return 0;
-}
-
 struct device_spec *device_spec_free(struct device_spec *spec)
 {
         if (!spec)

@@ -96,12 +96,6 @@ struct device_spec {
 int device_spec_parse(
         const cJSON *document, const char *name, struct device_spec **ret, struct problem_list *problems);
 
-/* Return the path of the backing store as the spec has it; NULL: it has none. */
-const char *device_spec_path(const struct device_spec *spec);
-/* Write the pointer of that path into the spec: "/target/child/path"; "/target/path" where there is no store. */
-void device_spec_path_pointer(const struct device_spec *spec, char ret[static TARGET_POINTER_SIZE + 8]);
-/* Replace *spec by the same with this path of its backing store. Return 0; -EINVAL with problems; -ENOMEM: *spec is unchanged. */
-int device_spec_set_path(struct device_spec **spec, const char *path, struct problem_list *problems);
 /* Free a spec. NULL is fine. Return NULL. */
 struct device_spec *device_spec_free(struct device_spec *spec);
 DEFINE_CLEANUP(struct device_spec, device_spec_free);

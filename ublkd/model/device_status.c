@@ -65,6 +65,30 @@ int device_status_set_cause(struct device_status *status, const char *format, ..
         return 0;
 }
 
+static struct store_status *copy_stores(const struct device_status *from)
+{
+        struct store_status *copy = calloc(from->store_count, sizeof(*copy));
+
+        if (copy)
+                memcpy(copy, from->stores, from->store_count * sizeof(*copy));
+        return copy;
+}
+
+static bool stores_equal(const struct device_status *one, const struct device_status *other)
+{
+        if (one->store_count != other->store_count)
+                return false;
+        for (unsigned i = 0; i < one->store_count; i++) {
+                const struct store_status *store = &one->stores[i], *twin = &other->stores[i];
+
+                if (strcmp(store->pointer, twin->pointer) != 0 || store->kept != twin->kept
+                        || !backing_identity_equal(&store->identity, &twin->identity)
+                        || !backing_identity_equal(&store->found, &twin->found))
+                        return false;
+        }
+        return true;
+}
+
 int device_status_copy(const struct device_status *from, struct device_status *ret)
 {
         struct device_status copy = *from;
@@ -72,7 +96,9 @@ int device_status_copy(const struct device_status *from, struct device_status *r
         copy.message = from->message ? strdup(from->message) : NULL;
         copy.cause = from->cause ? strdup(from->cause) : NULL;
         copy.conditions = (struct device_conditions){};
-        if ((from->message && !copy.message) || (from->cause && !copy.cause)
+        copy.stores = from->store_count > 0 ? copy_stores(from) : NULL;
+        if ((from->store_count > 0 && !copy.stores) || (from->message && !copy.message)
+                || (from->cause && !copy.cause)
                 || device_conditions_copy(&from->conditions, &copy.conditions) < 0) {
                 device_status_clear(&copy);
                 return -ENOMEM;
@@ -96,7 +122,8 @@ bool device_status_equal(const struct device_status *one, const struct device_st
                && one->backing.known == other->backing.known && one->backing.kept == other->backing.kept
                && backing_identity_equal(&one->backing.identity, &other->backing.identity)
                && backing_identity_equal(&one->backing.found, &other->backing.found)
-               && one->kernel_flags == other->kernel_flags && one->recoveries.count == other->recoveries.count
+               && stores_equal(one, other) && one->kernel_flags == other->kernel_flags
+               && one->recoveries.count == other->recoveries.count
                && one->recoveries.last_ms == other->recoveries.last_ms && one->reason == other->reason
                && one->quoted == other->quoted && sentence_equal(one->message, other->message)
                && sentence_equal(one->cause, other->cause) && one->attempts == other->attempts
@@ -111,6 +138,7 @@ void device_status_clear(struct device_status *status)
 {
         free(status->message);
         free(status->cause);
+        free(status->stores);
         device_conditions_clear(&status->conditions);
         *status = (struct device_status){.number = -1};
 }
@@ -190,21 +218,53 @@ static bool add_identity(cJSON *object, const struct backing_identity *identity)
                && cJSON_AddBoolToObject(object, "lasting", *identity->lasting != '\0');
 }
 
-/* The path comes from the spec: see device_record_to_json(). */
+static bool add_found(cJSON *object, const struct backing_identity *identity)
+{
+        cJSON *found;
+
+        if (backing_identity_is_empty(identity))
+                return cJSON_AddNullToObject(object, "found") != NULL;
+        found = cJSON_AddObjectToObject(object, "found");
+        return found && add_identity(found, identity);
+}
+
+static bool add_store(cJSON *array, const struct store_status *store)
+{
+        cJSON *object = cJSON_CreateObject();
+
+        if (!cJSON_AddItemToArray(array, object)) {
+                cJSON_Delete(object);
+                return false;
+        }
+        return cJSON_AddStringToObject(object, "target", store->pointer)
+               && add_identity(object, &store->identity) && cJSON_AddBoolToObject(object, "kept", store->kept)
+               && add_found(object, &store->found);
+}
+
+/* Those of a disk with a list; else there are none. */
+static bool add_stores(cJSON *backing, const struct device_status *status)
+{
+        cJSON *array = cJSON_AddArrayToObject(backing, "stores");
+
+        for (unsigned i = 0; array && i < status->store_count; i++)
+                if (!add_store(array, &status->stores[i]))
+                        return false;
+        return array != NULL;
+}
+
+/* The paths come from the spec: see device_record_to_json(). */
 static bool add_backing(cJSON *object, const struct device_status *status)
 {
-        cJSON *backing, *found;
+        cJSON *backing;
 
-        if (!status->backing.known && backing_identity_is_empty(&status->backing.found))
+        if (!status->backing.known && status->store_count == 0
+                && backing_identity_is_empty(&status->backing.found))
                 return cJSON_AddNullToObject(object, "backing") != NULL;
         backing = cJSON_AddObjectToObject(object, "backing");
         if (!backing || !add_identity(backing, &status->backing.identity)
                 || !cJSON_AddBoolToObject(backing, "kept", status->backing.kept))
                 return false;
-        if (backing_identity_is_empty(&status->backing.found))
-                return cJSON_AddNullToObject(backing, "found") != NULL;
-        found = cJSON_AddObjectToObject(backing, "found");
-        return found && add_identity(found, &status->backing.found);
+        return add_found(backing, &status->backing.found) && add_stores(backing, status);
 }
 
 bool device_status_needs_restart(const struct device_status *status)

@@ -7,6 +7,7 @@
 #include "ublkd/model/device_condition.h"
 #include "ublkd/model/io_errors.h"
 #include "ublkd/model/write_errors.h"
+#include "targets/target_tree.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -25,6 +26,13 @@ enum device_phase {
         PHASE_FAILED,
         PHASE_UNKNOWN, /* since its start ublkd could not find out whether there is a disk */
         _PHASE_MAX
+};
+
+/* One of the backing stores of a disk with a list of them. */
+struct store_status {
+        char pointer[TARGET_POINTER_SIZE];       /* of its target in the spec: "/target/children/1" */
+        struct backing_identity identity, found; /* as in struct device_status */
+        bool kept;
 };
 
 /* The struct owns what its pointers lead to, but for static strings. Times are CLOCK_REALTIME microseconds; 0:
@@ -56,7 +64,9 @@ struct device_status {
                 struct backing_identity identity, found; /* of the store that the disk is on, and of the
                                                             store found instead; empty: none */
                 bool kept;                               /* ublkd holds a descriptor of the store */
-        } backing;
+        } backing; /* of a disk with a list: what holds for all of them, without identities */
+        struct store_status *stores; /* of a disk with a list, in the order of the tree */
+        unsigned store_count;
         uint64_t kernel_flags; /* as negotiated, bit N: kernel_feature_name(N) */
         struct {
                 uint64_t count;

@@ -9,6 +9,7 @@
 #include "ublkd/policy/policy_verdict.h"
 #include "ublkd/values/path_text.h"
 #include "ublkd/values/quantity.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -142,6 +143,13 @@ static void check_store(struct policy_verdict *verdict)
                         policy_forbid(verdict, "/target/keep",
                                 "keeps no image without its device, as it would not count any more; leave "
                                 "out keep");
+                return;
+        }
+        /* A path of a container is translated for the only store of a disk. */
+        if (device_spec_has_list(spec)) {
+                policy_forbid(verdict, "/target",
+                        "allows one backing store for each disk, in which it lies as it is; give it as the "
+                        "\"child\" of linear targets, or alone");
                 return;
         }
         for (unsigned i = 0; i < spec->tree->count; i++) {

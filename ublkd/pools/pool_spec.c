@@ -4,6 +4,7 @@
 
 #include "ublkd/base/sentence.h"
 #include "ublkd/store/device_change.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -155,7 +155,8 @@ static int make_status(const struct managed_device *device, const struct device_
                 },
                 record, ret);
 
-        device_backing_show(device, record, ret);
+        if (r >= 0)
+                r = device_backing_show(device, record, ret);
         device_private_show(device, ret);
         device_faults_list(device, &ret->faults);
         ret->errors = *device_errors_list(device);

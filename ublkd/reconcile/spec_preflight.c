@@ -85,7 +85,7 @@ static bool is_same_store(const struct spec_preflight *preflight)
 {
         return preflight->same_target
                || device_backing_is_served_from(
-                       &preflight->device->backing, worker_proc_store(preflight->worker));
+                       &preflight->device->backing, worker_proc_stores(preflight->worker));
 }
 
 /* Return whether the store of the disk has become smaller than the disk, and the new disk would be as small. A

@@ -114,6 +114,15 @@ static bool add_spec(cJSON *document, const struct record_file *file)
         return false;
 }
 
+/* An older document has none, and an older ublkd does not read such a spec. */
+static bool add_stores(cJSON *document, const struct device_record *record)
+{
+        _cleanup_free_ char *text = NULL;
+
+        return record_stores_print(record->stores, &text) >= 0
+               && cJSON_AddStringToObject(document, "stores", text);
+}
+
 int record_file_make(const struct record_file *file, char **ret)
 {
         cJSON *document = cJSON_CreateObject();
@@ -122,7 +131,7 @@ int record_file_make(const struct record_file *file, char **ret)
 
         for (size_t i = 0; good && i < ARRAY_SIZE(members); i++)
                 good = add_member(document, file, &members[i]);
-        if (good && add_spec(document, file))
+        if (good && add_stores(document, &file->record) && add_spec(document, file))
                 text = cJSON_PrintUnformatted(document);
         cJSON_Delete(document);
         if (!text)
@@ -214,12 +223,23 @@ static int read_spec(const cJSON *document, struct record_file *file)
         return r >= 0 && file->record.quarantine ? -EBADMSG : r;
 }
 
+static int read_stores(const cJSON *document, struct device_record *record)
+{
+        const cJSON *stores = cJSON_GetObjectItemCaseSensitive(document, "stores");
+
+        if (!stores)
+                return 0;
+        return cJSON_IsString(stores) ? record_stores_parse(stores->valuestring, &record->stores) : -EBADMSG;
+}
+
 static int read_document(const cJSON *document, const char *uid, struct record_file *file)
 {
         int r = read_version(document);
 
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(members); i++)
                 r = read_member(document, &members[i], file);
+        if (r >= 0)
+                r = read_stores(document, &file->record);
         if (r < 0)
                 return r;
         if (strcmp(file->record.uid, uid) != 0 || !file->record.name
@@ -261,7 +281,8 @@ static bool is_alike(const struct record_file *file, const struct device_record 
                && other->generation == record->generation && other->epoch == record->epoch
                && other->restart == record->restart && other->number == record->number
                && other->deleting == record->deleting && strcmp(other->name, record->name) == 0
-               && backing_identity_equal(&other->backing, &record->backing) && record->spec
+               && backing_identity_equal(&other->backing, &record->backing)
+               && record_stores_equal(other->stores, record->stores) && record->spec
                && device_spec_equal(other->spec, record->spec);
 }
 

@@ -29,15 +29,25 @@ struct fd_store {
         struct kept_fd items[];
 };
 
-static void name_of(const char *uid, uint16_t epoch, char ret[static NAME_SIZE])
+/* An older ublkd takes every name with another prefix for a socket, and leaves alone a name with the number of a store. */
+static void finish_name(unsigned number, char name[static NAME_SIZE])
 {
-        snprintf(ret, NAME_SIZE, NAME_PREFIX "%s-%u", uid, epoch);
+        size_t length = strlen(name);
+
+        if (number > 0)
+                snprintf(name + length, NAME_SIZE - length, ".%u", number);
 }
 
-/* An older ublkd takes every name with another prefix for a socket. */
-static void name_of_claim(const char *uid, char ret[static NAME_SIZE])
+static void name_of(const char *uid, uint16_t epoch, unsigned number, char ret[static NAME_SIZE])
+{
+        snprintf(ret, NAME_SIZE, NAME_PREFIX "%s-%u", uid, epoch);
+        finish_name(number, ret);
+}
+
+static void name_of_claim(const char *uid, unsigned number, char ret[static NAME_SIZE])
 {
         snprintf(ret, NAME_SIZE, NAME_PREFIX "claim-%s", uid);
+        finish_name(number, ret);
 }
 
 static void free_names(char ***names)
@@ -140,7 +150,7 @@ static struct kept_fd *find_newest(struct fd_store *store, const char *uid, uint
                 if (strncmp(item->name, prefix, strlen(prefix)) != 0)
                         break;
                 epoch = (uint16_t)strtoul(item->name + strlen(prefix), NULL, 10);
-                name_of(uid, epoch, name);
+                name_of(uid, epoch, 0, name);
                 if (item->fd < 0 || strcmp(item->name, name) != 0 || (newest && epoch < *ret_epoch))
                         continue;
                 newest = item;
@@ -182,48 +192,58 @@ int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
         return TAKE_FD(newest->fd);
 }
 
-void fd_store_drop(struct fd_store *store, const char *uid, uint16_t epoch)
-{
-        char name[NAME_SIZE];
-
-        name_of(uid, epoch, name);
-        if (store)
-                drop_named(store, name);
-}
-
-void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd)
-{
-        char name[NAME_SIZE];
-
-        name_of(uid, epoch, name);
-        if (store)
-                keep_named(store, name, fd);
-}
-
-int fd_store_take_claim(struct fd_store *store, const char *uid)
+int fd_store_take_listed(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number)
 {
         struct kept_fd *kept;
         char name[NAME_SIZE];
 
-        name_of_claim(uid, name);
+        name_of(uid, epoch, number, name);
         kept = store ? find_name(store, name) : NULL;
         return kept ? TAKE_FD(kept->fd) : -1;
 }
 
-void fd_store_drop_claim(struct fd_store *store, const char *uid)
+void fd_store_drop(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number)
 {
         char name[NAME_SIZE];
 
-        name_of_claim(uid, name);
+        name_of(uid, epoch, number, name);
         if (store)
                 drop_named(store, name);
 }
 
-void fd_store_keep_claim(struct fd_store *store, const char *uid, int fd)
+void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number, int fd)
 {
         char name[NAME_SIZE];
 
-        name_of_claim(uid, name);
+        name_of(uid, epoch, number, name);
+        if (store)
+                keep_named(store, name, fd);
+}
+
+int fd_store_take_claim(struct fd_store *store, const char *uid, unsigned number)
+{
+        struct kept_fd *kept;
+        char name[NAME_SIZE];
+
+        name_of_claim(uid, number, name);
+        kept = store ? find_name(store, name) : NULL;
+        return kept ? TAKE_FD(kept->fd) : -1;
+}
+
+void fd_store_drop_claim(struct fd_store *store, const char *uid, unsigned number)
+{
+        char name[NAME_SIZE];
+
+        name_of_claim(uid, number, name);
+        if (store)
+                drop_named(store, name);
+}
+
+void fd_store_keep_claim(struct fd_store *store, const char *uid, unsigned number, int fd)
+{
+        char name[NAME_SIZE];
+
+        name_of_claim(uid, number, name);
         if (store)
                 keep_named(store, name, fd);
 }

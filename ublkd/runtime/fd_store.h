@@ -20,14 +20,18 @@ unsigned fd_store_sockets(const struct fd_store *store);
 /* Return the kept descriptor of the device's disk, which the caller closes; -1: none. *ret_epoch: of that
  * disk; it is lower than the record's if the record has changed since. */
 int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch);
-/* Ask the service manager to keep a copy of `fd` for the disk, instead of an earlier one. */
-void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, int fd);
+/* The same for one of the stores of a disk that has several; fd_store_take() is for number 0, which comes first: it knows the
+ * epoch. */
+int fd_store_take_listed(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number);
+/* Ask the service manager to keep a copy of `fd` for the disk, instead of an earlier one. number: of the store, among those of the
+ * disk. */
+void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number, int fd);
 /* Ask the service manager to close the copy. */
-void fd_store_drop(struct fd_store *store, const char *uid, uint16_t epoch);
+void fd_store_drop(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number);
 
 /* Return the kept exclusive open of a block device, which this device has inherited from another device, and
  * which the caller closes; -1: none. The device has it beside its own descriptor of the block device, in
  * every epoch. The next two functions keep it and close it likewise. */
-int fd_store_take_claim(struct fd_store *store, const char *uid);
-void fd_store_keep_claim(struct fd_store *store, const char *uid, int fd);
-void fd_store_drop_claim(struct fd_store *store, const char *uid);
+int fd_store_take_claim(struct fd_store *store, const char *uid, unsigned number);
+void fd_store_keep_claim(struct fd_store *store, const char *uid, unsigned number, int fd);
+void fd_store_drop_claim(struct fd_store *store, const char *uid, unsigned number);

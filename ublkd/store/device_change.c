@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a change of a device would do to its disk. */
 #include "ublkd/store/device_change.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include "ublkd/kernel/kernel_name.h"
 #include "ublkd/values/path_text.h"
@@ -71,6 +72,20 @@ bool device_spec_stores_equal(const struct device_spec *one, const struct device
                        && texts_equal(device_spec_path(one), device_spec_path(other)));
 }
 
+/* Return whether the spec of the record names the path already. */
+static bool has_path(const struct device_record *record, const char *path)
+{
+        unsigned count = record && record->spec ? device_spec_stores(record->spec) : 0;
+
+        for (unsigned i = 0; i < count; i++) {
+                const char *before = device_spec_store_path(record->spec, i);
+
+                if (before && strcmp(before, path) == 0)
+                        return true;
+        }
+        return false;
+}
+
 static bool names_another_path(const struct device_record *record, const struct device_spec *spec)
 {
         const char *before = record->spec ? device_spec_path(record->spec) : NULL,
@@ -87,12 +102,18 @@ bool device_change_loses_store(
 
 int device_spec_path_is_unstable(const struct device_record *record, const struct device_spec *spec)
 {
-        const char *path = device_spec_path(spec), *before = record ? device_spec_path(record->spec) : NULL;
-        _cleanup_free_ char *clean = NULL;
-        int r;
+        for (unsigned i = 0; i < device_spec_stores(spec); i++) {
+                const char *path = device_spec_store_path(spec, i);
+                _cleanup_free_ char *clean = NULL;
+                int r;
 
-        if (!path || (before && strcmp(before, path) == 0))
-                return 0;
-        r = path_make_absolute("/", path, &clean);
-        return r < 0 ? r : kernel_name_may_change(clean);
+                if (!path || has_path(record, path))
+                        continue;
+                r = path_make_absolute("/", path, &clean);
+                if (r < 0)
+                        return r;
+                if (kernel_name_may_change(clean))
+                        return (int)i + 1;
+        }
+        return 0;
 }

@@ -35,6 +35,6 @@ bool device_spec_stores_equal(const struct device_spec *one, const struct device
  * reach: where the path of the record leads. */
 bool device_change_loses_store(
         const struct device_record *record, const struct device_spec *spec, enum backing_reach reach);
-/* Return 1 if the path of `spec` may lead to another disk after a reboot, and is not that of `record` (NULL: a new
- * device) already; 0; or -ENOMEM. Reads the spec only, not the file system. */
+/* Return 1 + N if the path of the store N of `spec` may lead to another disk after a reboot, and `record` (NULL: a new
+ * device) does not name it already; 0; or -ENOMEM. Reads the spec only, not the file system. */
 int device_spec_path_is_unstable(const struct device_record *record, const struct device_spec *spec);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One record: created, parsed from the stored columns, shown as JSON. */
 #include "ublkd/store/device_record.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include "ublkd/base/clock.h"
 #include "ublkd/kernel/kernel_feature.h"
@@ -78,9 +79,25 @@ void device_record_clear(struct device_record *record)
         free(record->source);
         free(record->source_trouble);
         device_actions_free(record->actions);
+        record_stores_free(record->stores);
         device_spec_free(record->spec);
         device_status_clear(&record->status);
         *record = (struct device_record){};
+}
+
+const struct backing_identity *device_record_backing(
+        const struct device_record *record, unsigned number, const char **ret_boot)
+{
+        static const struct backing_identity empty;
+        bool listed = record->spec && device_spec_has_list(record->spec);
+        const char *path = listed ? device_spec_store_path(record->spec, number) : NULL;
+        const struct record_store *store = path ? record_stores_find(record->stores, path) : NULL;
+
+        if (ret_boot)
+                *ret_boot = store ? store->boot : listed ? "" : record->backing_boot;
+        if (listed)
+                return store ? &store->identity : &empty;
+        return &record->backing;
 }
 
 /* Keep an unusable record: clients can see and delete it, and the other devices start. Takes over `why`. */
@@ -114,6 +131,13 @@ static bool uid_is_valid(const char *uid)
         return strlen(uid) == UID_TEXT_SIZE - 1 && sd_id128_from_string(uid, &id) >= 0;
 }
 
+int device_record_quarantine(struct device_record *record, const char *why)
+{
+        device_spec_free(record->spec);
+        record->spec = NULL;
+        return quarantine(record, strdup(why));
+}
+
 int device_record_sanitize(struct device_record *record)
 {
         const char *wrong = NULL;
@@ -141,11 +165,7 @@ int device_record_sanitize(struct device_record *record)
         }
         if (!device_name_is_valid(record->name))
                 wrong = "its name cannot be that of a device";
-        if (!wrong)
-                return 0;
-        device_spec_free(record->spec);
-        record->spec = NULL;
-        return quarantine(record, strdup(wrong));
+        return wrong ? device_record_quarantine(record, wrong) : 0;
 }
 
 int device_record_parse(struct device_record *record, const char *text)
@@ -249,19 +269,20 @@ struct disk_now device_record_disk(const struct device_record *record)
         };
 }
 
-/* Add the path of the backing store from the spec, if the target has one. */
-static bool add_path(cJSON *status, const cJSON *spec)
+/* Add the path of the backing store from the spec, if the target has one, and those of a list. */
+static bool add_paths(cJSON *status, const struct device_record *record)
 {
-        cJSON *backing = cJSON_GetObjectItemCaseSensitive(status, "backing");
-        const cJSON *target = cJSON_GetObjectItemCaseSensitive(spec, "target");
-        const char *path =
-                cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(target_store_object(target), "path"));
+        cJSON *backing = cJSON_GetObjectItemCaseSensitive(status, "backing"), *item;
+        const struct device_spec *spec = record->spec;
+        bool listed = spec && device_spec_has_list(spec);
+        unsigned number = 0;
 
         if (!cJSON_IsObject(backing))
                 return true;
-        return (path ? cJSON_AddStringToObject(backing, "path", path)
-                     : cJSON_AddNullToObject(backing, "path"))
-               != NULL;
+        cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(backing, "stores"))
+                if (!json_add_text(item, "path", spec ? device_spec_store_path(spec, number++) : NULL))
+                        return false;
+        return json_add_text(backing, "path", listed ? NULL : device_spec_path(spec));
 }
 
 size_t device_record_mount_holders(const struct device_record *record)
@@ -313,7 +334,7 @@ cJSON *device_record_to_json(const struct device_record *record, enum reader rea
                       &record->status, tenant_is_set(record->tenant) ? NULL : record->name, reader);
         cJSON *spec = record->spec ? cJSON_Duplicate(record->spec->document, true) : cJSON_CreateNull();
 
-        if (object && status && spec && add_path(status, spec) && add_filesystem(status, record)
+        if (object && status && spec && add_paths(status, record) && add_filesystem(status, record)
                 && cJSON_AddStringToObject(object, "name", record->name)
                 && cJSON_AddStringToObject(object, "uid", record->uid)
                 && json_add_integer(object, "generation", record->generation)

@@ -9,8 +9,10 @@
 #include "ublkd/model/filesystem.h"
 #include "ublkd/model/mount_holders.h"
 #include "ublkd/model/tenant.h"
+#include "ublkd/store/record_stores.h"
 
 enum { UID_TEXT_SIZE = 37, MOUNT_PATH_SIZE = 192 };
+_Static_assert((int)UID_TEXT_SIZE == (int)RECORD_BOOT_SIZE, "the id of a boot is written as a uid is");
 
 /* How a record compares with its copy in the runtime directory: see record_keeper.h. */
 enum record_age {
@@ -58,6 +60,7 @@ struct device_record {
         uint64_t created_at;             /* CLOCK_REALTIME, microseconds */
         struct backing_identity backing; /* of the store that its disk was last created on; empty: none yet */
         char backing_boot[UID_TEXT_SIZE];       /* boot id in which ublkd read it */
+        struct record_stores *stores;           /* the same of a disk with a list of stores; NULL: none yet */
         char filesystem[FILESYSTEM_NOTE_SIZE];  /* that ublkd makes: filesystem_of_note() */
         char mount[MOUNT_PATH_SIZE];            /* not durable: where ublkd has mounted it; "": nowhere */
         enum mount_change mount_change;         /* not durable */
@@ -71,6 +74,11 @@ struct device_record {
         char *source_trouble;           /* not durable: why it is not SOURCE_APPLIED, one sentence; or NULL */
         enum record_age age; /* not durable; ublkd does nothing with a device that is not current */
 };
+
+/* Return what the disk was last created on, of the stores of its spec the one with that number; empty: none yet. *ret_boot: id of the
+ * boot in which ublkd read it; NULL is fine. */
+const struct backing_identity *device_record_backing(
+        const struct device_record *record, unsigned number, const char **ret_boot);
 
 /* Return whether its disk has its number. The disk of an outdated record may be known to have another one. */
 static inline bool device_record_disk_has_number(const struct device_record *record)
@@ -125,6 +133,9 @@ int device_record_parse(struct device_record *record, const char *text);
  * record can be shown, replaced and deleted. Call it after device_record_parse(). Return 0 in both cases;
  * -ENOMEM; or -errno of the random numbers. */
 int device_record_sanitize(struct device_record *record);
+
+/* Quarantine a record. why: a clause. Return 0 or -ENOMEM. */
+int device_record_quarantine(struct device_record *record, const char *why);
 
 /* Explain in `status` why the record is quarantined. Return 0 or -ENOMEM. */
 int device_record_explain_quarantine(const struct device_record *record, struct device_status *status);

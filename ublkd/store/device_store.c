@@ -16,7 +16,9 @@
 #include "ublkd/store/device_record.h"
 #include "ublkd/store/event_draft.h"
 #include "ublkd/store/put_check.h"
+#include "ublkd/store/store_carry.h"
 #include "ublkd/store/store_numbers.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include "ublkd/values/json_print.h"
 
@@ -143,6 +145,7 @@ static int load_record(void *userdata, const struct device_record *stored, const
         entry->record.quarantine = NULL;
         entry->record.source = NULL;
         entry->record.actions = NULL;
+        entry->record.stores = NULL;
         entry->record.stored_revision = stored->revision;
         entry->record.status = (struct device_status){.number = -1};
         entry->record.name = strdup(stored->name);
@@ -156,9 +159,13 @@ static int load_record(void *userdata, const struct device_record *stored, const
                 return -ENOMEM;
         if (stored->expired) /* removed as if a client had asked for it: after its disk and its files */
                 entry->record.deleting = true;
-        r = device_record_explain_unseen(&entry->record);
+        r = record_stores_copy(stored->stores, &entry->record.stores);
+        if (r >= 0)
+                r = device_record_explain_unseen(&entry->record);
         if (r >= 0)
                 r = device_record_parse(&entry->record, text);
+        if (r >= 0 && stored->quarantine)
+                r = device_record_quarantine(&entry->record, stored->quarantine);
         if (r >= 0)
                 r = device_record_sanitize(&entry->record);
         if (r < 0)
@@ -311,6 +318,7 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         char *text, const char *source, const struct device_record **ret)
 {
         struct device_record *record = &entry->record, changed = *record;
+        _cleanup_record_stores_ struct record_stores *stores = NULL;
         _cleanup_free_ char *owner = NULL;
         const struct device_event *event;
         struct event_draft draft;
@@ -329,10 +337,13 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         if (!spec->options.enabled)
                 changed.stopped =
                         false; /* the spec says it from now on, and the next change of it may enable the device */
+        r = store_carry_list(record, spec, &stores);
+        if (r < 0)
+                return r;
+        changed.stores = stores;
         /* A spec that names another store is the consent to it. No other change is. */
         if (!record->spec || !device_spec_stores_equal(record->spec, spec)) {
-                changed.backing = (struct backing_identity){};
-                changed.backing_boot[0] = '\0';
+                store_carry_single(record, spec, &changed);
                 if (filesystem_of_note(changed.filesystem).stage == FILESYSTEM_BEGUN)
                         changed.filesystem[0] = '\0'; /* nothing was begun there */
         }
@@ -355,6 +366,8 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         if (record->quarantine)
                 device_status_clear(&record->status);
         free(record->quarantine);
+        record_stores_free(record->stores);
+        stores = NULL;
         device_spec_free(record->spec);
         free(entry->text);
         take_source(record, &changed, TAKE_PTR(owner));

@@ -19,7 +19,8 @@ struct store_stamp {
  * nothing has changed. */
 struct device_backend {
         const char *name;
-        /* Call `each` for every stored record, in any order; `document` is the spec as JSON text. */
+        /* Call `each` for every stored record, in any order; `document` is the spec as JSON text. A record with
+         * a column that cannot be read has `quarantine`. All stays the backend's. */
         int (*load)(void *context,
                 int (*each)(void *userdata, const struct device_record *record, const char *document),
                 void *userdata, struct store_stamp *ret);
@@ -181,6 +182,10 @@ int device_store_request_start(struct device_store *store, const char *name);
  * administrator asked, and request a recovery. Return 0; -ENOENT; -ESTALE: `identity` is not the store that was
  * found; or -errno of the backend. */
 int device_store_accept_backing(struct device_store *store, const char *name, const char *identity);
+/* The same of a disk with a list of stores, for the one at `pointer` of the spec (status.stores): the others must still be those that
+ * the disk was created on. */
+int device_store_accept_listed(
+        struct device_store *store, const char *name, const char *pointer, const char *identity);
 /* Add a device with the uid, generation, epoch and number of `record`, or replace the record with the same uid,
  * which keeps its name. `text` is the spec; both are copied. The caller has checked that `name` is free or
  * belongs to the same uid. Another device with the same number and no disk gets another number. Return 0;
@@ -199,6 +204,9 @@ int device_store_try_again(struct device_store *store, const char *name);
 int device_store_refuse_restart(struct device_store *store, const char *name);
 int device_store_remove(struct device_store *store, const char *name);
 int device_store_assign_number(struct device_store *store, const char *name, int number);
+/* Record the stores that a disk with a list of them is created on, in the order of the tree; one that is empty stays as it is. */
+int device_store_set_listed(struct device_store *store, const char *name,
+        const struct backing_identity *identities, unsigned count, const char *boot);
 /* Record the store that the disk is created on. boot: the boot id. */
 int device_store_set_backing(struct device_store *store, const char *name,
         const struct backing_identity *identity, const char *boot);

@@ -5,6 +5,7 @@
 
 #include "ublkd/base/sentence.h"
 #include "ublkd/store/device_record.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -197,6 +198,89 @@ int device_store_accept_backing(struct device_store *store, const char *name, co
         return device_store_update(store, entry, &changed, REASON_BACKING_ACCEPTED,
                 "A client accepted another backing store in place of the one that the disk was created on; "
                 "ublkd uses it next.");
+}
+
+/* Save the record of the entry with these stores, taken over. */
+static int update_stores(struct device_store *store, struct store_entry *entry, struct device_record *changed,
+        struct record_stores *stores, enum condition_reason reason, const char *message)
+{
+        struct record_stores *before = entry->record.stores;
+        int r;
+
+        changed->stores = stores;
+        r = device_store_update(store, entry, changed, reason, message);
+        record_stores_free(r < 0 ? stores : before);
+        return r;
+}
+
+static int find_store(const struct device_record *record, const char *pointer, unsigned *ret)
+{
+        unsigned count = record->spec && device_spec_has_list(record->spec) ? record->status.store_count : 0;
+
+        for (unsigned i = 0; i < count; i++)
+                if (strcmp(record->status.stores[i].pointer, pointer) == 0
+                        && device_spec_store_path(record->spec, i)) {
+                        *ret = i;
+                        return 0;
+                }
+        return -ESTALE;
+}
+
+int device_store_accept_listed(
+        struct device_store *store, const char *name, const char *pointer, const char *identity)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        const struct backing_identity *found;
+        struct device_record changed;
+        struct record_stores *stores;
+        char boot[UID_TEXT_SIZE];
+        unsigned number;
+        int r = entry ? find_store(&entry->record, pointer, &number) : -ENOENT;
+
+        if (r < 0)
+                return r;
+        found = &entry->record.status.stores[number].found;
+        if (backing_identity_is_empty(found) || strcmp(backing_identity_text(found), identity) != 0)
+                return -ESTALE;
+        r = device_record_boot(boot);
+        if (r >= 0)
+                r = record_stores_with(entry->record.stores,
+                        device_spec_store_path(entry->record.spec, number), found, boot, &stores);
+        if (r < 0)
+                return r;
+        changed = entry->record;
+        changed.recover_requested = true;
+        return update_stores(store, entry, &changed, stores, REASON_BACKING_ACCEPTED,
+                "A client accepted another backing store in place of one of those that the disk was created "
+                "on; ublkd uses it next.");
+}
+
+int device_store_set_listed(struct device_store *store, const char *name,
+        const struct backing_identity *identities, unsigned count, const char *boot)
+{
+        struct store_entry *entry = store_entries_find(&store->entries, name);
+        struct record_stores *stores = NULL, *next;
+        struct device_record changed;
+        int r = entry ? 0 : -ENOENT;
+
+        for (unsigned i = 0; r >= 0 && i < count; i++) {
+                const char *path = entry->record.spec ? device_spec_store_path(entry->record.spec, i) : NULL;
+
+                if (!path || backing_identity_is_empty(&identities[i]))
+                        continue;
+                r = record_stores_with(
+                        stores ? stores : entry->record.stores, path, &identities[i], boot, &next);
+                if (r < 0)
+                        break;
+                record_stores_free(stores);
+                stores = next;
+        }
+        if (r < 0 || !stores) {
+                record_stores_free(stores);
+                return r;
+        }
+        changed = entry->record;
+        return update_stores(store, entry, &changed, stores, REASON_NONE, NULL);
 }
 
 int device_store_set_backing(struct device_store *store, const char *name,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks a put against the other devices and the preconditions of the client. */
 #include "ublkd/store/put_check.h"
+#include "ublkd/model/device_spec_store.h"
+
+#include <string.h>
 
 static bool is_same_spec(const struct device_record *record, const struct device_spec *spec)
 {
@@ -57,6 +60,46 @@ static int check_mount(
         return -ETXTBSY;
 }
 
+static bool names(const struct device_spec *spec, const char *path)
+{
+        for (unsigned i = 0; i < device_spec_stores(spec); i++) {
+                const char *other = device_spec_store_path(spec, i);
+
+                if (other && strcmp(other, path) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Return whether a store that both specs name would come to another place of the tree: the bytes of a disk would move. */
+static bool moves_stores(const struct device_spec *from, const struct device_spec *to)
+{
+        for (unsigned i = 0; i < device_spec_stores(from); i++) {
+                const char *path = device_spec_store_path(from, i), *there = device_spec_store_path(to, i);
+
+                if (path && names(to, path) && !(there && strcmp(there, path) == 0))
+                        return true;
+        }
+        return false;
+}
+
+/* A device without a disk may be given to other uses of its stores. */
+static int check_order(
+        const struct device_spec *spec, const struct device_record *record, struct problem_list *problems)
+{
+        bool has_disk = record->spec && record->spec->options.enabled && !record->stopped;
+
+        if (!has_disk || !moves_stores(record->spec, spec))
+                return 0;
+        (void)problem_add(problems, ETXTBSY, "/target", "InUse",
+                "Backing stores of the device %s would come to other places of the tree, and what is on its "
+                "disk "
+                "would move; give them in the order that they have, or disable the device "
+                "first.",
+                spec->options.name);
+        return -ETXTBSY;
+}
+
 int put_check(const struct device_spec *spec, const struct device_record *record,
         const struct device_record *owner, const struct put_condition *condition,
         struct problem_list *problems)
@@ -80,6 +123,8 @@ int put_check(const struct device_spec *spec, const struct device_record *record
         r = record ? check_source(spec, record, condition->source, problems) : 0;
         if (r >= 0 && record)
                 r = check_mount(spec, record, problems);
+        if (r >= 0 && record)
+                r = check_order(spec, record, problems);
         if (r < 0)
                 return r;
         if (record && condition->mode == PUT_CREATE && !is_same_spec(record, spec)) {

@@ -33,12 +33,16 @@ static int fill_entry(
         record->spec = NULL;
         record->quarantine = NULL;
         record->source = NULL;
+        record->stores = NULL;
         record->source_trouble = NULL;
         record->source_state = SOURCE_APPLIED;
         record->status = (struct device_status){.number = -1};
         record->stopped = false;
         record->age = RECORD_CURRENT;
         record->name = strdup(name);
+        r = record_stores_copy(from->stores, &record->stores);
+        if (r < 0)
+                return r;
         if (from->source && !renamed) { /* the file does not describe the new name */
                 record->source = strdup(from->source);
                 if (!record->source)

@@ -18,6 +18,8 @@ static const struct {
         {"device", "mount_holders", "ALTER TABLE device ADD COLUMN mount_holders TEXT NOT NULL DEFAULT ''"},
         /* JSON: what clients have started, and what came of it; '': nothing */
         {"device", "actions", "ALTER TABLE device ADD COLUMN actions TEXT NOT NULL DEFAULT ''"},
+        /* the backing stores of a disk with a list of them (record_stores.h); '': none */
+        {"device", "stores", "ALTER TABLE device ADD COLUMN stores TEXT NOT NULL DEFAULT ''"},
         {"event", "tenant", "ALTER TABLE event ADD COLUMN tenant TEXT NOT NULL DEFAULT ''"},
 };
 /* clang-format on */

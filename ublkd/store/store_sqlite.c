@@ -41,9 +41,9 @@ static const char *const statement_texts[] = {
                 "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
                 " recover_requested, held_boot, created_at, spec, restart, restart_refused,"
                 " backing_basis, backing_is_disk, backing_now, backing_lasting, backing_boot, source,"
-                " stopped_boot, temporary_boot, tenant, filesystem, mount_holders)"
+                " stopped_boot, temporary_boot, tenant, filesystem, mount_holders, stores)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-                "?19, ?20, ?21, ?22, ?23, ?24)"
+                "?19, ?20, ?21, ?22, ?23, ?24, ?25)"
                 " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
                 " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number, deleting ="
                 " excluded.deleting, recover_requested = excluded.recover_requested, held_boot ="
@@ -53,7 +53,7 @@ static const char *const statement_texts[] = {
                 " excluded.backing_now, backing_lasting = excluded.backing_lasting, backing_boot ="
                 " excluded.backing_boot, source = excluded.source, stopped_boot = excluded.stopped_boot,"
                 " temporary_boot = excluded.temporary_boot, tenant = excluded.tenant, filesystem ="
-                " excluded.filesystem, mount_holders = excluded.mount_holders",
+                " excluded.filesystem, mount_holders = excluded.mount_holders, stores = excluded.stores",
         [STATEMENT_ACTIONS] = "UPDATE device SET actions = ?2 WHERE name = ?1",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
@@ -211,9 +211,12 @@ static int sqlite_save(void *context, const struct device_record *record, const 
 {
         struct store_sqlite *store = context;
         sqlite3_stmt *save = store->statements[STATEMENT_SAVE];
+        _cleanup_free_ char *stores = NULL;
         char boot[UID_TEXT_SIZE] = "";
         int r = record->stopped || record->temporary ? device_record_boot(boot) : 0;
 
+        if (r >= 0)
+                r = record_stores_print(record->stores, &stores);
         if (r >= 0)
                 r = begin(store);
         if (r < 0)
@@ -246,6 +249,7 @@ static int sqlite_save(void *context, const struct device_record *record, const 
         (void)sqlite3_bind_text(save, 22, record->tenant, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 23, record->filesystem, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(save, 24, record->mount_holders, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 25, stores, -1, SQLITE_STATIC);
         r = run(store, STATEMENT_SAVE);
         if (r >= 0)
                 r = set_revision(store, revision);
@@ -365,6 +369,7 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
                 .stopped = is_of_this_boot(column_text(row, 19)),
                 .temporary = *column_text(row, 20) != '\0',
         };
+        int r;
 
         snprintf(record.uid, sizeof(record.uid), "%s", column_text(row, 1));
         snprintf(record.held_boot, sizeof(record.held_boot), "%s", column_text(row, 8));
@@ -377,7 +382,13 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
         record.expired = !record.source && is_over(column_text(row, 20));
         actions = device_actions_from_text(column_text(row, 24));
         record.actions = actions; /* borrowed as well */
-        return each(userdata, &record, column_text(row, 10));
+        r = record_stores_parse(column_text(row, 25), &record.stores);
+        if (r == -EBADMSG) /* any store would do for a record without identities */
+                record.quarantine = (char *)"its backing stores cannot be read";
+        if (r >= 0 || r == -EBADMSG)
+                r = each(userdata, &record, column_text(row, 10));
+        record_stores_free(record.stores);
+        return r;
 }
 
 static int load_stamp(struct store_sqlite *store, struct store_stamp *ret)
@@ -408,7 +419,7 @@ static int sqlite_load(void *context, load_each each, void *userdata, struct sto
                 "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
                 "held_boot, created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, "
                 "backing_now, backing_lasting, backing_boot, source, stopped_boot, temporary_boot, "
-                "tenant, filesystem, mount_holders, actions FROM device ORDER BY name",
+                "tenant, filesystem, mount_holders, actions, stores FROM device ORDER BY name",
                 -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);

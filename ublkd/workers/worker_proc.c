@@ -156,7 +156,6 @@ static int new_worker(sd_event *event, struct runtime_dir *dir, struct worker_st
                 .channel = -1,
                 .number = -1,
                 .params = {.type = WORKER_MSG_LIVE},
-                .store = {.fd = -1},
         };
         worker_start_count(starter, 1);
         if (!worker->name || !worker->uid) {
@@ -207,8 +206,9 @@ static int watch(struct worker_proc *worker)
         return r < 0 ? r : 0;
 }
 
-static int start(struct worker_proc *worker, const struct worker_msg *config, int store)
+static int start(struct worker_proc *worker, const struct worker_msg *config, const int *stores)
 {
+        int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
         _cleanup_close_ int listener = -1, region = -1;
         struct worker_process process;
         int r;
@@ -220,12 +220,11 @@ static int start(struct worker_proc *worker, const struct worker_msg *config, in
         listener = runtime_dir_bind_worker(worker->dir, worker->uid);
         if (listener < 0)
                 return listener;
-        r = worker_start_run(worker->starter, config,
-                (const int[]){[CONFIG_FD_LISTENER] = listener,
-                        [CONFIG_FD_REGION] = region,
-                        [CONFIG_FD_STORE] = store,
-                        [CONFIG_FD_STORE + 1 ... _CONFIG_FD_MAX - 1] = -1},
-                &process);
+        fds[CONFIG_FD_LISTENER] = listener;
+        fds[CONFIG_FD_REGION] = region;
+        if (stores)
+                memcpy(&fds[CONFIG_FD_STORE], stores, STORE_LIST_MAX * sizeof(stores[0]));
+        r = worker_start_run(worker->starter, config, fds, &process);
         if (r < 0) {
                 (void)runtime_dir_remove_worker(worker->dir, worker->uid);
                 return r;
@@ -240,7 +239,7 @@ static int start(struct worker_proc *worker, const struct worker_msg *config, in
 }
 
 int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
-        const struct worker_msg *config, int store, worker_proc_changed changed, void *userdata,
+        const struct worker_msg *config, const int *stores, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret)
 {
         _cleanup_(worker_proc_free_pointer) struct worker_proc *worker = NULL;
@@ -253,8 +252,9 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         msg.config.started_at = clock_usec(CLOCK_REALTIME);
         worker->epoch = msg.config.epoch;
         worker->restart = msg.config.restart;
+        worker->listed = msg.config.stores.count;
         worker->started_at = msg.config.started_at;
-        r = start(worker, &msg, store);
+        r = start(worker, &msg, stores);
         if (r < 0)
                 return r;
         r = watch(worker);
@@ -341,7 +341,7 @@ struct worker_proc *worker_proc_free(struct worker_proc *worker)
         problem_list_clear(&worker->problems);
         problem_list_clear(&worker->refusal);
         problem_list_clear(&worker->notices);
-        close_away(worker->store.fd);
+        worker_stores_clear(&worker->stores);
         sd_event_unref(worker->event);
         free(worker->name);
         free(worker->uid);

@@ -18,11 +18,12 @@ struct worker_proc;
  * such a call changes is not reported. May free it. */
 typedef void (*worker_proc_changed)(void *userdata, struct worker_proc *worker);
 
-/* Start a worker for the device in `config` (type CONFIG, copied) in the background. store: a descriptor of
- * the store that the disk is on, which stays the caller's; -1: none. `starter` outlives it. Never waits.
+/* Start a worker for the device in `config` (type CONFIG, copied) in the background. stores: STORE_LIST_MAX descriptors of the
+ * stores that the disk is on, which stay the caller's, those before the first -1: with a list, of its entries that have one; NULL:
+ * none. `starter` outlives it. Never waits.
  * Return 0 or -errno. */
 int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
-        const struct worker_msg *config, int store, worker_proc_changed changed, void *userdata,
+        const struct worker_msg *config, const int *stores, worker_proc_changed changed, void *userdata,
         struct worker_proc **ret);
 /* Connect to a worker that serves the device `uid` already. Return 0; -ENOENT: there is none; -ENOPROTOOPT:
  * this kernel cannot name the process that listens (before Linux 6.5); other -errno. Until its HELLO came its
@@ -63,10 +64,12 @@ const struct disk_params *worker_proc_params(const struct worker_proc *worker);
 const struct problem_list *worker_proc_problems(const struct worker_proc *worker);
 /* Return the process that keeps the store locked, from FAILED; 0: unknown, or that is not why it failed. */
 pid_t worker_proc_holder(const struct worker_proc *worker);
-/* Return the store that it has opened or refused; NULL before BACKING. Valid as long as the worker. */
-const struct worker_store *worker_proc_store(const struct worker_proc *worker);
-/* Return the descriptor of the store, which the caller owns from now on; -1: there is none (any more). */
-int worker_proc_take_store(struct worker_proc *worker);
+/* Return the stores that it has opened, with the one that it has refused; NULL before BACKING. Valid as long as the worker. */
+const struct worker_stores *worker_proc_stores(const struct worker_proc *worker);
+/* Return whether it serves a tree with a list of stores, as far as that is known: from CONFIG or BACKING. */
+bool worker_proc_has_list(const struct worker_proc *worker);
+/* Return the descriptor of one of these stores, which the caller owns from now on; -1: there is none (any more). */
+int worker_proc_take_store(struct worker_proc *worker, unsigned number);
 /* Return the problems of NOTICE since the caller has cleared the list last. */
 struct problem_list *worker_proc_notices(struct worker_proc *worker);
 /* Return how it ended; NULL while it lives. */

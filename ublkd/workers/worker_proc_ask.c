@@ -74,14 +74,19 @@ pid_t worker_proc_holder(const struct worker_proc *worker)
         return worker->holder;
 }
 
-const struct worker_store *worker_proc_store(const struct worker_proc *worker)
+const struct worker_stores *worker_proc_stores(const struct worker_proc *worker)
 {
-        return worker->store.known ? &worker->store : NULL;
+        return worker->stores.count > 0 ? &worker->stores : NULL;
 }
 
-int worker_proc_take_store(struct worker_proc *worker)
+bool worker_proc_has_list(const struct worker_proc *worker)
 {
-        return TAKE_FD(worker->store.fd);
+        return worker->listed > 0 || worker->stores.is_list;
+}
+
+int worker_proc_take_store(struct worker_proc *worker, unsigned number)
+{
+        return TAKE_FD(worker->stores.items[number].fd);
 }
 
 struct problem_list *worker_proc_notices(struct worker_proc *worker)

@@ -64,13 +64,30 @@ static void on_hello(struct worker_proc *worker, const struct worker_msg *msg)
                 accept_hello(worker, msg);
 }
 
-/* A later ublkd may have given an adopted worker a list: it goes on to serve. */
-static void on_backing(struct worker_proc *worker, const struct worker_msg *msg, int *fd)
+/* What an adopted worker was given is not known here: its device compares with what is written down. */
+static void on_backing(struct worker_proc *worker, const struct worker_msg *msg, int *fds)
 {
-        if (msg->backing.stores.count == 0)
-                worker_store_read(msg, TAKE_FD(*fd), &worker->store);
-        else if (!worker->adopted)
-                break_off(worker, "it sent a list of stores, of which it was given none");
+        int r;
+
+        if (!worker->adopted && msg->backing.stores.count != worker->listed) {
+                break_off(worker, "it sent %u stores in a list, and was given %u", msg->backing.stores.count,
+                        worker->listed);
+                return;
+        }
+        worker_stores_clear(&worker->stores);
+        r = worker_stores_read(msg, fds, &worker->stores);
+        if (r == -EBADMSG)
+                break_off(worker, "it sent other descriptors than those of its list");
+        else if (r < 0)
+                break_off(worker, "its stores cannot be kept: %s", strerror(-r));
+        for (unsigned i = 0; i < worker->stores.count; i++)
+                worker->lacks_store = worker->lacks_store || worker->stores.items[i].fd < 0;
+}
+
+/* A disk over several stores has all of them, or it is not served. One that serves already goes on: its device takes none of them. */
+static bool lacks_store(const struct worker_proc *worker)
+{
+        return !worker->adopted && worker->stores.is_list && worker->lacks_store;
 }
 
 /* Takes over the message. */
@@ -78,6 +95,8 @@ static void on_params(struct worker_proc *worker, struct worker_msg *msg)
 {
         const char *fault = worker_params_fault(&msg->params);
 
+        if (!fault && lacks_store(worker))
+                fault = "it sent PARAMS without a descriptor of each store";
         if (fault) {
                 break_off(worker, "%s", fault);
                 return;
@@ -107,7 +126,8 @@ static void on_grown(struct worker_proc *worker, const struct worker_msg *msg)
         }
         params->size = msg->grown.size;
         params->size_max = msg->grown.size_max;
-        backing_claims_resize(&params->claims, params->size);
+        if (!worker_proc_has_list(worker)) /* else the claims reach as far as the tree can grow */
+                backing_claims_resize(&params->claims, params->size);
         if (worker->growth.asked > 0) /* the answer to the last GROW counts */
                 return;
         problem_list_clear(&worker->refusal);
@@ -126,8 +146,8 @@ static void on_notice(struct worker_proc *worker, const struct worker_msg *msg)
                 &worker->notices, &msg->notice); /* on ENOMEM the log of the worker has it */
 }
 
-/* fd: the descriptor beside the message, or -1; set to -1 if it is taken over. */
-static void handle_message(struct worker_proc *worker, struct worker_msg *msg, int *fd)
+/* fds: the descriptors beside the message, and then -1; those that are taken over become -1. */
+static void handle_message(struct worker_proc *worker, struct worker_msg *msg, int fds[static STORE_LIST_MAX])
 {
         const char *fault =
                 worker_messages_fault(&worker->messages, msg->type, worker->stage, monotonic_now());
@@ -153,7 +173,7 @@ static void handle_message(struct worker_proc *worker, struct worker_msg *msg, i
                 on_grown(worker, msg);
                 break;
         case WORKER_MSG_BACKING:
-                on_backing(worker, msg, fd);
+                on_backing(worker, msg, fds);
                 break;
         case WORKER_MSG_NOTICE:
                 on_notice(worker, msg);
@@ -166,26 +186,32 @@ static void handle_message(struct worker_proc *worker, struct worker_msg *msg, i
         }
 }
 
-/* Return how many descriptors are taken: the store, while it is unknown. The kernel closes all others. */
+/* Return how many descriptors are taken: those of the stores, while they are unknown. The kernel closes all others. */
 static unsigned fds_expected(const struct worker_proc *worker)
 {
-        return !worker->store.known && worker->params.type != WORKER_MSG_PARAMS ? 1 : 0;
+        if (worker->stores.count > 0 || worker->params.type == WORKER_MSG_PARAMS)
+                return 0;
+        if (worker->adopted)
+                return STORE_LIST_MAX;
+        return worker->listed > 0 ? worker->listed : 1;
 }
 
 int worker_proc_receive(struct worker_proc *worker)
 {
         _cleanup_worker_msg_ struct worker_msg msg = {};
-        int store = -1, r;
+        int fds[STORE_LIST_MAX] = {[0 ... STORE_LIST_MAX - 1] = -1}, r;
 
-        r = worker_report_receive(worker->channel, &msg, &store, fds_expected(worker));
+        r = worker_report_receive(worker->channel, &msg, fds, fds_expected(worker));
         if (r == -EAGAIN)
                 return 0;
         if (r == -EBADMSG)
                 break_off(worker, "it sent an invalid message");
         if (r <= 0)
                 return r < 0 ? r : -EPIPE;
-        handle_message(worker, &msg, &store);
-        close_away(store);
+        handle_message(worker, &msg, fds);
+        for (unsigned i = 0; i < STORE_LIST_MAX; i++)
+                if (fds[i] >= 0)
+                        close_away(fds[i]);
         return worker->fault != WORKER_FAULT_NONE
                        ? -EBADMSG
                        : 1; /* read nothing more from a worker that will be killed */

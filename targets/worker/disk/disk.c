@@ -166,7 +166,9 @@ int disk_grow(struct disk *disk, uint64_t size, struct problem_list *problems)
         if (r < 0)
                 return r;
         disk->params.size = size;
-        backing_claims_resize(&disk->params.claims, size);
+        if (!disk->is_tree
+                || disk->device.linear) /* else each store is claimed as far as the tree could reach */
+                backing_claims_resize(&disk->params.claims, size);
         __atomic_store_n(&disk->device.size, size, __ATOMIC_RELAXED);
         return 0;
 }

@@ -162,7 +162,8 @@ static int choose_claims(const struct target_geometry *geometry, struct disk_par
                 r = problem_list_append(&params->sharing, &geometry->sharing);
         for (size_t i = 0; i < params->claims.count; i++)
                 params->claims.items[i].writes = !params->read_only;
-        backing_claims_resize(&params->claims, params->size);
+        if (!geometry->claims_have_ends)
+                backing_claims_resize(&params->claims, params->size);
         return r;
 }
 

@@ -136,12 +136,33 @@ static int take_findings(struct stack *stack, unsigned number, struct target_geo
         return r;
 }
 
+/* Two writers of one byte would be in one disk: at two of its places. */
+static int check_twice(const struct stack *stack, unsigned number, const struct target_geometry *all,
+        struct problem_list *problems)
+{
+        const struct target_node *node = &stack->config->tree->nodes[number];
+        const char *path = target_node_path(node);
+        int r;
+
+        if (!backing_claims_collide(&stack->nodes[number].geometry.claims, &all->claims))
+                return 0;
+        r = problem_add(problems, EINVAL, "/target", "BackingInUse",
+                "Bytes of %s would be at two places of the disk, because another target of the tree lies on "
+                "them as well; give each target a store, or a part of one (offset, and a linear target with "
+                "a length), of its own.",
+                path ? path : "the backing store");
+        return r < 0 ? r : -EINVAL;
+}
+
 static int open_nodes(struct stack *stack, struct target_geometry *ret, struct problem_list *problems)
 {
         for (unsigned i = stack_count(stack); i-- > 0;) {
                 _cleanup_problems_ struct problem_list found = {};
-                int r = open_node(stack, i, &found), taken = take_findings(stack, i, ret);
+                int r = open_node(stack, i, &found), taken;
 
+                if (r >= 0)
+                        r = check_twice(stack, i, ret, &found);
+                taken = take_findings(stack, i, ret);
                 if (target_tree_report(stack->config->tree, i, &found, problems) < 0)
                         return -ENOMEM;
                 if (r < 0 || taken < 0)
@@ -225,11 +246,12 @@ static int open_stack(struct stack *stack, struct target_device *disk, struct ta
 }
 
 /* What the outermost target has composed, and what was collected of all. */
-static void take_geometry(const struct stack *stack, struct target_geometry *ret)
+static void take_geometry(const struct stack *stack, bool line, struct target_geometry *ret)
 {
         struct target_geometry geometry = stack->nodes[0].geometry;
 
         geometry.claims = ret->claims;
+        geometry.claims_have_ends = !line;
         geometry.sharing = ret->sharing;
         geometry.stable_path = ret->stable_path;
         *ret = geometry;
@@ -241,7 +263,7 @@ static int stack_open(struct target_device *disk, struct target_geometry *ret, s
         int r = stack ? open_stack(stack, disk, ret, problems) : -ENOMEM;
 
         if (r >= 0) {
-                take_geometry(stack, ret);
+                take_geometry(stack, is_line(stack), ret);
                 return 0;
         }
         if (stack)

@@ -7,6 +7,7 @@
 #include "targets/worker/disk/stack_stores.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 /* Write what the disk lies in with `size` bytes, one range for each store. */
 static unsigned find_ranges(
@@ -71,14 +72,49 @@ static int lock_range(struct disk *disk, unsigned number)
         return r;
 }
 
+/* Return the same order for the same bytes, whichever disk asks. */
+static int compare_ranges(const struct backing_range *one, const struct backing_range *other)
+{
+        struct stat left = {}, right = {};
+        dev_t device, other_device;
+
+        (void)fstat(one->fd, &left);
+        (void)fstat(other->fd, &right);
+        device = S_ISBLK(left.st_mode) ? left.st_rdev : left.st_dev;
+        other_device = S_ISBLK(right.st_mode) ? right.st_rdev : right.st_dev;
+        if (device != other_device)
+                return device < other_device ? -1 : 1;
+        if (left.st_ino != right.st_ino)
+                return left.st_ino < right.st_ino ? -1 : 1;
+        return one->start < other->start ? -1 : one->start > other->start;
+}
+
+/* Write the numbers of the ranges in the order in which they are locked. Of two disks that want the same bytes in several stores, one
+ * gets all of them: were each to lock in the order of its own tree, each could keep the other out. */
+static void order_ranges(const struct disk *disk, unsigned order[static TARGET_NODES_MAX])
+{
+        for (unsigned i = 0; i < disk->range_count; i++) {
+                unsigned place = i;
+
+                for (; place > 0
+                        && compare_ranges(&disk->ranges[i].range, &disk->ranges[order[place - 1]].range) < 0;
+                        place--)
+                        order[place] = order[place - 1];
+                order[place] = i;
+        }
+}
+
 int disk_lock(struct disk *disk)
 {
         bool without[TARGET_NODES_MAX] = {};
+        unsigned order[TARGET_NODES_MAX];
         int error = 0;
 
         if (!is_wanted(disk->lock))
                 return 0;
-        for (unsigned i = 0; i < disk->range_count; i++) {
+        order_ranges(disk, order);
+        for (unsigned k = 0; k < disk->range_count; k++) {
+                unsigned i = order[k];
                 int r = is_wanted(disk->ranges[i].lock) ? lock_range(disk, i) : 0;
 
                 if (r == -EAGAIN) {

@@ -178,31 +178,40 @@ static void test_what_is_refused(void)
         check_refused("{\"type\":\"linear\",\"child\":{\"type\":\"linear\",\"children\":[" NULL_TARGET
                       "," NULL_TARGET "]}}",
                 "/target/child/children/0", "LengthOfChild");
-        /* What the supervisor could not claim, lock and recognise. */
-        check_refused("{\"type\":\"stripe\",\"children\":[" NULL_TARGET "," LOOP_TARGET "]}",
-                "/target/children/1", "StoreAmongChildren");
-        check_refused("{\"type\":\"linear\",\"child\":{\"type\":\"stripe\",\"children\":[" NULL_TARGET
-                      ",{\"type\":\"linear\",\"child\":" LOOP_TARGET "}]}}",
-                "/target/child/children/1/child", "StoreAmongChildren");
+        check_accepted("{\"type\":\"stripe\",\"children\":[" NULL_TARGET "," LOOP_TARGET "]}");
         check_refused("{\"type\":\"linear\",\"child\":{\"type\":\"loop\",\"pool\":\"fast\"}}",
                 "/target/child/pool", "PoolBelowTarget");
         check_refused("{\"type\":\"linear\",\"child\":{\"type\":\"loop\"}}", "/target/child", "PathOrPool");
 }
 
-/* The worker could not hand the range of the disk down through a target that places its bytes otherwise. */
-static void test_a_store_below_a_child_without_the_flag_of_a_part_is_refused(void)
+/* Return the number of stores; *ret_list: whether they have a list. */
+static unsigned count_stores(const char *text, bool *ret_list)
 {
-        struct target_desc other;
-        _cleanup_problems_ struct problem_list problems = {};
-        _cleanup_target_tree_ struct target_tree *tree =
-                parse_good("{\"type\":\"linear\",\"child\":{\"type\":\"linear\",\"child\":" LOOP_TARGET "}}");
+        _cleanup_target_tree_ struct target_tree *tree = parse_good(text);
+        unsigned numbers[TARGET_STORES_MAX];
 
-        other = *tree->nodes[1].desc;
-        CHECK(other.flags & TARGET_IS_PART);
-        other.flags &= ~(unsigned)TARGET_IS_PART;
-        tree->nodes[1].desc = &other;
-        CHECK_INT(target_tree_check(tree, 0, &problems), 0);
-        check_first(&problems, "/target/child/child", "StoreAmongChildren");
+        *ret_list = target_tree_has_list(tree);
+        return target_tree_stores(tree, numbers);
+}
+
+static void test_a_list_of_stores(void)
+{
+        bool is_list;
+
+        CHECK_INT(count_stores(NULL_TARGET, &is_list), 0);
+        CHECK(!is_list);
+        CHECK_INT(count_stores(LOOP_TARGET, &is_list), 1);
+        CHECK(!is_list);
+        CHECK_INT(count_stores("{\"type\":\"linear\",\"child\":" LOOP_TARGET "}", &is_list), 1);
+        CHECK(!is_list);
+        CHECK_INT(count_stores(
+                          "{\"type\":\"stripe\",\"children\":[" NULL_TARGET "," LOOP_TARGET "]}", &is_list),
+                1);
+        CHECK(is_list);
+        CHECK_INT(count_stores(
+                          "{\"type\":\"stripe\",\"children\":[" LOOP_TARGET "," LOOP_TARGET "]}", &is_list),
+                2);
+        CHECK(is_list);
 }
 
 static void test_the_store(void)
@@ -447,7 +456,7 @@ int main(void)
         test_faults();
         test_bounds();
         test_what_is_refused();
-        test_a_store_below_a_child_without_the_flag_of_a_part_is_refused();
+        test_a_list_of_stores();
         test_the_store();
         test_equality();
         test_flags();

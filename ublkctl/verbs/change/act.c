@@ -22,6 +22,8 @@ static char *recover_path(const struct context *context, const char *name)
 
         if (path && context->settings->accept_backing)
                 path = url_add_parameter(path, "accept-backing", context->settings->accept_backing);
+        if (path && context->settings->store)
+                path = url_add_parameter(path, "store", context->settings->store);
         return path && context->settings->force ? url_add_parameter(path, "force", "true") : path;
 }
 

@@ -142,8 +142,16 @@ static void print_identity(const char *name, const cJSON *store, const char *mor
 /* Print the store that the disk was created on, and a store that was found in its place. */
 static void print_backing(const cJSON *device)
 {
-        const cJSON *backing = json_find(device, "status.backing");
+        const cJSON *backing = json_find(device, "status.backing"), *stores = json_find(backing, "stores"),
+                    *store;
 
+        cJSON_ArrayForEach (store, stores) {
+                print_identity(
+                        json_text(store, "target"), store, json_true(store, "kept") ? ", kept open" : "");
+                print_identity("Found", json_find(store, "found"), ", which is another store");
+        }
+        if (cJSON_GetArraySize(stores) > 0)
+                return;
         print_identity("Backing", backing, json_true(backing, "kept") ? ", kept open" : "");
         print_identity("Found", json_find(backing, "found"), ", which is another store");
 }

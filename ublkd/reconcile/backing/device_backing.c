@@ -1,37 +1,108 @@
 /* SPDX-License-Identifier: MIT */
-/* The backing store of a device: kept by a descriptor while its disk exists, recognised by its identity after
+/* The backing stores of a device: kept by descriptors while its disk exists, recognised by their identities after
  * that. */
 #include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/kept_store.h"
 #include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/device_geometry.h"
 
 #include "ublkd/offload/close_away.h"
-#include "ublkd/runtime/fd_store.h"
 #include "ublkd/plan/frozen_params.h"
+#include "ublkd/model/device_spec_store.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 /* The files of a disk beside its region. Each holds one message of the worker (proto/worker_msg.h). */
+
+#define STORE_FOREACH(store, backing)                                                                        \
+        for (struct kept_store *store = (backing)->stores; store < (backing)->stores + (backing)->count;     \
+                store++)
 
 static struct runtime_dir *runtime_dir_of(const struct managed_device *device)
 {
         return device->env->config.runtime_dir;
 }
 
-static struct fd_store *fd_store_of(const struct managed_device *device)
+/* Return whether the store with that number in the record was read in this boot. */
+static bool in_this_boot(
+        const struct managed_device *device, const struct device_record *record, unsigned number)
 {
-        return device->env->config.fd_store;
+        const char *boot;
+
+        (void)device_record_backing(record, number, &boot);
+        return strcmp(boot, device->env->boot_id) == 0;
 }
 
-static bool in_this_boot(const struct managed_device *device, const struct device_record *record)
+enum backing_match device_backing_compare(const struct managed_device *device,
+        const struct device_record *record, unsigned number, const struct backing_identity *found)
 {
-        return strcmp(record->backing_boot, device->env->boot_id) == 0;
+        return backing_compare(
+                device_record_backing(record, number, NULL), found, in_this_boot(device, record, number));
+}
+
+/* ---- how many ---- */
+
+static void drop_shape(struct device_backing *backing)
+{
+        if (backing->stores != &backing->single)
+                free(backing->stores);
+        backing->stores = NULL;
+        backing->count = 0;
+        backing->is_list = false;
+}
+
+/* Return whether there is nothing of a disk, so that the stores may become those of another spec. */
+static bool is_empty(const struct device_backing *backing)
+{
+        STORE_FOREACH(store, backing)
+        if (store->held || store->known || store->has_claim)
+                return false;
+        return !backing->frozen_known;
+}
+
+/* Have this number of stores, empty ones. Return 0 or -ENOMEM. */
+static int set_shape(struct device_backing *backing, unsigned count, bool is_list)
+{
+        struct kept_store *stores = is_list ? calloc(count, sizeof(*stores)) : &backing->single;
+
+        if (!stores)
+                return -ENOMEM;
+        drop_shape(backing);
+        backing->single = (struct kept_store){};
+        backing->stores = stores;
+        backing->count = count;
+        backing->is_list = is_list;
+        return 0;
+}
+
+bool device_backing_fits(const struct device_backing *backing, const struct device_spec *spec)
+{
+        bool is_list = spec && device_spec_has_list(spec);
+
+        return backing->count == (is_list ? device_spec_stores(spec) : 1) && backing->is_list == is_list;
+}
+
+/* Have as many stores as the spec, if there are none of a disk. On ENOMEM the next turn tries again. */
+static void follow_spec(struct managed_device *device, const struct device_record *record)
+{
+        struct device_backing *backing = &device->backing;
+        bool is_list = record->spec && device_spec_has_list(record->spec);
+
+        if (!device_backing_fits(backing, record->spec) && is_empty(backing))
+                (void)set_shape(backing, is_list ? device_spec_stores(record->spec) : 1, is_list);
+}
+
+const struct worker_stores *device_backing_of_worker(const struct managed_device *device)
+{
+        const struct worker_stores *stores =
+                device->process.worker ? worker_proc_stores(device->process.worker) : NULL;
+
+        return stores && stores->count == device->backing.count && stores->is_list == device->backing.is_list
+                       ? stores
+                       : NULL;
 }
 
 /* ---- written down ---- */
@@ -62,20 +133,42 @@ static bool read_message(const struct managed_device *device, enum runtime_text 
 
 static int write_backing(const struct managed_device *device)
 {
-        const struct worker_msg msg = worker_store_message(&device->backing.at);
+        static char empty[] = "";
+        const struct device_backing *backing = &device->backing;
+        struct listed_store listed[STORE_LIST_MAX];
+        struct worker_msg msg = worker_store_message(&backing->stores[0].at);
 
+        if (!backing->is_list)
+                return write_message(device, RUNTIME_BACKING, &msg);
+        for (unsigned i = 0; i < backing->count; i++)
+                listed[i] = worker_store_listed(&backing->stores[i].at);
+        msg = (struct worker_msg){
+                .type = WORKER_MSG_BACKING,
+                .backing = {.boot = empty, .lasting = empty, .stores = {listed, backing->count}}
+        };
         return write_message(device, RUNTIME_BACKING, &msg);
+}
+
+static void learn_all(struct managed_device *device, const struct worker_stores *stores)
+{
+        for (unsigned i = 0; i < stores->count; i++)
+                kept_store_learn(device, i, &device->backing.stores[i], &stores->items[i]);
 }
 
 static void load_backing(struct managed_device *device)
 {
+        static const int none[STORE_LIST_MAX] = {[0 ... STORE_LIST_MAX - 1] = -1};
+        struct worker_stores stores = {};
+        int fds[STORE_LIST_MAX];
         struct worker_msg msg;
 
         if (!read_message(device, RUNTIME_BACKING, WORKER_MSG_BACKING, &msg))
                 return;
-        worker_store_read(&msg, -1, &device->backing.at);
-        device->backing.known = true;
-        device_keys_set_store(device, &device->backing.at);
+        memcpy(fds, none, sizeof(fds));
+        if (worker_stores_read(&msg, fds, &stores) >= 0
+                && set_shape(&device->backing, stores.count, stores.is_list) >= 0)
+                learn_all(device, &stores);
+        worker_stores_clear(&stores);
         worker_msg_clear(&msg);
 }
 
@@ -98,9 +191,17 @@ static void load_params(struct managed_device *device)
         worker_msg_clear(&msg);
 }
 
+static bool is_known(const struct device_backing *backing)
+{
+        STORE_FOREACH(store, backing)
+        if (!store->known)
+                return false;
+        return backing->count > 0;
+}
+
 void device_backing_rewrite(const struct managed_device *device)
 {
-        if (device->backing.known)
+        if (is_known(&device->backing))
                 (void)write_backing(device);
         if (device->backing.frozen_known)
                 (void)write_message(device, RUNTIME_PARAMS,
@@ -113,14 +214,13 @@ void device_backing_load(struct managed_device *device, const struct device_reco
         struct device_backing *backing = &device->backing;
 
         load_backing(device);
+        follow_spec(device, record);
         load_params(device);
         backing->epoch = record->epoch;
         /* Also the descriptor of an older disk that ublkd will remove: hold it until then, and remove it from
          * the service manager, or its lock would keep the next worker from the store for ever. */
-        backing->fd = fd_store_take(fd_store_of(device), record->uid, &backing->epoch);
-        backing->held = backing->fd >= 0;
-        backing->claim = fd_store_take_claim(fd_store_of(device), record->uid);
-        backing->has_claim = backing->claim >= 0;
+        for (unsigned i = 0; i < backing->count; i++)
+                kept_store_recall(device, i, &backing->stores[i], &backing->epoch);
 }
 
 int device_backing_freeze(struct managed_device *device, const struct disk_params *params)
@@ -139,146 +239,96 @@ int device_backing_freeze(struct managed_device *device, const struct disk_param
 
 /* ---- held ---- */
 
-/* Return whether `fd` is the store in `at`. Reads what the kernel has in memory, so it waits for no
- * server. */
-static bool is_at(int fd, const struct worker_store *at)
+bool device_backing_is_held(const struct device_backing *backing)
 {
-        struct statx info;
-        int r = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &info);
-
-        if (r < 0)
-                return false;
-        if (S_ISBLK(info.stx_mode))
-                return at->inode == 0 && info.stx_rdev_major == at->major && info.stx_rdev_minor == at->minor;
-        return S_ISREG(info.stx_mode) && info.stx_ino == at->inode && info.stx_dev_major == at->major
-               && info.stx_dev_minor == at->minor;
+        STORE_FOREACH(store, backing)
+        if (store->held)
+                return true;
+        return false;
 }
 
 bool device_backing_holds(const struct device_backing *backing, const struct worker_store *store)
 {
-        return backing->held && backing->known && device_keys_same_store(&backing->at, store);
+        STORE_FOREACH(own, backing)
+        if (own->held && own->known && device_keys_same_store(&own->at, store))
+                return true;
+        return false;
 }
 
-bool device_backing_is_served_from(const struct device_backing *backing, const struct worker_store *store)
+bool device_backing_is_served_from(const struct device_backing *backing, const struct worker_stores *stores)
 {
-        return store && backing->known && device_keys_same_store(&backing->at, store);
+        if (!stores || stores->count != backing->count || !is_known(backing))
+                return false;
+        for (unsigned i = 0; i < stores->count; i++)
+                if (!device_keys_same_store(&backing->stores[i].at, &stores->items[i]))
+                        return false;
+        return true;
 }
 
-static void hold(struct managed_device *device, int fd)
-{
-        struct device_backing *backing = &device->backing;
-
-        backing->fd = fd;
-        backing->held = true;
-        backing->epoch = worker_proc_epoch(device->process.worker);
-        fd_store_keep(fd_store_of(device), device->id.uid, backing->epoch, fd);
-}
-
-static void learn_store(struct managed_device *device, const struct worker_store *store)
-{
-        device->backing.at = *store;
-        device->backing.at.fd = -1;
-        device->backing.known = true;
-        device_keys_set_store(device, store);
-}
-
-/* Take the descriptor that a worker has opened, in place of one whose device was removed. From an adopted
- * worker, take only the store that an earlier ublkd has written down: the worker may be under an attacker's
+/* From an adopted worker, take only the store that an earlier ublkd has written down: the worker may be under an attacker's
  * control. */
-static void take_from_worker(struct managed_device *device)
+static bool may_be_taken(const struct managed_device *device, const struct device_record *record,
+        unsigned number, const struct worker_store *store)
 {
-        struct device_backing *backing = &device->backing;
-        const struct worker_store *store = worker_proc_store(device->process.worker);
-        bool is_written = worker_proc_adopted(device->process.worker) && backing->known;
-        int fd;
+        const struct kept_store *own = &device->backing.stores[number];
 
-        if (!store || store->fd < 0)
-                return;
-        if (worker_proc_adopted(device->process.worker)
-                && (backing->held || (is_written && !device_keys_same_store(store, &backing->at))))
-                return;
-        fd = worker_proc_take_store(device->process.worker);
-        if (!is_at(fd, store)) {
-                close_away(fd);
-                return;
-        }
-        if (backing->held)
-                backing->fd = close_away(backing->fd);
-        if (!is_written) /* else what was written down stays: whether the open is exclusive, and the identity */
-                learn_store(device, store);
-        hold(device, fd);
+        if (store->fd < 0 || !kept_store_is_at(store->fd, store))
+                return false;
+        if (!worker_proc_adopted(device->process.worker))
+                return true;
+        if (own->known)
+                return device_keys_same_store(store, &own->at);
+        return device_backing_compare(device, record, number, &store->identity) != BACKING_OTHER;
 }
 
-static void close_claim(struct device_backing *backing)
+/* Take the descriptors that a worker has opened, in place of those whose devices were removed. All or none: with some of them the next
+ * worker would have stores of two workers. */
+static void take_from_worker(struct managed_device *device, const struct device_record *record)
 {
-        if (backing->has_claim)
-                backing->claim = close_away(backing->claim);
-        backing->has_claim = false;
+        struct device_backing *backing = &device->backing;
+        const struct worker_stores *stores = device_backing_of_worker(device);
+        bool is_adopted = worker_proc_adopted(device->process.worker);
+        uint16_t epoch = worker_proc_epoch(device->process.worker);
+
+        for (unsigned i = 0; stores && i < stores->count; i++)
+                if (!may_be_taken(device, record, i, &stores->items[i]))
+                        return;
+        for (unsigned i = 0; stores && i < stores->count; i++) {
+                struct kept_store *own = &backing->stores[i];
+
+                if (is_adopted && own->held)
+                        continue;
+                /* Else what was written down stays: whether the open is exclusive, and the identity. */
+                if (!is_adopted || !own->known)
+                        kept_store_learn(device, i, own, &stores->items[i]);
+                backing->epoch = epoch;
+                kept_store_hold(device, i, own, epoch, worker_proc_take_store(device->process.worker, i));
+        }
 }
 
 void device_backing_drop(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
 
-        if (backing->held)
-                backing->fd = close_away(backing->fd);
-        close_claim(backing);
-        device_keys_set_store(device, NULL);
+        STORE_FOREACH(store, backing)
+        kept_store_close(device, store);
+        drop_shape(backing);
         *backing = (struct device_backing){};
-}
-
-/* Return another device that uses a part of the same block device and relies on the claim of this one. */
-static struct managed_device *find_sharer(const struct managed_device *device)
-{
-        DEVICE_ON_STORE_FOREACH (other, device->reconciler, &device->backing.at)
-                if (other != device && !other->backing.at.claimed && !other->backing.has_claim)
-                        return other;
-        return NULL;
-}
-
-/* Pass the exclusive open to a device that still needs it, without the lock on the bytes of this one. */
-static void hand_claim_on(struct managed_device *device)
-{
-        struct device_backing *backing = &device->backing;
-        struct managed_device *heir = find_sharer(device);
-        struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
-
-        if (!heir)
-                return;
-        if (backing->at.claimed && backing->held) {
-                (void)fcntl(backing->fd, F_OFD_SETLK, &all);
-                heir->backing.claim = TAKE_FD(backing->fd);
-                backing->held = false;
-        } else if (backing->has_claim) {
-                heir->backing.claim = TAKE_FD(backing->claim);
-                backing->has_claim = false;
-        } else
-                return;
-        heir->backing.has_claim = true;
-        fd_store_keep_claim(fd_store_of(heir), heir->id.uid, heir->backing.claim);
 }
 
 void device_backing_release(struct managed_device *device)
 {
         struct device_backing *backing = &device->backing;
-        struct backing_identity refused = backing->refused;
-        bool shares = backing->shares, changed = backing->changed;
 
-        if (!backing->held && !backing->known && !backing->frozen_known && !backing->has_claim)
+        if (is_empty(backing))
                 return;
-        /* First, because the service manager does not keep one open file under two names. */
-        if (backing->has_claim)
-                fd_store_drop_claim(fd_store_of(device), device->id.uid);
-        fd_store_drop(fd_store_of(device), device->id.uid, backing->epoch);
-        if (backing->known && backing->at.identity.is_disk)
-                hand_claim_on(device);
+        for (unsigned i = 0; i < backing->count; i++)
+                kept_store_release(device, i, &backing->stores[i], backing->epoch);
         (void)runtime_dir_remove(runtime_dir_of(device), device->id.uid,
                 RUNTIME_BACKING); /* a file that stays is replaced later */
         (void)runtime_dir_remove(runtime_dir_of(device), device->id.uid, RUNTIME_PARAMS);
-        device_backing_drop(device);
-        backing->refused = refused;
-        backing->shares = shares;
-        backing->changed = changed;
+        backing->frozen_known = false;
+        backing->frozen = (struct disk_params){};
 }
 
 /* Return whether the store stays held for the next disk: the spec is the same, and SET_PARAMS had frozen a
@@ -287,91 +337,124 @@ static bool outlives_disk(const struct managed_device *device, const struct devi
 {
         const struct device_backing *backing = &device->backing;
 
-        return backing->held && backing->frozen_known && backing->epoch == record->epoch && !record->deleting
-               && device_record_enabled(record);
+        return device_backing_is_held(backing) && backing->frozen_known && backing->epoch == record->epoch
+               && !record->deleting && device_record_enabled(record);
 }
 
-/* Return whether its worker has opened the store of the record. */
-static bool has_right_store(const struct managed_device *device, const struct device_record *record)
+/* What an earlier worker found cannot be accepted any more where its worker has opened the store of the record. */
+static void clear_refused(struct managed_device *device, const struct device_record *record)
 {
-        const struct worker_store *store =
-                device->process.worker ? worker_proc_store(device->process.worker) : NULL;
+        const struct worker_stores *stores = device_backing_of_worker(device);
 
-        return store
-               && backing_compare(&record->backing, &store->identity, in_this_boot(device, record))
-                          != BACKING_OTHER;
+        for (unsigned i = 0; stores && i < stores->count; i++)
+                if (device_backing_compare(device, record, i, &stores->items[i].identity) != BACKING_OTHER)
+                        device->backing.stores[i].refused = (struct backing_identity){};
 }
 
 void device_backing_follow(struct managed_device *device, const struct device_record *record)
 {
+        follow_spec(device, record);
         if (device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE) {
                 if (!outlives_disk(device, record))
                         device_backing_release(device);
+                follow_spec(device, record);
                 return;
         }
         if (device->process.worker && worker_proc_number(device->process.worker) >= 0)
-                take_from_worker(device);
-        if (has_right_store(device, record)) /* what an earlier worker found cannot be accepted any more */
-                device->backing.refused = (struct backing_identity){};
+                take_from_worker(device, record);
+        clear_refused(device, record);
         if (device->view.facts.kernel == KERNEL_LIVE && device->view.facts.worker == PLAN_WORKER_SERVING)
                 device_backing_retry(device);
 }
 
 void device_backing_retry(struct managed_device *device)
 {
-        device->backing.refused = (struct backing_identity){};
+        STORE_FOREACH(store, &device->backing)
+        store->refused = (struct backing_identity){};
         device->backing.changed = false;
 }
 
 /* ---- recognised ---- */
 
-static int refuse_other(struct managed_device *device, const struct device_record *record,
+/* Write " of /target/children/1"; "" for the only store. */
+static void name_place(const struct managed_device *device, const struct device_record *record,
+        unsigned number, const char *before, char ret[static TARGET_POINTER_SIZE + 16])
+{
+        char pointer[TARGET_POINTER_SIZE];
+
+        ret[0] = '\0';
+        if (!device->backing.is_list || !record->spec)
+                return;
+        device_spec_store_pointer(record->spec, number, pointer);
+        snprintf(ret, TARGET_POINTER_SIZE + 16, "%s%s", before, pointer);
+}
+
+static int refuse_other(struct managed_device *device, const struct device_record *record, unsigned number,
         const struct backing_identity *found)
 {
-        device->backing.refused = *found;
+        const struct backing_identity *expected = device_record_backing(record, number, NULL);
+        char of[TARGET_POINTER_SIZE + 16], option[TARGET_POINTER_SIZE + 16];
+
+        name_place(device, record, number, " of ", of);
+        name_place(device, record, number, " --store ", option);
+        device->backing.stores[number].refused = *found;
         device->backing.changed = true;
         device_note(device, REASON_BACKING_CHANGED,
-                "The store at the path is %s (%s), but the disk was created on %s (%s). Put that store back, "
+                "The store at the path%s is %s (%s), but the disk was created on %s (%s). Put that store "
+                "back, "
                 "and ublkd recovers the disk; or unmount the disk, and set the path in the spec to where "
                 "that store is. To give up that store and continue with the store at the path, unmount the "
-                "disk first, then: ublkctl recover %s --accept-backing '%s' (in the API: accept-backing).",
-                backing_identity_text(found), backing_basis_to_string(found->basis),
-                backing_identity_text(&record->backing), backing_basis_to_string(record->backing.basis),
-                record->name, backing_identity_text(found));
+                "disk first, then: ublkctl recover %s%s --accept-backing '%s' (in the API: accept-backing).",
+                of, backing_identity_text(found), backing_basis_to_string(found->basis),
+                backing_identity_text(expected), backing_basis_to_string(expected->basis), record->name,
+                option, backing_identity_text(found));
         return -ESTALE;
 }
 
 /* Compare again: a worker of another version may not have compared. */
-static int check_identity(struct managed_device *device, const struct device_record *record)
+static int check_identities(struct managed_device *device, const struct device_record *record)
 {
-        const struct worker_store *store = worker_proc_store(device->process.worker);
+        const struct worker_stores *stores = device_backing_of_worker(device);
 
-        if (!store) /* it uses the descriptor that it got */
-                return 0;
-        return backing_compare(&record->backing, &store->identity, in_this_boot(device, record))
-                               == BACKING_OTHER
-                       ? refuse_other(device, record, &store->identity)
-                       : 0;
+        /* Without: it uses the descriptors that it got. */
+        for (unsigned i = 0; stores && i < stores->count; i++)
+                if (device_backing_compare(device, record, i, &stores->items[i].identity) == BACKING_OTHER)
+                        return refuse_other(device, record, i, &stores->items[i].identity);
+        return 0;
 }
 
 /* Return whether the record has this identity. An identity that does not last is valid only in its boot. */
 static bool is_stored(const struct managed_device *device, const struct device_record *record,
-        const struct backing_identity *identity)
+        unsigned number, const struct backing_identity *identity)
 {
-        return backing_identity_equal(&record->backing, identity)
-               && (in_this_boot(device, record) || strcmp(identity->boot, identity->lasting) == 0);
+        return backing_identity_equal(device_record_backing(record, number, NULL), identity)
+               && (in_this_boot(device, record, number) || strcmp(identity->boot, identity->lasting) == 0);
 }
 
-static int store_identity(struct managed_device *device, const struct device_record *record)
+/* Empty: nothing is to be stored of it. */
+static struct backing_identity identity_to_store(const struct managed_device *device,
+        const struct device_record *record, unsigned number, const struct worker_store *store)
 {
-        const struct worker_store *store = worker_proc_store(device->process.worker);
-        int r;
+        return backing_identity_is_empty(&store->identity)
+                               || is_stored(device, record, number, &store->identity)
+                       ? (struct backing_identity){}
+                       : store->identity;
+}
 
-        if (!store || backing_identity_is_empty(&store->identity)
-                || is_stored(device, record, &store->identity))
-                return 0;
-        r = device_store_set_backing(
-                device->env->config.store, device->id.name, &store->identity, device->env->boot_id);
+static int store_identities(struct managed_device *device, const struct device_record *record)
+{
+        const struct worker_stores *stores = device_backing_of_worker(device);
+        struct device_store *records = device->env->config.store;
+        struct backing_identity identities[STORE_LIST_MAX];
+        int r = 0;
+
+        for (unsigned i = 0; stores && i < stores->count; i++)
+                identities[i] = identity_to_store(device, record, i, &stores->items[i]);
+        if (stores && stores->is_list)
+                r = device_store_set_listed(
+                        records, device->id.name, identities, stores->count, device->env->boot_id);
+        else if (stores && !backing_identity_is_empty(&identities[0]))
+                r = device_store_set_backing(records, device->id.name, &identities[0], device->env->boot_id);
         if (r < 0)
                 device_note(device, REASON_NOT_STORED,
                         "The identity of the backing store cannot be stored: %s.", strerror(-r));
@@ -380,14 +463,14 @@ static int store_identity(struct managed_device *device, const struct device_rec
 
 int device_backing_take(struct managed_device *device, const struct device_record *record)
 {
-        int r = check_identity(device, record);
+        int r = check_identities(device, record);
 
         if (r >= 0)
-                r = store_identity(device, record);
-        if (r < 0 || !worker_proc_store(device->process.worker))
+                r = store_identities(device, record);
+        if (r < 0 || !device_backing_of_worker(device))
                 return r;
-        take_from_worker(device);
-        if (!device->backing.known)
+        take_from_worker(device, record);
+        if (!is_known(&device->backing))
                 return 0;
         r = write_backing(device);
         if (r < 0)
@@ -440,85 +523,49 @@ int device_backing_check(struct managed_device *device, const struct device_reco
         return r < 0 ? r : device_backing_take(device, record);
 }
 
-void device_backing_expect_same(
-        const struct managed_device *device, const struct device_record *record, struct worker_msg *config)
+bool device_backing_is_unnamed(const struct device_backing *backing)
 {
-        const struct backing_identity *expected = &record->backing;
-
-        if (backing_identity_is_empty(expected))
-                return;
-        config->config.expected_boot = (char *)expected->boot; /* not changed */
-        config->config.expected_lasting = (char *)expected->lasting;
-        config->config.expected_basis = (int)expected->basis;
-        config->config.expected_is_disk = expected->is_disk;
-        config->config.expected_in_this_boot = in_this_boot(device, record);
+        STORE_FOREACH(store, backing)
+        if (kept_store_is_unnamed(store))
+                return true;
+        return false;
 }
 
-int device_backing_expect(
-        const struct managed_device *device, const struct device_record *record, struct worker_msg *config)
+/* ---- shown ---- */
+
+static int show_list(
+        const struct managed_device *device, const struct device_record *record, struct device_status *status)
 {
         const struct device_backing *backing = &device->backing;
 
-        config->config.exists =
-                device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
-        config->config.expected_served =
-                backing->known
-                && backing_compare(&record->backing, &backing->at.identity, in_this_boot(device, record))
-                           == BACKING_SAME;
-        config->config.shared = backing->shares || (backing->known && !backing->at.claimed);
-        device_backing_expect_same(device, record, config);
-        return backing->held ? backing->fd : -1;
-}
+        status->stores = calloc(backing->count, sizeof(*status->stores));
+        if (!status->stores)
+                return -ENOMEM;
+        status->store_count = backing->count;
+        status->backing.kept = true;
+        for (unsigned i = 0; i < backing->count; i++) {
+                struct store_status *store = &status->stores[i];
 
-/* Return whether another device of this ublkd has claimed the block device: this one can use another range of
- * it (device_claim.c). */
-static bool learn_share(struct managed_device *device, const struct worker_store *store)
-{
-        if (device->backing.shares || !store->identity.is_disk)
-                return false;
-        DEVICE_ON_STORE_FOREACH (sharer, device->reconciler, store) {
-                const struct device_backing *other = &sharer->backing;
-
-                if (sharer == device)
-                        continue;
-                device->backing.shares = other->at.claimed || other->has_claim;
-                if (device->backing.shares)
-                        return true;
+                device_spec_store_pointer(record->spec, i, store->pointer);
+                store->identity = *device_record_backing(record, i, NULL);
+                store->found = backing->stores[i].refused;
+                store->kept = backing->stores[i].held;
+                status->backing.kept = status->backing.kept && store->kept;
         }
-        return false;
+        return 0;
 }
 
-bool device_backing_refused(struct managed_device *device)
-{
-        const struct problem_list *problems = worker_proc_problems(device->process.worker);
-        const struct worker_store *store = worker_proc_store(device->process.worker);
-
-        if (problems->count == 0 || !store || store->fd >= 0)
-                return false;
-        if (problems->items[0].error == EBUSY && learn_share(device, store))
-                return true;
-        device->backing.changed = problems->items[0].error == ESTALE;
-        if (device->backing.changed)
-                device->backing.refused = store->identity;
-        return false;
-}
-
-/* Read what the kernel has in memory: that does not wait for a server. */
-bool device_backing_is_unnamed(const struct device_backing *backing)
-{
-        struct statx info;
-        int r = backing->held ? statx(backing->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-                                        STATX_TYPE | STATX_NLINK, &info)
-                              : -1;
-
-        return r == 0 && S_ISREG(info.stx_mode) && (info.stx_mask & STATX_NLINK) && info.stx_nlink == 0;
-}
-
-void device_backing_show(
+int device_backing_show(
         const struct managed_device *device, const struct device_record *record, struct device_status *status)
 {
-        status->backing.known = !backing_identity_is_empty(&record->backing) || device->backing.known;
+        const struct device_backing *backing = &device->backing;
+        const struct backing_identity *identity = device_record_backing(record, 0, NULL);
+
+        status->backing.known = !backing_identity_is_empty(identity) || is_known(backing);
+        if (backing->is_list)
+                return device_backing_fits(backing, record->spec) ? show_list(device, record, status) : 0;
         status->backing.identity = record->backing;
-        status->backing.found = device->backing.refused;
-        status->backing.kept = device->backing.held;
+        status->backing.found = backing->single.refused;
+        status->backing.kept = backing->single.held;
+        return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The backing store of a device: kept by a descriptor while its disk exists, recognised by its identity after
+/* The backing stores of a device: each kept by a descriptor while its disk exists, recognised by its identity after
  * that.
  *
  * A worker passes a descriptor of the store that it has opened (BACKING). The supervisor holds it from before
@@ -7,30 +7,31 @@
  * the store through it, wherever the path leads by then. While it is held, no other process gets the lock on
  * the bytes, nor the claim of a block device. The service manager keeps a copy for the next ublkd; without a
  * copy the next ublkd asks the living worker. If no descriptor is left, the next worker compares the identity
- * in the record with that of the store at the path, and refuses another store. */
+ * in the record with that of the store at the path, and refuses another store.
+ *
+ * A disk can lie in several stores (target_tree_has_list()). Each is kept, compared and accepted for itself, and the disk has all of
+ * them or no worker. */
 #pragma once
 
 #include "ublkd/proto/worker_msg.h"
+#include "ublkd/reconcile/backing/kept_store.h"
 #include "ublkd/store/device_store.h"
 #include "ublkd/workers/worker_proc.h"
 
 struct managed_device;
 
-/* Written by device_backing.c alone. device_path.c, which judges the same store, reads `held`, `known`, `at`
- * and `refused`, device_claim.c reads `held`, and device_publish.c `changed`. Zeroed it is empty. */
+/* Written by device_backing.c, kept_store.c and store_refusal.c alone. device_path.c, which judges the same
+ * store, reads it, and device_publish.c `changed`. Zeroed it is empty. */
 struct device_backing {
-        bool held;              /* `fd` is valid */
-        uint16_t epoch;         /* of the disk on the store; valid with `held` */
-        bool known;             /* `at` is the disk's store, also without a descriptor */
-        bool shares;            /* another device of this ublkd has the claim of the block device */
-        int fd;                 /* of the store; by the file system, its own open file description */
-        struct worker_store at; /* its fd is not used */
-        int claim; /* with !at.claimed: the exclusive open that another device has passed on; else -1 */
-        bool has_claim;
-        bool changed; /* another store, or one that can do less, was refused; the device waits until the
+        /* One for each store of the disk, in the order of the tree, or, while there is no disk, of the spec: with a list as many as
+         * there are in it, else one, also of a target without a store. */
+        struct kept_store *stores; /* &single, or an array of its own */
+        unsigned count;
+        bool is_list;
+        struct kept_store single;
+        uint16_t epoch; /* of the disk on the stores; valid if one is held */
+        bool changed;   /* another store, or one that can do less, was refused; the device waits until the
                          right one is back, or the administrator consents */
-        struct backing_identity
-                refused; /* identity of the store that the last worker found instead; empty: none */
         bool frozen_known;
         struct disk_params frozen; /* of the disk, without claims */
 };
@@ -43,8 +44,8 @@ void device_backing_load(struct managed_device *device, const struct device_reco
 /* Update it from the facts of this turn: take the descriptor of a serving worker; close that of a removed
  * disk, unless the same spec makes the next disk. */
 void device_backing_follow(struct managed_device *device, const struct device_record *record);
-/* Hold the store that the worker has opened, before the disk is created on it, and put its identity into the
- * record. Return 0; -ESTALE with a note: it is not the store of the record; or -errno of the store or the
+/* Hold the stores that the worker has opened, before the disk is created on them, and put their identities into the
+ * record. All or none. Return 0; -ESTALE with a note: one is not the store of the record; or -errno of the store or the
  * runtime directory, with a note. */
 int device_backing_take(struct managed_device *device, const struct device_record *record);
 /* Check the store of a worker that is about to take over the disk. The same results. */
@@ -58,28 +59,28 @@ int device_backing_check_geometry(
         struct managed_device *device, const struct device_record *record, const struct disk_params *params);
 /* Write down the parameters with which the disk is created. Return 0, or -errno with a note. */
 int device_backing_freeze(struct managed_device *device, const struct disk_params *params);
-/* Fill in the identity of the store that a worker must open; its strings belong to the record. */
-void device_backing_expect_same(
-        const struct managed_device *device, const struct device_record *record, struct worker_msg *config);
-/* Fill in the store that the next worker must open; its strings belong to the record. Return the descriptor
- * to pass with CONFIG, which the device keeps; -1: none. */
-int device_backing_expect(
-        const struct managed_device *device, const struct device_record *record, struct worker_msg *config);
-/* Handle a worker that has refused the store or died. Return true: try again at once, and report nothing. */
-bool device_backing_refused(struct managed_device *device);
 /* Check a refused store again: the administrator has changed the spec, or asked for a recovery. */
 void device_backing_retry(struct managed_device *device);
 /* Close the descriptors at the exit of ublkd; the service manager and the worker keep theirs. */
 void device_backing_drop(struct managed_device *device);
 /* Close the store for good: the disk was removed. */
 void device_backing_release(struct managed_device *device);
-/* Return whether the store is a file without a name, so that only the disk has its data; false also if
+/* Return whether a descriptor of one of the stores is held. */
+bool device_backing_is_held(const struct device_backing *backing);
+/* Return whether one of the stores is a file without a name, so that only the disk has its data; false also if
  * unknown. */
 bool device_backing_is_unnamed(const struct device_backing *backing);
-/* Return whether `store` (NULL: unknown) is the one that the disk is served from, under whatever path. */
-bool device_backing_is_served_from(const struct device_backing *backing, const struct worker_store *store);
+/* Return whether `stores` (NULL: unknown) are those that the disk is served from, under whatever paths. */
+bool device_backing_is_served_from(const struct device_backing *backing, const struct worker_stores *stores);
 /* Return whether this ublkd holds a descriptor of `store` for the device, with the lock on its bytes. */
 bool device_backing_holds(const struct device_backing *backing, const struct worker_store *store);
-/* Fill in the store for the status. */
-void device_backing_show(const struct managed_device *device, const struct device_record *record,
+/* Return whether a store is that of the record with this number. */
+enum backing_match device_backing_compare(const struct managed_device *device,
+        const struct device_record *record, unsigned number, const struct backing_identity *found);
+/* Return whether the device has as many stores as the spec (NULL: none). */
+bool device_backing_fits(const struct device_backing *backing, const struct device_spec *spec);
+/* Return the stores of the worker; NULL: it has reported none, or other ones than the device has by their number. */
+const struct worker_stores *device_backing_of_worker(const struct managed_device *device);
+/* Fill in the stores for the status. Return 0 or -ENOMEM. */
+int device_backing_show(const struct managed_device *device, const struct device_record *record,
         struct device_status *status);

@@ -6,6 +6,7 @@
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_claim_lost.h"
+#include "ublkd/reconcile/backing/store_refusal.h"
 #include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -182,14 +183,17 @@ static bool add_other(char words[static OTHERS_SIZE], const char *name)
  * that store; the worker does not report the locked range. */
 static void name_keeper(struct managed_device *device)
 {
-        const struct worker_store *store = worker_proc_store(device->process.worker);
+        const struct worker_store *store = store_refusal_place(device);
         const struct managed_device *keeper = NULL;
         char others[OTHERS_SIZE] = "";
 
         if (!store)
                 return;
-        DEVICE_ON_STORE_FOREACH (other, device->reconciler, store) {
-                if (other == device || is_served(other) || !device_backing_holds(&other->backing, store))
+        DEVICE_ON_STORE_FOREACH (key, device->reconciler, store) {
+                const struct managed_device *other = key->device;
+
+                if (other == device || other == keeper || is_served(other)
+                        || !device_backing_holds(&other->backing, store))
                         continue;
                 if (!keeper)
                         keeper = other;
@@ -313,7 +317,8 @@ int device_claim_extend(struct managed_device *device, uint64_t size)
 
         if (r < 0)
                 return r;
-        backing_claims_resize(&claims, size);
+        if (!device->backing.is_list) /* else they reach as far as the tree can grow */
+                backing_claims_resize(&claims, size);
         r = check_others(device, &claims);
         return r < 0 ? r : claims_set(device, &claims);
 }
@@ -324,7 +329,8 @@ void device_claim_follow(struct managed_device *device)
         bool is_gone =
                 device->view.facts.kernel == KERNEL_ABSENT && device->view.facts.worker == PLAN_WORKER_NONE;
 
-        if (is_gone && !device->backing.held) /* the next disk gets a store that is held */
+        if (is_gone
+                && !device_backing_is_held(&device->backing)) /* the next disk gets a store that is held */
                 device_claim_release(device);
         else if (!device->claim.is_written && writing)
                 (void)claims_set(device, writing); /* on ENOMEM: in the next turn */

@@ -10,6 +10,7 @@
 #include "ublkd/plan/backoff.h"
 #include "ublkd/pools/pool_image.h"
 #include "ublkd/store/device_change.h"
+#include "ublkd/model/device_spec_store.h"
 #include "ublkd/values/quantity.h"
 
 #include <string.h>

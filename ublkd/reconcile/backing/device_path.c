@@ -11,6 +11,7 @@
 #include "ublkd/reconcile/view/path_condition.h"
 
 #include "ublkd/store/device_change.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,9 +23,9 @@ static struct path_facts facts_of(const struct managed_device *device, const str
 {
         return (struct path_facts){
                 .view = view,
-                .held = device->backing.held,
+                .held = device->backing.single.held,
                 .serving = device->view.facts.worker == PLAN_WORKER_SERVING,
-                .refused = !backing_identity_is_empty(&device->backing.refused),
+                .refused = !backing_identity_is_empty(&device->backing.single.refused),
         };
 }
 
@@ -106,9 +107,9 @@ static const char *path_of(const struct device_record *record)
 /* Return false if the store is unknown. */
 static bool served_store(const struct managed_device *device, struct path_store *ret)
 {
-        const struct worker_store *at = &device->backing.at;
+        const struct worker_store *at = &device->backing.single.at;
 
-        if (!device->backing.known)
+        if (!device->backing.single.known)
                 return false;
         *ret = (struct path_store){
                 .is_disk = at->inode == 0, .device = makedev(at->major, at->minor), .inode = at->inode};

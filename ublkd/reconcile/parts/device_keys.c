@@ -13,6 +13,7 @@ struct pid_key {
 struct place_key {
         struct store_place place;
         const char *name;
+        unsigned number;
 };
 
 static struct managed_device *of_pid(const struct tree_node *node)
@@ -20,9 +21,9 @@ static struct managed_device *of_pid(const struct tree_node *node)
         return TREE_OBJECT(node, struct managed_device, keys.by_pid);
 }
 
-static struct managed_device *of_place(const struct tree_node *node)
+static struct store_key *of_place(const struct tree_node *node)
 {
-        return TREE_OBJECT(node, struct managed_device, keys.by_place);
+        return TREE_OBJECT(node, struct store_key, by_place);
 }
 
 static int compare_pid(const void *key, const struct tree_node *node)
@@ -49,10 +50,14 @@ static int compare_places(const struct store_place *one, const struct store_plac
 static int compare_place(const void *key, const struct tree_node *node)
 {
         const struct place_key *wanted = key;
-        const struct managed_device *device = of_place(node);
-        int order = compare_places(&wanted->place, &device->keys.place);
+        const struct store_key *other = of_place(node);
+        int order = compare_places(&wanted->place, &other->place);
 
-        return order ? order : strcmp(wanted->name, device->id.name);
+        if (order == 0)
+                order = strcmp(wanted->name, other->device->id.name);
+        if (order == 0 && wanted->number != other->number)
+                order = wanted->number < other->number ? -1 : 1;
+        return order;
 }
 
 void device_keys_init(struct reconciler *reconciler)
@@ -85,18 +90,29 @@ static struct store_place place_of(const struct worker_store *store)
         };
 }
 
-void device_keys_set_store(struct managed_device *device, const struct worker_store *store)
+static struct place_key place_key_of(const struct store_key *key)
 {
-        struct device_keys *keys = &device->keys;
-        struct tree *tree = &device->reconciler->index.by_place;
+        return (struct place_key){key->place, key->device->id.name, key->number};
+}
 
-        if (keys->has_place)
-                (void)tree_remove(tree, &(const struct place_key){keys->place, device->id.name});
-        keys->has_place = store;
+void device_keys_set_store(struct managed_device *device, struct store_key *key, unsigned number,
+        const struct worker_store *store)
+{
+        struct tree *tree = &device->reconciler->index.by_place;
+        struct place_key place;
+
+        if (key->has_place) {
+                place = place_key_of(key);
+                (void)tree_remove(tree, &place);
+        }
+        key->has_place = store;
         if (!store)
                 return;
-        keys->place = place_of(store);
-        tree_insert(tree, &(const struct place_key){keys->place, device->id.name}, &keys->by_place);
+        key->device = device;
+        key->number = number;
+        key->place = place_of(store);
+        place = place_key_of(key);
+        tree_insert(tree, &place, &key->by_place);
 }
 
 struct managed_device *device_keys_find_pid(const struct managed_device *self, pid_t pid)
@@ -116,18 +132,17 @@ bool device_keys_same_store(const struct worker_store *one, const struct worker_
         return compare_places(&left, &right) == 0;
 }
 
-struct managed_device *device_keys_first_on(
-        const struct reconciler *reconciler, const struct worker_store *store)
+struct store_key *device_keys_first_on(const struct reconciler *reconciler, const struct worker_store *store)
 {
-        const struct place_key key = {place_of(store), ""};
-        struct managed_device *found = of_place(tree_from(&reconciler->index.by_place, &key));
+        const struct place_key key = {place_of(store), "", 0};
+        struct store_key *found = of_place(tree_from(&reconciler->index.by_place, &key));
 
-        return found && compare_places(&found->keys.place, &key.place) == 0 ? found : NULL;
+        return found && compare_places(&found->place, &key.place) == 0 ? found : NULL;
 }
 
-struct managed_device *device_keys_next_on(const struct managed_device *device)
+struct store_key *device_keys_next_on(const struct store_key *key)
 {
-        struct managed_device *next = of_place(device->keys.by_place.next);
+        struct store_key *next = of_place(key->by_place.next);
 
-        return next && compare_places(&next->keys.place, &device->keys.place) == 0 ? next : NULL;
+        return next && compare_places(&next->place, &key->place) == 0 ? next : NULL;
 }

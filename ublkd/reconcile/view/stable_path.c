@@ -4,6 +4,7 @@
 #include "ublkd/reconcile/view/stable_path.h"
 
 #include "ublkd/model/device_spec.h"
+#include "ublkd/model/device_spec_store.h"
 
 /* Keep the report of an earlier worker of the same disk: the next worker may open the store without the
  * path. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts the workers of a device, each with its CONFIG. */
 #include "ublkd/reconcile/worker/device_launch.h"
-#include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/backing_wish.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -108,7 +108,8 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
         };
         const struct device_region_key key = {.queues = msg.config.queues, .epoch = record->epoch};
         _cleanup_free_ char *spec = NULL;
-        int r = spec_text(device, record, &spec), store;
+        struct backing_wish stores;
+        int r = spec_text(device, record, &spec);
 
         if (r >= 0)
                 r = keep_memory(device, uid, record->spec->target, &key, !down || preflight);
@@ -118,9 +119,10 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
                 return r;
         msg.config.spec = spec;
         msg.config.store_user = device_store_user(record, record->spec);
-        store = device_backing_expect(device, record, &msg);
-        return worker_proc_spawn(
-                config->event, config->runtime_dir, config->worker_start, &msg, store, changed, device, ret);
+        r = backing_wish_of_device(device, record, &stores, &msg);
+        return r < 0 ? r
+                     : worker_proc_spawn(config->event, config->runtime_dir, config->worker_start, &msg,
+                               stores.fds, changed, device, ret);
 }
 
 /* Write the spec for a preflight worker. The image of a pool grows after the preflight, so only what it has now counts. */
@@ -148,6 +150,7 @@ int device_launch_preflight(struct managed_device *device, const struct device_r
 {
         const struct reconciler_config *config = &device->env->config;
         _cleanup_free_ char *text = NULL;
+        struct backing_wish stores;
         struct worker_msg msg = {.type = WORKER_MSG_CONFIG};
         int r = preflight_text(device, spec, &text);
 
@@ -170,8 +173,7 @@ int device_launch_preflight(struct managed_device *device, const struct device_r
                 &(struct device_region_key){.queues = msg.config.queues, .epoch = record->epoch}, true);
         if (r < 0)
                 return r;
-        if (device_spec_targets_equal(record->spec, spec)) /* the record keeps the identity then */
-                device_backing_expect_same(device, record, &msg);
-        return worker_proc_spawn(
-                config->event, config->runtime_dir, config->worker_start, &msg, -1, changed, device, ret);
+        backing_wish_of_spec(device, record, spec, &stores, &msg);
+        return worker_proc_spawn(config->event, config->runtime_dir, config->worker_start, &msg, stores.fds,
+                changed, device, ret);
 }

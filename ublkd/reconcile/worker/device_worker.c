@@ -2,6 +2,7 @@
 /* The worker of a device: starting, adopting, killing and reaping it. */
 #include "ublkd/reconcile/worker/device_worker.h"
 #include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/store_refusal.h"
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/worker/device_found.h"
@@ -236,7 +237,7 @@ void device_take_death(struct managed_device *device)
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         bool served = device->view.facts.worker == PLAN_WORKER_SERVING || device->process.hung,
              retired = device->attempt.retired;
-        bool again_at_once = device_backing_refused(device), broke = broke_protocol(device);
+        bool again_at_once = store_refusal_take(device), broke = broke_protocol(device);
         bool silent = !broke && (died_silently(device) || again_at_once);
         bool stale = !broke && record && !served && device_worker_is_stale(device, record);
 

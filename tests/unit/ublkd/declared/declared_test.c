@@ -3,6 +3,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/declared/declared_world.h"
 #include "ublkd/store/device_change.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include <errno.h>
 #include <stdlib.h>

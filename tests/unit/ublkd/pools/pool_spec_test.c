@@ -4,6 +4,7 @@
 
 #include "tests/unit/check.h"
 #include "ublkd/store/device_change.h"
+#include "ublkd/model/device_spec_store.h"
 
 #include <errno.h>
 #include <string.h>

@@ -82,15 +82,17 @@ bool on_worker_exiting(pid_t pid _unused_)
         return !fake_stays;
 }
 
-int on_worker_start(const struct worker_msg *config, int store, int *ret_index)
+int on_worker_start(const struct worker_msg *config, const int *stores, int *ret_index)
 {
-        return add(
+        const struct store_list *list = &config->config.stores;
+        int r = add(
                 &(const struct fake_worker){
                         .name = strdup(config->config.name),
                         .uid = strdup(config->config.uid),
                         .epoch = config->config.epoch,
                         .lock = config->config.lock,
-                        .given = store,
+                        .given = stores[0],
+                        .listed = list->count,
                         .hide_name = config->config.hide_name,
                         .exists = config->config.exists,
                         .has_data = config->config.has_data,
@@ -104,6 +106,13 @@ int on_worker_start(const struct worker_msg *config, int store, int *ret_index)
                                    .max_io_size = config->config.max_io_size}
         },
                 ret_index);
+
+        for (unsigned i = 0; r >= 0 && i < FAKE_STORES; i++) {
+                if (i < list->count)
+                        by_index[*ret_index]->wanted[i] = list->items[i];
+                by_index[*ret_index]->wanted_fds[i] = stores[i];
+        }
+        return r;
 }
 
 int on_worker_connect(const char *uid, int *ret_index)
@@ -222,16 +231,39 @@ static void send_hello(struct fake_worker *worker, enum worker_stage stage)
                 -1);
 }
 
+static void send_list(struct fake_worker *worker)
+{
+        static char empty[] = "";
+        struct listed_store listed[FAKE_STORES];
+        int fds[FAKE_STORES];
+        unsigned next = 0;
+
+        for (unsigned i = 0; i < worker->count; i++) {
+                listed[i] = worker_store_listed(&worker->list[i]);
+                if (listed[i].has_fd)
+                        fds[next++] = TAKE_FD(worker->list[i].fd);
+        }
+        stand_in_sends_fds(worker->index,
+                &(const struct worker_msg){
+                        .type = WORKER_MSG_BACKING,
+                        .backing = {.boot = empty, .lasting = empty, .stores = {listed, worker->count}}
+        },
+                fds, next);
+        worker->count = 0;
+}
+
 /* The first messages of a worker in that stage. */
 static void introduce(struct fake_worker *worker, enum worker_stage stage)
 {
         send_hello(worker, stage);
-        if (worker->store.known) {
+        if (worker->speaks) {
                 struct worker_msg msg = worker_store_message(&worker->store);
 
-                worker->store.known = false;
+                worker->speaks = false;
                 stand_in_sends(worker->index, &msg, TAKE_FD(worker->store.fd));
         }
+        if (worker->count > 0)
+                send_list(worker);
 }
 
 static void send_params(struct fake_worker *worker)
@@ -250,19 +282,33 @@ void fake_worker_open(struct fake_worker *worker, const char *key)
         send_params(worker);
 }
 
-void fake_worker_refuse_store(struct fake_worker *worker, const char *identity, int fd)
+static struct worker_store refused_store(const char *identity, int fd)
 {
+        struct worker_store store = {.identity = {.basis = BACKING_FILE_HANDLE}, .fd = -1};
         struct stat stat;
 
-        worker->store =
-                (struct worker_store){.known = true, .identity = {.basis = BACKING_FILE_HANDLE}, .fd = -1};
-        snprintf(worker->store.identity.boot, sizeof(worker->store.identity.boot), "%s", identity);
-        snprintf(worker->store.identity.lasting, sizeof(worker->store.identity.lasting), "%s", identity);
+        snprintf(store.identity.boot, sizeof(store.identity.boot), "%s", identity);
+        snprintf(store.identity.lasting, sizeof(store.identity.lasting), "%s", identity);
         if (fd < 0 || fstat(fd, &stat) < 0)
-                return;
-        worker->store.major = major(stat.st_dev);
-        worker->store.minor = minor(stat.st_dev);
-        worker->store.inode = stat.st_ino;
+                return store;
+        store.major = major(stat.st_dev);
+        store.minor = minor(stat.st_dev);
+        store.inode = stat.st_ino;
+        return store;
+}
+
+void fake_worker_refuse_store(struct fake_worker *worker, const char *identity, int fd)
+{
+        worker->store = refused_store(identity, fd);
+        worker->speaks = true;
+}
+
+void fake_worker_listed(
+        struct fake_worker *worker, unsigned number, unsigned count, const char *identity, int fd)
+{
+        worker->list[number] = refused_store(identity, fd);
+        worker->list[number].fd = fd;
+        worker->count = count;
 }
 
 void fake_worker_store(struct fake_worker *worker, const char *identity, int fd)
@@ -341,6 +387,15 @@ void fake_worker_find_locked(struct fake_worker *worker, pid_t holder, const cha
 
         (void)problem_add(&problems, EBUSY, "/target", "BackingInUse", "%s", detail);
         fail(worker, &problems, holder);
+}
+
+void fake_worker_refuse_at(
+        struct fake_worker *worker, int error, const char *pointer, const char *reason, const char *detail)
+{
+        struct problem_list problems = {};
+
+        (void)problem_add(&problems, error, pointer, reason, "%s", detail);
+        fail(worker, &problems, 0);
 }
 
 void fake_worker_refuse(struct fake_worker *worker, const char *reason, const char *detail)

@@ -8,7 +8,10 @@
 
 #include <sys/queue.h>
 
-enum { FAKE_PID = 4711 }; /* of every worker */
+enum {
+        FAKE_PID = 4711, /* of every worker */
+        FAKE_STORES = 3, /* of a list */
+};
 
 /* It is there as long as ublkd knows its process. */
 struct fake_worker {
@@ -29,8 +32,15 @@ struct fake_worker {
         uint64_t action;     /* the id of the last ACTION, or 0 */
         /* what it will say; a test may change `params` until then */
         struct disk_params params;
-        uint64_t start; /* of its claim */
-        struct worker_store store;
+        uint64_t start;            /* of its claim */
+        struct worker_store store; /* with `speaks` */
+        bool speaks;               /* BACKING is still to be sent */
+        /* In place of `store`, of a tree with a list. */
+        struct listed_store wanted[FAKE_STORES]; /* of CONFIG */
+        int wanted_fds[FAKE_STORES];
+        unsigned listed;
+        struct worker_store list[FAKE_STORES];
+        unsigned count;
         bool greeted, crashes, killed, dead; /* crashes: by SIGSEGV; killed: by SIGKILL */
 };
 
@@ -58,6 +68,9 @@ void fake_worker_open(struct fake_worker *worker, const char *key);
 /* Let it send BACKING before its next message: a store with this identity, open as `fd`, which it takes over;
  * -1: it refuses the store. */
 void fake_worker_store(struct fake_worker *worker, const char *identity, int fd);
+/* The same of a list: the store `number` of `count`. */
+void fake_worker_listed(
+        struct fake_worker *worker, unsigned number, unsigned count, const char *identity, int fd);
 /* The same of a block device; claimed: the descriptor is the exclusive one. */
 void fake_worker_disk(struct fake_worker *worker, const char *identity, int fd, bool claimed);
 /* The same of a store that it refuses, although it has opened it as `fd`, which stays the caller's. */
@@ -76,6 +89,9 @@ void fake_worker_leave(struct fake_worker *worker);
 void fake_worker_die(struct fake_worker *worker);
 /* Let it report why it cannot serve, and exit. */
 void fake_worker_refuse(struct fake_worker *worker, const char *reason, const char *detail);
+/* The same with this error and pointer. */
+void fake_worker_refuse_at(
+        struct fake_worker *worker, int error, const char *pointer, const char *reason, const char *detail);
 /* The same for BackingTooSmall. */
 void fake_worker_refuse_size(struct fake_worker *worker, const char *detail);
 /* The same for BackingInUse: `holder` has its store locked. */

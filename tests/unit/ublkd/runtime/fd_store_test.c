@@ -18,12 +18,12 @@ static void test_a_descriptor_replaces_the_one_before(int manager)
 
         if (!CHECK_INT(fd_store_new(&store), 0))
                 return;
-        fd_store_keep(store, uid, 3, fd);
+        fd_store_keep(store, uid, 3, 0, fd);
         CHECK_STR(fake_service_manager_take(manager),
                 "FDSTOREREMOVE=1\nFDNAME=store-0b7a1c9e-0000-4000-8000-1234567890ab-3");
         CHECK_STR(fake_service_manager_take(manager),
                 "FDSTORE=1\nFDNAME=store-0b7a1c9e-0000-4000-8000-1234567890ab-3\nFDPOLL=0");
-        fd_store_drop(store, uid, 3);
+        fd_store_drop(store, uid, 3, 0);
         CHECK_STR(fake_service_manager_take(manager),
                 "FDSTOREREMOVE=1\nFDNAME=store-0b7a1c9e-0000-4000-8000-1234567890ab-3");
         CHECK_STR(fake_service_manager_take(manager), "");
@@ -52,16 +52,16 @@ static void test_a_claim_has_a_name_of_its_own(int manager)
         if (!CHECK_INT(fd_store_new(&store), 0))
                 return;
         CHECK_INT(fd_store_sockets(store), 0);
-        CHECK_INT(fd_store_take_claim(store, uid), 4);
-        CHECK_INT(fd_store_take_claim(store, uid), -1);
+        CHECK_INT(fd_store_take_claim(store, uid, 0), 4);
+        CHECK_INT(fd_store_take_claim(store, uid, 0), -1);
         CHECK_INT(fd_store_take(store, uid, &epoch), 3);
         CHECK_INT(epoch, 3);
-        fd_store_keep_claim(store, uid, fd);
+        fd_store_keep_claim(store, uid, 0, fd);
         CHECK_STR(fake_service_manager_take(manager),
                 "FDSTOREREMOVE=1\nFDNAME=store-claim-0b7a1c9e-0000-4000-8000-1234567890ab");
         CHECK_STR(fake_service_manager_take(manager),
                 "FDSTORE=1\nFDNAME=store-claim-0b7a1c9e-0000-4000-8000-1234567890ab\nFDPOLL=0");
-        fd_store_drop_claim(store, uid);
+        fd_store_drop_claim(store, uid, 0);
         CHECK_STR(fake_service_manager_take(manager),
                 "FDSTOREREMOVE=1\nFDNAME=store-claim-0b7a1c9e-0000-4000-8000-1234567890ab");
         CHECK_STR(fake_service_manager_take(manager), "");

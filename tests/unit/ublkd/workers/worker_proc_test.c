@@ -93,7 +93,7 @@ static void test_adoption_of_a_worker_with_a_list_of_stores(struct watch *watch)
         if (!CHECK_INT(watch_adopt(watch), 0))
                 return;
         CHECK(watch_run_until(watch, watch_is_serving));
-        CHECK(!worker_proc_store(watch->worker));
+        CHECK(worker_proc_stores(watch->worker) && worker_proc_stores(watch->worker)->is_list);
         kill(worker_proc_pid(watch->worker), SIGKILL);
         CHECK(watch_run_until(watch, watch_is_dead));
         CHECK_STR(worker_proc_death(watch->worker)->sentence, "was killed by SIGKILL");
@@ -471,7 +471,7 @@ static void test_freed_within_the_callback(struct watch *watch)
                 };
                 pid_t pid;
 
-                CHECK_INT(worker_proc_spawn(watch->event, watch->dir, watch->starter, &config, -1, free_it,
+                CHECK_INT(worker_proc_spawn(watch->event, watch->dir, watch->starter, &config, NULL, free_it,
                                   watch, &watch->worker),
                         0);
                 pid = worker_proc_pid(watch->worker);
@@ -529,8 +529,8 @@ static void run_tests(struct watch *watch)
         watch_check_death(watch, "wrong-uid", "was killed by ublkd: it serves another device");
         watch_check_death(watch, "wrong-pid", "was killed by ublkd: it claims to be another process");
         watch_check_death(watch, "twice", "was killed by ublkd: it sent HELLO twice");
-        watch_check_death(watch, "listing-stores",
-                "was killed by ublkd: it sent a list of stores, of which it was given none");
+        watch_check_death(
+                watch, "listing-stores", "was killed by ublkd: it sent 2 stores in a list, and was given 0");
         watch_check_death(watch, "bragging", "was killed by ublkd: it claims to serve before GO");
         watch_check_death(watch, "closing", "exited with status 7");
         watch_check_death(watch, "failing-and-stay", "was killed by ublkd: it did not leave by itself");

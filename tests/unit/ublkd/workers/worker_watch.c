@@ -65,7 +65,7 @@ int watch_try_spawn(struct watch *watch, struct worker_start *starter, const cha
                                    .queues = 1,
                                    .queue_depth = 8},
         },
-                -1, on_change, watch, &watch->worker);
+                NULL, on_change, watch, &watch->worker);
 }
 
 void watch_spawn(struct watch *watch, const char *name)

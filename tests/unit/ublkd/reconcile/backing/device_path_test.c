@@ -51,11 +51,13 @@ static void check_state(const struct managed_device *device, enum condition_stat
         free(shown.message);
 }
 
-static struct managed_device new_device(int fd, enum plan_worker worker)
+static void init_device(struct managed_device *device, int fd, enum plan_worker worker)
 {
-        return (struct managed_device){
+        *device = (struct managed_device){
                 .path.watch = (struct path_watch *)&view,
-                .backing = {.held = true, .fd = fd},
+                .backing = {.stores = &device->backing.single,
+                            .count = 1,
+                            .single = {.held = true, .fd = fd}},
                 .view.facts.worker = worker
         };
 }
@@ -64,8 +66,9 @@ static void a_file_without_a_name_cannot_be_moved_back(void)
 {
         char path[] = "/tmp/device-path-XXXXXX";
         int fd = mkstemp(path);
-        struct managed_device device = new_device(fd, PLAN_WORKER_SERVING);
+        struct managed_device device;
 
+        init_device(&device, fd, PLAN_WORKER_SERVING);
         view = (struct path_view){
                 .state = PATH_OTHER, .is_store = true, .found = {.device = 0x801, .inode = 13}
         };

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* A disk over two backing stores: all of them or none, and each for itself. */
+#include "tests/unit/check.h"
+#include "tests/unit/ublkd/reconcile/reconciler_world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define FIRST "/target/children/0"
+#define SECOND "/target/children/1"
+
+enum { STORES = 2 };
+
+struct place {
+        struct world world;
+        int files[STORES], other;
+};
+
+static int try_put(struct world *world, const char *one, const char *two)
+{
+        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct device_record *record;
+        struct device_spec *spec = NULL;
+        enum put_outcome outcome;
+        cJSON *document;
+        char text[512];
+        int r;
+
+        snprintf(text, sizeof(text),
+                "{\"name\":\"data\",\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\","
+                "\"path\":"
+                "\"%s\"},{\"type\":\"loop\",\"path\":\"%s\"}]}}",
+                one, two);
+        document = cJSON_Parse(text);
+        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
+        cJSON_Delete(document);
+        r = device_store_put(world->store, spec, &condition, &record, &outcome, &problems);
+        if (r < 0)
+                device_spec_free(spec);
+        return r;
+}
+
+static void put(struct world *world, const char *one, const char *two)
+{
+        CHECK_INT(try_put(world, one, two), 0);
+}
+
+static void list(struct place *place, unsigned number, const char *identity, int fd)
+{
+        (void)place;
+        fake_worker_listed(
+                fake_worker("data"), number, STORES, identity, fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
+static void begin(struct place *place)
+{
+        *place = (struct place){.other = memfd_create("other", MFD_CLOEXEC)};
+        for (unsigned i = 0; i < STORES; i++)
+                place->files[i] = memfd_create("store", MFD_CLOEXEC);
+        world_new(&place->world);
+        put(&place->world, "/a", "/b");
+        world_settle(&place->world, 0);
+        list(place, 0, "file:a", place->files[0]);
+        list(place, 1, "file:b", place->files[1]);
+        world_bring_up(&place->world, "data", "file:1");
+        CHECK_INT(world_phase(&place->world, "data"), PHASE_LIVE);
+}
+
+static void end(struct place *place)
+{
+        world_free(&place->world);
+        for (unsigned i = 0; i < STORES; i++)
+                close_fd(place->files[i]);
+        close_fd(place->other);
+}
+
+static const struct device_status *status_of(const struct place *place)
+{
+        return &world_record(&place->world, "data")->status;
+}
+
+/* ublkd and the worker die: no process has a descriptor. */
+static void lose_the_stores(struct place *place)
+{
+        int number = world_record(&place->world, "data")->number;
+
+        world_stop_reconciler(&place->world);
+        fake_disks[number].state = KERNEL_STATE_QUIESCED;
+        world_start_reconciler(&place->world);
+        world_settle(&place->world, 5);
+}
+
+static void check_wanted(unsigned number, const char *identity, bool has_fd)
+{
+        const struct listed_store *wanted = &fake_worker("data")->wanted[number];
+
+        CHECK_INT(fake_worker("data")->listed, STORES);
+        CHECK_STR(wanted->identity.lasting, identity);
+        CHECK_INT(wanted->has_fd, has_fd);
+}
+
+static void the_next_worker_gets_each_store(void)
+{
+        struct place place;
+
+        begin(&place);
+        if (CHECK_INT(status_of(&place)->store_count, STORES)) {
+                CHECK_STR(status_of(&place)->stores[1].pointer, SECOND);
+                CHECK_STR(status_of(&place)->stores[1].identity.lasting, "file:b");
+                CHECK(status_of(&place)->stores[0].kept && status_of(&place)->stores[1].kept);
+                CHECK(status_of(&place)->backing.kept);
+        }
+        fake_worker_die(fake_worker("data"));
+        world_settle(&place.world, 5);
+        check_wanted(0, "file:a", true);
+        check_wanted(1, "file:b", true);
+        CHECK(fake_worker("data")->wanted[0].was_served);
+        CHECK(fake_worker("data")->wanted_fds[0] >= 0 && fake_worker("data")->wanted_fds[1] >= 0);
+        world_bring_up(&place.world, "data", "file:1");
+        CHECK_INT(world_phase(&place.world, "data"), PHASE_LIVE);
+        end(&place);
+}
+
+static void an_adopted_worker_gives_each_store(void)
+{
+        struct place place;
+
+        begin(&place);
+        world_restart_with_workers(&place.world);
+        list(&place, 0, "file:a", place.files[0]);
+        list(&place, 1, "file:b", place.files[1]);
+        fake_worker_greet(fake_worker("data"), world_record(&place.world, "data")->epoch,
+                world_record(&place.world, "data")->number);
+        world_settle(&place.world, 5);
+        CHECK(status_of(&place)->backing.kept);
+        end(&place);
+}
+
+/* Of these none is taken: the rest would be mixed with those of the next worker. */
+static void an_adopted_worker_cannot_exchange_its_stores(void)
+{
+        struct place place;
+
+        begin(&place);
+        world_restart_with_workers(&place.world);
+        list(&place, 0, "file:a", place.files[0]);
+        list(&place, 1, "file:b", place.other);
+        fake_worker_greet(fake_worker("data"), world_record(&place.world, "data")->epoch,
+                world_record(&place.world, "data")->number);
+        world_settle(&place.world, 5);
+        if (CHECK_INT(status_of(&place)->store_count, STORES))
+                CHECK(!status_of(&place)->stores[0].kept && !status_of(&place)->stores[1].kept);
+        end(&place);
+}
+
+static void a_worker_without_a_descriptor_of_each_is_killed(void)
+{
+        struct place place;
+        unsigned kills;
+
+        begin(&place);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&place.world, 5);
+        kills = fake_kills;
+        list(&place, 0, "file:a", place.files[0]);
+        list(&place, 1, "file:b", -1);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&place.world, 5);
+        CHECK(fake_kills > kills);
+        end(&place);
+}
+
+static void a_list_of_another_length_is_refused(void)
+{
+        struct place place;
+        unsigned kills;
+
+        begin(&place);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&place.world, 5);
+        kills = fake_kills;
+        fake_worker_listed(fake_worker("data"), 0, 1, "file:a", fcntl(place.files[0], F_DUPFD_CLOEXEC, 0));
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&place.world, 5);
+        CHECK(fake_kills > kills);
+        end(&place);
+}
+
+/* Let the worker find another store in the second place. */
+static void refuse_second(struct place *place)
+{
+        list(place, 0, "file:a", -1);
+        list(place, 1, "file:x", -1);
+        fake_worker_refuse_at(
+                fake_worker("data"), ESTALE, SECOND "/path", "BackingChanged", "It is another store.");
+        world_settle(&place->world, 5);
+}
+
+static void the_refused_store_is_named(void)
+{
+        struct place place;
+
+        begin(&place);
+        lose_the_stores(&place);
+        check_wanted(0, "file:a", false);
+        refuse_second(&place);
+        CHECK_INT(world_phase(&place.world, "data"), PHASE_FAILED);
+        CHECK_INT(status_of(&place)->reason, REASON_BACKING_CHANGED);
+        if (CHECK_INT(status_of(&place)->store_count, STORES)) {
+                CHECK_STR(status_of(&place)->stores[0].found.lasting, "");
+                CHECK_STR(status_of(&place)->stores[1].found.lasting, "file:x");
+        }
+        end(&place);
+}
+
+/* A worker that was started before that does not know of it. */
+static void accept_second(struct place *place)
+{
+        CHECK_INT(device_store_accept_listed(place->world.store, "data", SECOND, "file:x"), 0);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&place->world, 5);
+        CHECK_INT(device_store_request_recover(place->world.store, "data"), 0); /* skips the back-off */
+        world_settle(&place->world, 5);
+}
+
+/* After a reboot: what was found of one store says nothing of the others. */
+static void a_consent_to_one_store_is_none_to_the_others(void)
+{
+        struct place place;
+
+        begin(&place);
+        lose_the_stores(&place);
+        refuse_second(&place);
+        CHECK_INT(device_store_accept_backing(place.world.store, "data", "file:x"), -ESTALE);
+        CHECK_INT(device_store_accept_listed(place.world.store, "data", FIRST, "file:x"), -ESTALE);
+        CHECK_INT(device_store_accept_listed(place.world.store, "data", SECOND, "file:y"), -ESTALE);
+        accept_second(&place);
+        check_wanted(0, "file:a", false);
+        check_wanted(1, "file:x", false);
+        CHECK(!fake_worker("data")->wanted[1].was_served);
+        /* A worker that does not compare, and serves a wrong first one. */
+        list(&place, 0, "file:z", place.other);
+        list(&place, 1, "file:x", place.files[1]);
+        fake_worker_open(fake_worker("data"), "file:1");
+        world_settle(&place.world, 5);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&place.world, 5);
+        CHECK_INT(status_of(&place)->reason, REASON_BACKING_CHANGED);
+        if (CHECK_INT(status_of(&place)->store_count, STORES))
+                CHECK_STR(status_of(&place)->stores[0].found.lasting, "file:z");
+        end(&place);
+}
+
+/* The identity of the one was taken in this boot, that of the other in an earlier one. */
+static void each_identity_has_its_own_boot(void)
+{
+        static const struct backing_identity identities[STORES] = {
+                {.basis = BACKING_FILE_HANDLE, .boot = "a", .lasting = "file:a"},
+                {.basis = BACKING_FILE_HANDLE, .boot = "b", .lasting = "file:b"}
+        };
+        struct place place;
+        const char *boot;
+
+        begin(&place);
+        CHECK_INT(device_store_set_listed(place.world.store, "data", identities, STORES,
+                          "00000000-0000-0000-0000-000000000000"),
+                0);
+        lose_the_stores(&place);
+        CHECK(!fake_worker("data")->wanted[0].in_this_boot);
+        refuse_second(&place);
+        accept_second(&place);
+        (void)device_record_backing(world_record(&place.world, "data"), 0, &boot);
+        CHECK_STR(boot, "00000000-0000-0000-0000-000000000000");
+        CHECK(!fake_worker("data")->wanted[0].in_this_boot);
+        CHECK(fake_worker("data")->wanted[1].in_this_boot);
+        end(&place);
+}
+
+static void a_change_of_one_path_drops_that_identity_alone(void)
+{
+        struct place place;
+
+        begin(&place);
+        put(&place.world, "/a", "/c");
+        CHECK_STR(device_record_backing(world_record(&place.world, "data"), 0, NULL)->lasting, "file:a");
+        CHECK(backing_identity_is_empty(device_record_backing(world_record(&place.world, "data"), 1, NULL)));
+        end(&place);
+}
+
+static void stores_do_not_change_their_places(void)
+{
+        struct place place;
+
+        begin(&place);
+        CHECK_INT(try_put(&place.world, "/b", "/a"), -ETXTBSY);
+        CHECK_INT(try_put(&place.world, "/c", "/a"), -ETXTBSY);
+        CHECK_STR(device_record_backing(world_record(&place.world, "data"), 0, NULL)->lasting, "file:a");
+        end(&place);
+}
+
+int main(void)
+{
+        the_next_worker_gets_each_store();
+        an_adopted_worker_gives_each_store();
+        an_adopted_worker_cannot_exchange_its_stores();
+        a_worker_without_a_descriptor_of_each_is_killed();
+        a_list_of_another_length_is_refused();
+        the_refused_store_is_named();
+        a_consent_to_one_store_is_none_to_the_others();
+        each_identity_has_its_own_boot();
+        a_change_of_one_path_drops_that_identity_alone();
+        stores_do_not_change_their_places();
+        return check_report();
+}

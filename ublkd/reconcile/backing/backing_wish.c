@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* What CONFIG says of the backing stores that a worker must open. */
+#include "ublkd/reconcile/backing/backing_wish.h"
+#include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+
+#include "ublkd/store/device_change.h"
+#include "ublkd/model/device_spec_store.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void expect_single(
+        const struct managed_device *device, const struct device_record *record, struct worker_msg *config)
+{
+        const struct backing_identity *expected = &record->backing;
+
+        if (backing_identity_is_empty(expected))
+                return;
+        config->config.expected_boot = (char *)expected->boot; /* not changed */
+        config->config.expected_lasting = (char *)expected->lasting;
+        config->config.expected_basis = (int)expected->basis;
+        config->config.expected_is_disk = expected->is_disk;
+        config->config.expected_in_this_boot = strcmp(record->backing_boot, device->env->boot_id) == 0;
+}
+
+/* Fill in what the record knows of a store of `spec`: by the path, as device_store_put() carries it over. */
+static void expect_path(const struct managed_device *device, const struct device_record *record,
+        const char *path, struct listed_store *ret)
+{
+        const char *single =
+                record->spec && !device_spec_has_list(record->spec) ? device_spec_path(record->spec) : NULL;
+        const struct record_store *store = record_stores_find(record->stores, path);
+
+        if (store) {
+                ret->identity = store->identity;
+                ret->in_this_boot = strcmp(store->boot, device->env->boot_id) == 0;
+        } else if (single && strcmp(single, path) == 0) {
+                ret->identity = record->backing;
+                ret->in_this_boot = strcmp(record->backing_boot, device->env->boot_id) == 0;
+        }
+}
+
+static void expect_list(const struct managed_device *device, const struct device_record *record,
+        const struct device_spec *spec, struct backing_wish *ret, struct worker_msg *config)
+{
+        unsigned count = device_spec_stores(spec);
+
+        for (unsigned i = 0; i < count; i++) {
+                const char *path = device_spec_store_path(spec, i);
+
+                ret->listed[i] = (struct listed_store){.user = device_store_user(record, spec)};
+                if (path)
+                        expect_path(device, record, path, &ret->listed[i]);
+        }
+        config->config.stores = (struct store_list){ret->listed, count};
+        config->config.store_user = 0;
+}
+
+void backing_wish_of_spec(const struct managed_device *device, const struct device_record *record,
+        const struct device_spec *spec, struct backing_wish *ret, struct worker_msg *config)
+{
+        for (unsigned i = 0; i < STORE_LIST_MAX; i++)
+                ret->fds[i] = -1;
+        if (device_spec_has_list(spec)) {
+                expect_list(device, record, spec, ret, config);
+                for (unsigned i = 0; i < config->config.stores.count; i++)
+                        ret->listed[i].is_shared = true;          /* the served disk may have the claim */
+        } else if (device_spec_targets_equal(record->spec, spec)) /* the record keeps the identity then */
+                expect_single(device, record, config);
+}
+
+static bool was_served_from(const struct managed_device *device, const struct device_record *record,
+        unsigned number, const struct kept_store *store)
+{
+        return store->known
+               && device_backing_compare(device, record, number, &store->at.identity) == BACKING_SAME;
+}
+
+static bool is_shared(const struct kept_store *store)
+{
+        return store->shares || (store->known && !store->at.claimed);
+}
+
+int backing_wish_of_device(const struct managed_device *device, const struct device_record *record,
+        struct backing_wish *ret, struct worker_msg *config)
+{
+        const struct device_backing *backing = &device->backing;
+        unsigned next = 0;
+
+        if (!device_backing_fits(backing, record->spec))
+                return -ESTALE;
+        for (unsigned i = 0; i < STORE_LIST_MAX; i++)
+                ret->fds[i] = -1;
+        config->config.exists =
+                device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
+        if (backing->is_list)
+                expect_list(device, record, record->spec, ret, config);
+        else {
+                config->config.expected_served = was_served_from(device, record, 0, backing->stores);
+                config->config.shared = is_shared(backing->stores);
+                expect_single(device, record, config);
+        }
+        for (unsigned i = 0; i < backing->count; i++) {
+                const struct kept_store *store = &backing->stores[i];
+
+                ret->listed[i].has_fd = store->held;
+                ret->listed[i].was_served = was_served_from(device, record, i, store);
+                ret->listed[i].is_shared = is_shared(store);
+                if (store->held)
+                        ret->fds[next++] = store->fd;
+        }
+        return 0;
+}

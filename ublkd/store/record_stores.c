@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Which backing stores a disk with a list of them was created on. */
+#include "ublkd/store/record_stores.h"
+
+#include "ublkd/values/json_print.h"
+#include "ublkd/values/json_util.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct record_stores *record_stores_free(struct record_stores *stores)
+{
+        for (unsigned i = 0; stores && i < stores->count; i++)
+                free(stores->items[i].path);
+        free(stores);
+        return NULL;
+}
+
+static unsigned count_of(const struct record_stores *stores)
+{
+        return stores ? stores->count : 0;
+}
+
+const struct record_store *record_stores_find(const struct record_stores *stores, const char *path)
+{
+        for (unsigned i = 0; i < count_of(stores); i++)
+                if (strcmp(stores->items[i].path, path) == 0)
+                        return &stores->items[i];
+        return NULL;
+}
+
+bool record_stores_equal(const struct record_stores *one, const struct record_stores *other)
+{
+        if (count_of(one) != count_of(other))
+                return false;
+        for (unsigned i = 0; i < count_of(one); i++) {
+                const struct record_store *store = &one->items[i],
+                                          *twin = record_stores_find(other, store->path);
+
+                if (!twin || !backing_identity_equal(&store->identity, &twin->identity)
+                        || strcmp(store->boot, twin->boot) != 0)
+                        return false;
+        }
+        return true;
+}
+
+static struct record_stores *make_room(unsigned count)
+{
+        return calloc(1, sizeof(struct record_stores) + count * sizeof(struct record_store));
+}
+
+static int add(
+        struct record_stores *to, const char *path, const struct backing_identity *identity, const char *boot)
+{
+        struct record_store *store = &to->items[to->count];
+
+        store->path = strdup(path);
+        if (!store->path)
+                return -ENOMEM;
+        store->identity = *identity;
+        snprintf(store->boot, sizeof(store->boot), "%s", boot);
+        to->count++;
+        return 0;
+}
+
+int record_stores_copy(const struct record_stores *stores, struct record_stores **ret)
+{
+        _cleanup_record_stores_ struct record_stores *made = make_room(count_of(stores));
+
+        if (!made)
+                return -ENOMEM;
+        for (unsigned i = 0; i < count_of(stores); i++)
+                if (add(made, stores->items[i].path, &stores->items[i].identity, stores->items[i].boot) < 0)
+                        return -ENOMEM;
+        *ret = made->count > 0 ? TAKE_PTR(made) : NULL;
+        return 0;
+}
+
+static bool is_named(const struct device_spec *spec, const char *path)
+{
+        unsigned numbers[TARGET_STORES_MAX], count = target_tree_stores(spec->tree, numbers);
+
+        for (unsigned i = 0; i < count; i++) {
+                const char *other = target_node_path(&spec->tree->nodes[numbers[i]]);
+
+                if (other && strcmp(other, path) == 0)
+                        return true;
+        }
+        return false;
+}
+
+int record_stores_of_spec(
+        const struct record_stores *stores, const struct device_spec *spec, struct record_stores **ret)
+{
+        _cleanup_record_stores_ struct record_stores *made = make_room(count_of(stores));
+
+        if (!made)
+                return -ENOMEM;
+        for (unsigned i = 0; i < count_of(stores); i++) {
+                const struct record_store *store = &stores->items[i];
+
+                if (is_named(spec, store->path) && add(made, store->path, &store->identity, store->boot) < 0)
+                        return -ENOMEM;
+        }
+        *ret = made->count > 0 ? TAKE_PTR(made) : NULL;
+        return 0;
+}
+
+int record_stores_with(const struct record_stores *stores, const char *path,
+        const struct backing_identity *identity, const char *boot, struct record_stores **ret)
+{
+        _cleanup_record_stores_ struct record_stores *made = make_room(count_of(stores) + 1);
+        int r = made ? add(made, path, identity, boot) : -ENOMEM;
+
+        for (unsigned i = 0; r >= 0 && i < count_of(stores); i++) {
+                const struct record_store *store = &stores->items[i];
+
+                if (strcmp(store->path, path) != 0)
+                        r = add(made, store->path, &store->identity, store->boot);
+        }
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(made);
+        return 0;
+}
+
+/* ---- as text ---- */
+
+static bool print_store(cJSON *array, const struct record_store *store)
+{
+        cJSON *object = cJSON_CreateObject();
+
+        if (!cJSON_AddItemToArray(array, object)) {
+                cJSON_Delete(object);
+                return false;
+        }
+        return cJSON_AddStringToObject(object, "path", store->path)
+               && cJSON_AddNumberToObject(object, "basis", store->identity.basis)
+               && cJSON_AddBoolToObject(object, "isDisk", store->identity.is_disk)
+               && cJSON_AddStringToObject(object, "now", store->identity.boot)
+               && cJSON_AddStringToObject(object, "lasting", store->identity.lasting)
+               && cJSON_AddStringToObject(object, "boot", store->boot);
+}
+
+int record_stores_print(const struct record_stores *stores, char **ret)
+{
+        _cleanup_json_ cJSON *array = cJSON_CreateArray();
+        char *text;
+
+        for (unsigned i = 0; array && i < count_of(stores); i++)
+                if (!print_store(array, &stores->items[i]))
+                        return -ENOMEM;
+        text = !array ? NULL : count_of(stores) == 0 ? strdup("") : json_print(array);
+        if (!text)
+                return -ENOMEM;
+        *ret = text;
+        return 0;
+}
+
+/* Return the string, if it has room in `size` bytes; NULL. */
+static const char *read_text(const cJSON *object, const char *name, size_t size)
+{
+        const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+
+        return text && strlen(text) < size ? text : NULL;
+}
+
+static int parse_store(const cJSON *object, struct record_stores *to)
+{
+        const char *path = read_text(object, "path", SIZE_MAX),
+                   *now = read_text(object, "now", BACKING_TOKEN_SIZE),
+                   *lasting = read_text(object, "lasting", BACKING_TOKEN_SIZE),
+                   *boot = read_text(object, "boot", RECORD_BOOT_SIZE);
+        const cJSON *basis = cJSON_GetObjectItemCaseSensitive(object, "basis"),
+                    *is_disk = cJSON_GetObjectItemCaseSensitive(object, "isDisk");
+        struct backing_identity identity = {.is_disk = cJSON_IsTrue(is_disk)};
+
+        if (!path || !now || !lasting || !boot || !cJSON_IsBool(is_disk) || !cJSON_IsNumber(basis)
+                || basis->valueint < 0 || basis->valueint >= _BACKING_BASIS_MAX
+                || record_stores_find(to, path))
+                return -EBADMSG;
+        identity.basis = (enum backing_basis)basis->valueint;
+        strcpy(identity.boot, now);
+        strcpy(identity.lasting, lasting);
+        return backing_identity_is_empty(&identity) ? -EBADMSG : add(to, path, &identity, boot);
+}
+
+int record_stores_parse(const char *text, struct record_stores **ret)
+{
+        _cleanup_json_ cJSON *array = *text ? cJSON_Parse(text) : cJSON_CreateArray();
+        int size = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : -1, r = 0;
+        _cleanup_record_stores_ struct record_stores *made = NULL;
+        const cJSON *item;
+
+        if (size < 0 || size > TARGET_STORES_MAX)
+                return -EBADMSG;
+        made = make_room((unsigned)size);
+        if (!made)
+                return -ENOMEM;
+        cJSON_ArrayForEach (item, array)
+                if (r >= 0)
+                        r = parse_store(item, made);
+        if (r < 0)
+                return r;
+        *ret = made->count > 0 ? TAKE_PTR(made) : NULL;
+        return 0;
+}

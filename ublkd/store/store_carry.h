@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What a record keeps of its backing stores where its spec changes: what is known of each store that the new spec names by the same
+ * path. For device_store.c only. */
+#pragma once
+
+#include "ublkd/store/device_record.h"
+
+/* Make the list for a record with `spec`; *ret: NULL if there is none. Return 0 or -ENOMEM. */
+int store_carry_list(
+        const struct device_record *record, const struct device_spec *spec, struct record_stores **ret);
+/* Set the only store of a record whose spec names another store, or another part of it, from now on. */
+void store_carry_single(
+        const struct device_record *record, const struct device_spec *spec, struct device_record *changed);
