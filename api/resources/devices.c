@@ -289,8 +289,12 @@ void handle_device_patch(struct request *request)
                 return;
         if (!record->spec) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "The stored spec of the device is invalid, so the patch has nothing to apply to; "
-                        "replace the spec with 'ublkctl apply' (PUT).");
+                        "The stored spec of the device cannot be used, so the patch has nothing to apply to; "
+                        "%s.",
+                        record_stores_are_unreadable(record->stores)
+                                ? "nor can what is stored of its backing stores: delete the device, and "
+                                  "create it again"
+                                : "replace the spec with 'ublkctl apply' (PUT)");
                 return;
         }
         if (parse_patch(request, record, &spec) >= 0 && client_path_settle(request, record, &spec)
@@ -441,6 +445,12 @@ static bool check_consent(struct request *request, const struct device_record *r
         const struct backing_identity *found = found_store(request, record);
         const char *accepted = request->query.accept_backing;
 
+        if (!accepted) {
+                reply_problem(request, PROBLEM_BAD_REQUEST,
+                        "The query parameter 'store' is without 'accept-backing'; give the identity of that "
+                        "store, or leave out both.");
+                return false;
+        }
         if (!found) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "%s; give the `target` of one of status.backing.stores in `store`, if the device has "
@@ -449,8 +459,7 @@ static bool check_consent(struct request *request, const struct device_record *r
                                              : "The disk lies in several stores, and a consent is for one");
                 return false;
         }
-        if (!accepted || backing_identity_is_empty(found)
-                || strcmp(backing_identity_text(found), accepted) != 0) {
+        if (backing_identity_is_empty(found) || strcmp(backing_identity_text(found), accepted) != 0) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "accept-backing does not match the store at the path; give the identity in "
                         "`found` that status.backing shows now.");
@@ -464,7 +473,12 @@ static bool check_consent(struct request *request, const struct device_record *r
 static void reply_stored(
         struct request *request, const struct device_record *record, int error, enum wait_kind kind)
 {
-        if (error < 0)
+        if (error == -EXDEV)
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "What was found there is the store of another place of the same disk, so the disk "
+                        "would be destroyed; put each store back at its path, or set the paths in the spec "
+                        "to where the stores are now.");
+        else if (error < 0)
                 reply_error(request, error, "Cannot store the request");
         else if (request->query.wait)
                 wait_begin(request, kind, record, MHD_HTTP_OK);

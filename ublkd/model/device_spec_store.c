@@ -46,6 +46,19 @@ void device_spec_store_pointer(
                 spec->tree, number < target_tree_stores(spec->tree, numbers) ? numbers[number] : 0, ret);
 }
 
+bool device_spec_names_store(const struct device_spec *spec, const char *path)
+{
+        unsigned numbers[TARGET_STORES_MAX], count = target_tree_stores(spec->tree, numbers);
+
+        for (unsigned i = 0; i < count; i++) {
+                const char *other = target_node_path(&spec->tree->nodes[numbers[i]]);
+
+                if (other && strcmp(other, path) == 0)
+                        return true;
+        }
+        return false;
+}
+
 bool device_spec_has_list(const struct device_spec *spec)
 {
         return target_tree_has_list(spec->tree);

@@ -15,6 +15,8 @@ const char *device_spec_store_path(const struct device_spec *spec, unsigned numb
 /* Write the pointer of its target into the spec: "/target/children/1". */
 void device_spec_store_pointer(
         const struct device_spec *spec, unsigned number, char ret[static TARGET_POINTER_SIZE]);
+/* Return whether one of them has this path. */
+bool device_spec_names_store(const struct device_spec *spec, const char *path);
 /* Return whether the stores have a list: see target_tree_has_list(). */
 bool device_spec_has_list(const struct device_spec *spec);
 /* Replace *spec, which has no list of stores, by the same with this path of its backing store. Return 0;

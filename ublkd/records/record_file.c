@@ -226,10 +226,12 @@ static int read_spec(const cJSON *document, struct record_file *file)
 static int read_stores(const cJSON *document, struct device_record *record)
 {
         const cJSON *stores = cJSON_GetObjectItemCaseSensitive(document, "stores");
+        int r;
 
         if (!stores)
                 return 0;
-        return cJSON_IsString(stores) ? record_stores_parse(stores->valuestring, &record->stores) : -EBADMSG;
+        r = cJSON_IsString(stores) ? record_stores_parse(stores->valuestring, &record->stores) : -EBADMSG;
+        return r >= 0 && record_stores_are_unreadable(record->stores) ? -EBADMSG : r;
 }
 
 static int read_document(const cJSON *document, const char *uid, struct record_file *file)

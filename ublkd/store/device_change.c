@@ -72,20 +72,6 @@ bool device_spec_stores_equal(const struct device_spec *one, const struct device
                        && texts_equal(device_spec_path(one), device_spec_path(other)));
 }
 
-/* Return whether the spec of the record names the path already. */
-static bool has_path(const struct device_record *record, const char *path)
-{
-        unsigned count = record && record->spec ? device_spec_stores(record->spec) : 0;
-
-        for (unsigned i = 0; i < count; i++) {
-                const char *before = device_spec_store_path(record->spec, i);
-
-                if (before && strcmp(before, path) == 0)
-                        return true;
-        }
-        return false;
-}
-
 static bool names_another_path(const struct device_record *record, const struct device_spec *spec)
 {
         const char *before = record->spec ? device_spec_path(record->spec) : NULL,
@@ -107,7 +93,7 @@ int device_spec_path_is_unstable(const struct device_record *record, const struc
                 _cleanup_free_ char *clean = NULL;
                 int r;
 
-                if (!path || has_path(record, path))
+                if (!path || (record && record->spec && device_spec_names_store(record->spec, path)))
                         continue;
                 r = path_make_absolute("/", path, &clean);
                 if (r < 0)

@@ -44,8 +44,9 @@ int device_record_explain_quarantine(const struct device_record *record, struct 
 {
         return device_status_explain(status, REASON_QUARANTINED,
                 "The stored record cannot be used (%s); ublkd does nothing with this device until a client "
-                "replaces or deletes it.",
-                record->quarantine);
+                "%s it.",
+                record->quarantine,
+                record_stores_are_unreadable(record->stores) ? "deletes" : "replaces or deletes");
 }
 
 int device_record_explain_age(const struct device_record *record, struct device_status *status)
@@ -91,7 +92,7 @@ const struct backing_identity *device_record_backing(
         static const struct backing_identity empty;
         bool listed = record->spec && device_spec_has_list(record->spec);
         const char *path = listed ? device_spec_store_path(record->spec, number) : NULL;
-        const struct record_store *store = path ? record_stores_find(record->stores, path) : NULL;
+        const struct record_store *store = path ? record_stores_at(record->stores, number, path) : NULL;
 
         if (ret_boot)
                 *ret_boot = store ? store->boot : listed ? "" : record->backing_boot;

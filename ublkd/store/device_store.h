@@ -183,7 +183,7 @@ int device_store_request_start(struct device_store *store, const char *name);
  * found; or -errno of the backend. */
 int device_store_accept_backing(struct device_store *store, const char *name, const char *identity);
 /* The same of a disk with a list of stores, for the one at `pointer` of the spec (status.stores): the others must still be those that
- * the disk was created on. */
+ * the disk was created on. -EXDEV: what was found is the store of another place of the same disk. */
 int device_store_accept_listed(
         struct device_store *store, const char *name, const char *pointer, const char *identity);
 /* Add a device with the uid, generation, epoch and number of `record`, or replace the record with the same uid,

@@ -213,16 +213,20 @@ static int update_stores(struct device_store *store, struct store_entry *entry, 
         return r;
 }
 
+/* The status may still be that of an earlier spec. */
 static int find_store(const struct device_record *record, const char *pointer, unsigned *ret)
 {
         unsigned count = record->spec && device_spec_has_list(record->spec) ? record->status.store_count : 0;
+        char now[TARGET_POINTER_SIZE];
 
-        for (unsigned i = 0; i < count; i++)
-                if (strcmp(record->status.stores[i].pointer, pointer) == 0
+        for (unsigned i = 0; i < count; i++) {
+                device_spec_store_pointer(record->spec, i, now);
+                if (strcmp(record->status.stores[i].pointer, pointer) == 0 && strcmp(now, pointer) == 0
                         && device_spec_store_path(record->spec, i)) {
                         *ret = i;
                         return 0;
                 }
+        }
         return -ESTALE;
 }
 
@@ -242,9 +246,11 @@ int device_store_accept_listed(
         found = &entry->record.status.stores[number].found;
         if (backing_identity_is_empty(found) || strcmp(backing_identity_text(found), identity) != 0)
                 return -ESTALE;
+        if (record_stores_elsewhere(entry->record.stores, number, found))
+                return -EXDEV;
         r = device_record_boot(boot);
         if (r >= 0)
-                r = record_stores_with(entry->record.stores,
+                r = record_stores_with(entry->record.stores, number,
                         device_spec_store_path(entry->record.spec, number), found, boot, &stores);
         if (r < 0)
                 return r;
@@ -269,7 +275,7 @@ int device_store_set_listed(struct device_store *store, const char *name,
                 if (!path || backing_identity_is_empty(&identities[i]))
                         continue;
                 r = record_stores_with(
-                        stores ? stores : entry->record.stores, path, &identities[i], boot, &next);
+                        stores ? stores : entry->record.stores, i, path, &identities[i], boot, &next);
                 if (r < 0)
                         break;
                 record_stores_free(stores);

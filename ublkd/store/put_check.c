@@ -60,44 +60,47 @@ static int check_mount(
         return -ETXTBSY;
 }
 
-static bool names(const struct device_spec *spec, const char *path)
-{
-        for (unsigned i = 0; i < device_spec_stores(spec); i++) {
-                const char *other = device_spec_store_path(spec, i);
-
-                if (other && strcmp(other, path) == 0)
-                        return true;
-        }
-        return false;
-}
-
 /* Return whether a store that both specs name would come to another place of the tree: the bytes of a disk would move. */
 static bool moves_stores(const struct device_spec *from, const struct device_spec *to)
 {
         for (unsigned i = 0; i < device_spec_stores(from); i++) {
                 const char *path = device_spec_store_path(from, i), *there = device_spec_store_path(to, i);
 
-                if (path && names(to, path) && !(there && strcmp(there, path) == 0))
+                if (path && device_spec_names_store(to, path) && !(there && strcmp(there, path) == 0))
                         return true;
         }
         return false;
 }
 
-/* A device without a disk may be given to other uses of its stores. */
+/* Without a disk nothing moves: each place keeps the store that it is for (record_stores_carry()), and paths that were exchanged
+ * outside are put right by exchanging them in the spec. */
 static int check_order(
         const struct device_spec *spec, const struct device_record *record, struct problem_list *problems)
 {
-        bool has_disk = record->spec && record->spec->options.enabled && !record->stopped;
+        bool may_have_disk = record->status.disk || record->status.phase == PHASE_UNKNOWN;
 
-        if (!has_disk || !moves_stores(record->spec, spec))
+        if (!record->spec || !may_have_disk || !moves_stores(record->spec, spec))
                 return 0;
         (void)problem_add(problems, ETXTBSY, "/target", "InUse",
                 "Backing stores of the device %s would come to other places of the tree, and what is on its "
-                "disk "
-                "would move; give them in the order that they have, or disable the device "
-                "first.",
+                "disk would move; give them in the order that they have, or disable the device first.",
                 spec->options.name);
         return -ETXTBSY;
+}
+
+/* With a new spec any store would do, as nothing is known of those of the old one. */
+static int check_stores(
+        const struct device_spec *spec, const struct device_record *record, struct problem_list *problems)
+{
+        if (!record_stores_are_unreadable(record->stores))
+                return 0;
+        (void)problem_add(problems, EUCLEAN, "", device_status_reason(&record->status),
+                "What is stored of the backing stores of the device %s cannot be read, so no other spec is "
+                "taken: ublkd could not recognise the stores. A newer ublkd may be able to read it; or "
+                "delete "
+                "the device, whose stores stay as they are, and create it again.",
+                spec->options.name);
+        return -EUCLEAN;
 }
 
 int put_check(const struct device_spec *spec, const struct device_record *record,
@@ -124,7 +127,7 @@ int put_check(const struct device_spec *spec, const struct device_record *record
         if (r >= 0 && record)
                 r = check_mount(spec, record, problems);
         if (r >= 0 && record)
-                r = check_order(spec, record, problems);
+                r = check_stores(spec, record, problems);
         if (r < 0)
                 return r;
         if (record && condition->mode == PUT_CREATE && !is_same_spec(record, spec)) {
@@ -134,6 +137,9 @@ int put_check(const struct device_spec *spec, const struct device_record *record
                         name);
                 return -EEXIST;
         }
+        r = record ? check_order(spec, record, problems) : 0;
+        if (r < 0)
+                return r;
         if (owner) {
                 (void)problem_add(problems, EADDRINUSE, "/id", "NumberTaken",
                         "The number %d belongs to the device %s; choose another, or leave it out.",

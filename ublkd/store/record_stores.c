@@ -14,6 +14,8 @@ struct record_stores *record_stores_free(struct record_stores *stores)
 {
         for (unsigned i = 0; stores && i < stores->count; i++)
                 free(stores->items[i].path);
+        if (stores)
+                free(stores->unreadable);
         free(stores);
         return NULL;
 }
@@ -21,6 +23,22 @@ struct record_stores *record_stores_free(struct record_stores *stores)
 static unsigned count_of(const struct record_stores *stores)
 {
         return stores ? stores->count : 0;
+}
+
+static const struct record_store *find_place(const struct record_stores *stores, unsigned number)
+{
+        for (unsigned i = 0; i < count_of(stores); i++)
+                if (stores->items[i].number == number)
+                        return &stores->items[i];
+        return NULL;
+}
+
+const struct record_store *record_stores_at(
+        const struct record_stores *stores, unsigned number, const char *path)
+{
+        const struct record_store *store = find_place(stores, number);
+
+        return store && strcmp(store->path, path) == 0 ? store : NULL;
 }
 
 const struct record_store *record_stores_find(const struct record_stores *stores, const char *path)
@@ -31,13 +49,37 @@ const struct record_store *record_stores_find(const struct record_stores *stores
         return NULL;
 }
 
+const struct record_store *record_stores_elsewhere(
+        const struct record_stores *stores, unsigned number, const struct backing_identity *identity)
+{
+        for (unsigned i = 0; i < count_of(stores); i++) {
+                const struct record_store *store = &stores->items[i];
+
+                if (store->number != number
+                        && strcmp(backing_identity_text(&store->identity), backing_identity_text(identity))
+                                   == 0)
+                        return store;
+        }
+        return NULL;
+}
+
+bool record_stores_are_unreadable(const struct record_stores *stores)
+{
+        return stores && stores->unreadable;
+}
+
+static const char *unreadable_of(const struct record_stores *stores)
+{
+        return record_stores_are_unreadable(stores) ? stores->unreadable : "";
+}
+
 bool record_stores_equal(const struct record_stores *one, const struct record_stores *other)
 {
-        if (count_of(one) != count_of(other))
+        if (count_of(one) != count_of(other) || strcmp(unreadable_of(one), unreadable_of(other)) != 0)
                 return false;
         for (unsigned i = 0; i < count_of(one); i++) {
                 const struct record_store *store = &one->items[i],
-                                          *twin = record_stores_find(other, store->path);
+                                          *twin = record_stores_at(other, store->number, store->path);
 
                 if (!twin || !backing_identity_equal(&store->identity, &twin->identity)
                         || strcmp(store->boot, twin->boot) != 0)
@@ -51,18 +93,25 @@ static struct record_stores *make_room(unsigned count)
         return calloc(1, sizeof(struct record_stores) + count * sizeof(struct record_store));
 }
 
-static int add(
-        struct record_stores *to, const char *path, const struct backing_identity *identity, const char *boot)
+static int add(struct record_stores *to, unsigned number, const char *path,
+        const struct backing_identity *identity, const char *boot)
 {
         struct record_store *store = &to->items[to->count];
 
         store->path = strdup(path);
         if (!store->path)
                 return -ENOMEM;
+        store->number = number;
         store->identity = *identity;
         snprintf(store->boot, sizeof(store->boot), "%s", boot);
         to->count++;
         return 0;
+}
+
+static int add_copy(
+        struct record_stores *to, unsigned number, const char *path, const struct record_store *from)
+{
+        return add(to, number, path, &from->identity, from->boot);
 }
 
 int record_stores_copy(const struct record_stores *stores, struct record_stores **ret)
@@ -71,54 +120,64 @@ int record_stores_copy(const struct record_stores *stores, struct record_stores 
 
         if (!made)
                 return -ENOMEM;
+        if (record_stores_are_unreadable(stores)) {
+                made->unreadable = strdup(stores->unreadable);
+                if (!made->unreadable)
+                        return -ENOMEM;
+        }
         for (unsigned i = 0; i < count_of(stores); i++)
-                if (add(made, stores->items[i].path, &stores->items[i].identity, stores->items[i].boot) < 0)
+                if (add_copy(made, stores->items[i].number, stores->items[i].path, &stores->items[i]) < 0)
                         return -ENOMEM;
+        *ret = made->count > 0 || made->unreadable ? TAKE_PTR(made) : NULL;
+        return 0;
+}
+
+static bool was_named(const struct record_stores *stores, const struct device_spec *before, const char *path)
+{
+        return record_stores_find(stores, path) || (before && device_spec_names_store(before, path));
+}
+
+int record_stores_carry(const struct record_stores *stores, const struct device_spec *before,
+        const struct device_spec *spec, struct record_stores **ret)
+{
+        unsigned count = device_spec_stores(spec);
+        _cleanup_record_stores_ struct record_stores *made = make_room(count);
+        const struct record_store *kept[TARGET_STORES_MAX] = {};
+        int r = made ? 0 : -ENOMEM;
+
+        for (unsigned i = 0; r >= 0 && i < count; i++) {
+                const char *path = device_spec_store_path(spec, i);
+
+                if (path && was_named(stores, before, path))
+                        kept[i] = find_place(stores, i);
+                if (kept[i])
+                        r = add_copy(made, i, path, kept[i]);
+        }
+        for (unsigned i = 0; r >= 0 && i < count; i++) {
+                const char *path = device_spec_store_path(spec, i);
+                const struct record_store *store = path ? record_stores_find(stores, path) : NULL;
+                bool is_kept = kept[i] || (store && store->number < count && kept[store->number]);
+
+                if (store && !is_kept)
+                        r = add_copy(made, i, path, store);
+        }
+        if (r < 0)
+                return r;
         *ret = made->count > 0 ? TAKE_PTR(made) : NULL;
         return 0;
 }
 
-static bool is_named(const struct device_spec *spec, const char *path)
-{
-        unsigned numbers[TARGET_STORES_MAX], count = target_tree_stores(spec->tree, numbers);
-
-        for (unsigned i = 0; i < count; i++) {
-                const char *other = target_node_path(&spec->tree->nodes[numbers[i]]);
-
-                if (other && strcmp(other, path) == 0)
-                        return true;
-        }
-        return false;
-}
-
-int record_stores_of_spec(
-        const struct record_stores *stores, const struct device_spec *spec, struct record_stores **ret)
-{
-        _cleanup_record_stores_ struct record_stores *made = make_room(count_of(stores));
-
-        if (!made)
-                return -ENOMEM;
-        for (unsigned i = 0; i < count_of(stores); i++) {
-                const struct record_store *store = &stores->items[i];
-
-                if (is_named(spec, store->path) && add(made, store->path, &store->identity, store->boot) < 0)
-                        return -ENOMEM;
-        }
-        *ret = made->count > 0 ? TAKE_PTR(made) : NULL;
-        return 0;
-}
-
-int record_stores_with(const struct record_stores *stores, const char *path,
+int record_stores_with(const struct record_stores *stores, unsigned number, const char *path,
         const struct backing_identity *identity, const char *boot, struct record_stores **ret)
 {
         _cleanup_record_stores_ struct record_stores *made = make_room(count_of(stores) + 1);
-        int r = made ? add(made, path, identity, boot) : -ENOMEM;
+        int r = made ? add(made, number, path, identity, boot) : -ENOMEM;
 
         for (unsigned i = 0; r >= 0 && i < count_of(stores); i++) {
                 const struct record_store *store = &stores->items[i];
 
-                if (strcmp(store->path, path) != 0)
-                        r = add(made, store->path, &store->identity, store->boot);
+                if (store->number != number)
+                        r = add_copy(made, store->number, store->path, store);
         }
         if (r < 0)
                 return r;
@@ -136,7 +195,8 @@ static bool print_store(cJSON *array, const struct record_store *store)
                 cJSON_Delete(object);
                 return false;
         }
-        return cJSON_AddStringToObject(object, "path", store->path)
+        return cJSON_AddNumberToObject(object, "number", store->number)
+               && cJSON_AddStringToObject(object, "path", store->path)
                && cJSON_AddNumberToObject(object, "basis", store->identity.basis)
                && cJSON_AddBoolToObject(object, "isDisk", store->identity.is_disk)
                && cJSON_AddStringToObject(object, "now", store->identity.boot)
@@ -152,7 +212,7 @@ int record_stores_print(const struct record_stores *stores, char **ret)
         for (unsigned i = 0; array && i < count_of(stores); i++)
                 if (!print_store(array, &stores->items[i]))
                         return -ENOMEM;
-        text = !array ? NULL : count_of(stores) == 0 ? strdup("") : json_print(array);
+        text = !array ? NULL : count_of(stores) == 0 ? strdup(unreadable_of(stores)) : json_print(array);
         if (!text)
                 return -ENOMEM;
         *ret = text;
@@ -173,21 +233,25 @@ static int parse_store(const cJSON *object, struct record_stores *to)
                    *now = read_text(object, "now", BACKING_TOKEN_SIZE),
                    *lasting = read_text(object, "lasting", BACKING_TOKEN_SIZE),
                    *boot = read_text(object, "boot", RECORD_BOOT_SIZE);
-        const cJSON *basis = cJSON_GetObjectItemCaseSensitive(object, "basis"),
+        const cJSON *number = cJSON_GetObjectItemCaseSensitive(object, "number"),
+                    *basis = cJSON_GetObjectItemCaseSensitive(object, "basis"),
                     *is_disk = cJSON_GetObjectItemCaseSensitive(object, "isDisk");
         struct backing_identity identity = {.is_disk = cJSON_IsTrue(is_disk)};
 
         if (!path || !now || !lasting || !boot || !cJSON_IsBool(is_disk) || !cJSON_IsNumber(basis)
-                || basis->valueint < 0 || basis->valueint >= _BACKING_BASIS_MAX
-                || record_stores_find(to, path))
+                || basis->valueint < 0 || basis->valueint >= _BACKING_BASIS_MAX || !cJSON_IsNumber(number)
+                || number->valueint < 0 || number->valueint >= TARGET_STORES_MAX
+                || find_place(to, (unsigned)number->valueint))
                 return -EBADMSG;
         identity.basis = (enum backing_basis)basis->valueint;
         strcpy(identity.boot, now);
         strcpy(identity.lasting, lasting);
-        return backing_identity_is_empty(&identity) ? -EBADMSG : add(to, path, &identity, boot);
+        return backing_identity_is_empty(&identity)
+                       ? -EBADMSG
+                       : add(to, (unsigned)number->valueint, path, &identity, boot);
 }
 
-int record_stores_parse(const char *text, struct record_stores **ret)
+static int parse_all(const char *text, struct record_stores **ret)
 {
         _cleanup_json_ cJSON *array = *text ? cJSON_Parse(text) : cJSON_CreateArray();
         int size = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : -1, r = 0;
@@ -205,5 +269,22 @@ int record_stores_parse(const char *text, struct record_stores **ret)
         if (r < 0)
                 return r;
         *ret = made->count > 0 ? TAKE_PTR(made) : NULL;
+        return 0;
+}
+
+int record_stores_parse(const char *text, struct record_stores **ret)
+{
+        _cleanup_record_stores_ struct record_stores *made = NULL;
+        int r = parse_all(text, ret);
+
+        if (r != -EBADMSG)
+                return r;
+        made = make_room(0);
+        if (!made)
+                return -ENOMEM;
+        made->unreadable = strdup(text);
+        if (!made->unreadable)
+                return -ENOMEM;
+        *ret = TAKE_PTR(made);
         return 0;
 }

@@ -18,9 +18,9 @@ int store_carry_list(
                 return 0;
         }
         if (!path || device_spec_has_list(record->spec) || backing_identity_is_empty(&record->backing))
-                return record_stores_of_spec(record->stores, spec, ret);
-        r = record_stores_with(NULL, path, &record->backing, record->backing_boot, &known);
-        return r < 0 ? r : record_stores_of_spec(known, spec, ret);
+                return record_stores_carry(record->stores, record->spec, spec, ret);
+        r = record_stores_with(NULL, 0, path, &record->backing, record->backing_boot, &known);
+        return r < 0 ? r : record_stores_carry(known, record->spec, spec, ret);
 }
 
 void store_carry_single(

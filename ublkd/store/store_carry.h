@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a record keeps of its backing stores where its spec changes: what is known of each store that the new spec names by the same
- * path. For device_store.c only. */
+/* What a record keeps of its backing stores where its spec changes: see record_stores_carry(). */
 #pragma once
 
 #include "ublkd/store/device_record.h"

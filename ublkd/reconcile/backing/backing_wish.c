@@ -4,8 +4,9 @@
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
-#include "ublkd/store/device_change.h"
 #include "ublkd/model/device_spec_store.h"
+#include "ublkd/store/device_change.h"
+#include "ublkd/store/store_carry.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,50 +25,44 @@ static void expect_single(
         config->config.expected_in_this_boot = strcmp(record->backing_boot, device->env->boot_id) == 0;
 }
 
-/* Fill in what the record knows of a store of `spec`: by the path, as device_store_put() carries it over. */
-static void expect_path(const struct managed_device *device, const struct device_record *record,
-        const char *path, struct listed_store *ret)
-{
-        const char *single =
-                record->spec && !device_spec_has_list(record->spec) ? device_spec_path(record->spec) : NULL;
-        const struct record_store *store = record_stores_find(record->stores, path);
-
-        if (store) {
-                ret->identity = store->identity;
-                ret->in_this_boot = strcmp(store->boot, device->env->boot_id) == 0;
-        } else if (single && strcmp(single, path) == 0) {
-                ret->identity = record->backing;
-                ret->in_this_boot = strcmp(record->backing_boot, device->env->boot_id) == 0;
-        }
-}
-
+/* stores: what is known of those of `spec`. */
 static void expect_list(const struct managed_device *device, const struct device_record *record,
-        const struct device_spec *spec, struct backing_wish *ret, struct worker_msg *config)
+        const struct device_spec *spec, const struct record_stores *stores, struct backing_wish *ret,
+        struct worker_msg *config)
 {
         unsigned count = device_spec_stores(spec);
 
         for (unsigned i = 0; i < count; i++) {
                 const char *path = device_spec_store_path(spec, i);
+                const struct record_store *store = path ? record_stores_at(stores, i, path) : NULL;
 
                 ret->listed[i] = (struct listed_store){.user = device_store_user(record, spec)};
-                if (path)
-                        expect_path(device, record, path, &ret->listed[i]);
+                if (!store)
+                        continue;
+                ret->listed[i].identity = store->identity;
+                ret->listed[i].in_this_boot = strcmp(store->boot, device->env->boot_id) == 0;
         }
         config->config.stores = (struct store_list){ret->listed, count};
         config->config.store_user = 0;
 }
 
-void backing_wish_of_spec(const struct managed_device *device, const struct device_record *record,
+int backing_wish_of_spec(const struct managed_device *device, const struct device_record *record,
         const struct device_spec *spec, struct backing_wish *ret, struct worker_msg *config)
 {
+        _cleanup_record_stores_ struct record_stores *stores = NULL;
+        int r = store_carry_list(record, spec, &stores); /* as device_store_put() will do it */
+
+        if (r < 0)
+                return r;
         for (unsigned i = 0; i < STORE_LIST_MAX; i++)
                 ret->fds[i] = -1;
         if (device_spec_has_list(spec)) {
-                expect_list(device, record, spec, ret, config);
+                expect_list(device, record, spec, stores, ret, config);
                 for (unsigned i = 0; i < config->config.stores.count; i++)
                         ret->listed[i].is_shared = true;          /* the served disk may have the claim */
         } else if (device_spec_targets_equal(record->spec, spec)) /* the record keeps the identity then */
                 expect_single(device, record, config);
+        return 0;
 }
 
 static bool was_served_from(const struct managed_device *device, const struct device_record *record,
@@ -95,7 +90,7 @@ int backing_wish_of_device(const struct managed_device *device, const struct dev
         config->config.exists =
                 device->view.facts.kernel == KERNEL_DOWN || device->view.facts.kernel == KERNEL_LIVE;
         if (backing->is_list)
-                expect_list(device, record, record->spec, ret, config);
+                expect_list(device, record, record->spec, record->stores, ret, config);
         else {
                 config->config.expected_served = was_served_from(device, record, 0, backing->stores);
                 config->config.shared = is_shared(backing->stores);

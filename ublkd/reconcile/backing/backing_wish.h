@@ -15,8 +15,8 @@ struct backing_wish {
 };
 
 /* Fill in the stores that a preflight worker for `spec`, a later spec of the device, must open: those that the record knows, and no
- * descriptor. The strings of the message belong to the record. */
-void backing_wish_of_spec(const struct managed_device *device, const struct device_record *record,
+ * descriptor. The strings of the message belong to the record. Return 0 or -ENOMEM. */
+int backing_wish_of_spec(const struct managed_device *device, const struct device_record *record,
         const struct device_spec *spec, struct backing_wish *ret, struct worker_msg *config);
 /* Fill in the stores that the next worker must open. The same ownership. Return 0; -ESTALE: the disk lies in other stores than those
  * of the spec, so that no worker could serve it. */

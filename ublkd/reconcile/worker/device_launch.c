@@ -171,9 +171,10 @@ int device_launch_preflight(struct managed_device *device, const struct device_r
         msg.config.store_user = device_store_user(record, spec);
         r = keep_memory(device, uid, spec->target,
                 &(struct device_region_key){.queues = msg.config.queues, .epoch = record->epoch}, true);
+        if (r >= 0)
+                r = backing_wish_of_spec(device, record, spec, &stores, &msg);
         if (r < 0)
                 return r;
-        backing_wish_of_spec(device, record, spec, &stores, &msg);
         return worker_proc_spawn(config->event, config->runtime_dir, config->worker_start, &msg, stores.fds,
                 changed, device, ret);
 }

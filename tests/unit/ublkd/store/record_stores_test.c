@@ -5,6 +5,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/store/store_directory.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,22 +16,42 @@ static const struct backing_identity identities[] = {
         {.basis = BACKING_DISK_SERIAL, .is_disk = true, .lasting = "serial:b"}
 };
 
-static void put(struct device_store *store)
+static int try_put(struct device_store *store, const char *one, const char *two)
 {
-        static const char text[] =
-                "{\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\",\"path\":"
-                "\"/a\"},{\"type\":\"loop\",\"path\":\"/b\"}]}}";
+        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
         _cleanup_problems_ struct problem_list problems = {};
-        const struct put_condition condition = {.mode = PUT_CREATE};
         const struct device_record *record;
         struct device_spec *spec = NULL;
-        cJSON *document = cJSON_Parse(text);
         enum put_outcome outcome;
+        cJSON *document;
+        char text[256];
+        int r;
 
+        snprintf(text, sizeof(text),
+                "{\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\",\"path\":\"%s\"},"
+                "{\"type\":\"loop\",\"path\":\"%s\"}]}}",
+                one, two);
+        document = cJSON_Parse(text);
         CHECK_INT(device_spec_parse(document, "data", &spec, &problems), 0);
         cJSON_Delete(document);
-        CHECK_INT(device_store_put(store, spec, &condition, &record, &outcome, &problems), 0);
+        r = device_store_put(store, spec, &condition, &record, &outcome, &problems);
+        if (r < 0)
+                device_spec_free(spec);
+        return r;
+}
+
+static void put(struct device_store *store)
+{
+        CHECK_INT(try_put(store, "/a", "/b"), 0);
         CHECK_INT(device_store_set_listed(store, "data", identities, 2, BOOT), 0);
+}
+
+/* ublkd has looked, and there is no disk. */
+static void settle_without_disk(struct device_store *store)
+{
+        const struct device_status status = {.phase = PHASE_FAILED, .number = -1};
+
+        CHECK_INT(device_store_set_status(store, "data", &status), 0);
 }
 
 static void check_identity(const struct device_store *store, unsigned number)
@@ -90,18 +111,89 @@ static void test_what_cannot_be_read_is_quarantined(const char *directory)
         }
 }
 
+static char *column_after_restart(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+        char *text = NULL;
+
+        CHECK(device_store_get(store, "data")->quarantine != NULL);
+        CHECK_INT(record_stores_print(device_store_get(store, "data")->stores, &text), 0);
+        device_store_free(store);
+        return text;
+}
+
+/* With the same spec its present stores would be taken for those of the disk. A newer ublkd may read the text. */
+static void test_what_cannot_be_read_stays(const char *directory)
+{
+        static const char newer[] = "[{\"path\":\"/a\",\"basis\":99}]";
+        struct device_store *store = open_store(directory);
+        _cleanup_free_ char *text = NULL, *later = NULL;
+        char statement[128];
+
+        put(store);
+        device_store_free(store);
+        snprintf(statement, sizeof(statement), "UPDATE device SET stores = '%s'", newer);
+        execute(directory, statement);
+        store = open_store(directory);
+        CHECK_INT(try_put(store, "/a", "/b"), -EUCLEAN);
+        CHECK_INT(try_put(store, "/c", "/d"), -EUCLEAN);
+        CHECK_INT(device_store_request_recover(store, "data"), 0); /* saves the record */
+        device_store_free(store);
+        text = column_after_restart(directory);
+        CHECK_STR(text, newer);
+        store = open_store(directory);
+        CHECK_INT(device_store_request_delete(store, "data", false), 0);
+        device_store_free(store);
+        later = column_after_restart(directory);
+        CHECK_STR(later, newer);
+}
+
+/* The names were exchanged by a reboot, and the client exchanges them in the spec: each place is still for its store. */
+static void test_paths_are_exchanged(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put(store);
+        settle_without_disk(store);
+        CHECK_INT(try_put(store, "/b", "/a"), 0);
+        check_identity(store, 0);
+        check_identity(store, 1);
+        device_store_free(store);
+        store = open_store(directory);
+        check_identity(store, 0);
+        check_identity(store, 1);
+        device_store_free(store);
+}
+
+static void test_a_new_path_drops_one(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put(store);
+        settle_without_disk(store);
+        CHECK_INT(try_put(store, "/a", "/c"), 0);
+        check_identity(store, 0);
+        CHECK(backing_identity_is_empty(device_record_backing(device_store_get(store, "data"), 1, NULL)));
+        CHECK_INT(try_put(store, "/c", "/d"), 0); /* what was at another place is no consent */
+        check_identity(store, 0);
+        device_store_free(store);
+}
+
 static void test_as_text(void)
 {
         _cleanup_record_stores_ struct record_stores *stores = NULL, *more = NULL, *read = NULL;
         _cleanup_free_ char *text = NULL;
 
-        CHECK_INT(record_stores_with(NULL, "/a", &identities[0], BOOT, &stores), 0);
-        CHECK_INT(record_stores_with(stores, "/b", &identities[1], "", &more), 0);
+        CHECK_INT(record_stores_with(NULL, 0, "/a", &identities[0], BOOT, &stores), 0);
+        CHECK_INT(record_stores_with(stores, 1, "/b", &identities[1], "", &more), 0);
         CHECK_INT(record_stores_print(more, &text), 0);
         CHECK_INT(record_stores_parse(text, &read), 0);
         CHECK(record_stores_equal(more, read));
         CHECK(!record_stores_equal(stores, read));
         CHECK(!record_stores_find(read, "/c"));
+        CHECK(record_stores_at(read, 1, "/b") && !record_stores_at(read, 0, "/b"));
+        CHECK(record_stores_elsewhere(read, 0, &identities[1]));
+        CHECK(!record_stores_elsewhere(read, 1, &identities[1]));
 }
 
 int main(void)
@@ -109,6 +201,9 @@ int main(void)
         in_a_new_directory(test_they_stay);
         in_a_new_directory(test_an_older_ublkd_leaves_them);
         in_a_new_directory(test_what_cannot_be_read_is_quarantined);
+        in_a_new_directory(test_what_cannot_be_read_stays);
+        in_a_new_directory(test_paths_are_exchanged);
+        in_a_new_directory(test_a_new_path_drops_one);
         test_as_text();
         return check_report();
 }
