@@ -76,6 +76,9 @@ static void on_backing(struct worker_proc *worker, const struct worker_msg *msg,
         }
         worker_stores_clear(&worker->stores);
         r = worker_stores_read(msg, fds, &worker->stores);
+        if (r < 0
+                && worker->adopted) /* ublkd may be out of descriptors, and the worker serves: none is taken */
+                return;
         if (r == -EBADMSG)
                 break_off(worker, "it sent other descriptors than those of its list");
         else if (r < 0)

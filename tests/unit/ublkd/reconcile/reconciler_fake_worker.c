@@ -240,7 +240,7 @@ static void send_list(struct fake_worker *worker)
 
         for (unsigned i = 0; i < worker->count; i++) {
                 listed[i] = worker_store_listed(&worker->list[i]);
-                if (listed[i].has_fd)
+                if (listed[i].has_fd && !worker->loses_descriptors)
                         fds[next++] = TAKE_FD(worker->list[i].fd);
         }
         stand_in_sends_fds(worker->index,

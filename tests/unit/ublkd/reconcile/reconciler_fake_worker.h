@@ -41,6 +41,7 @@ struct fake_worker {
         unsigned listed;
         struct worker_store list[FAKE_STORES];
         unsigned count;
+        bool loses_descriptors;              /* of the list: ublkd has no room for them */
         bool greeted, crashes, killed, dead; /* crashes: by SIGSEGV; killed: by SIGKILL */
 };
 
