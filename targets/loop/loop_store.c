@@ -128,6 +128,13 @@ static int refuse_other(const struct store_opening *opening)
 
         if (!*text)
                 r = refuse_unknown(opening);
+        else if (opening->device->store.is_one_of_several) /* the supervisor knows its pointer */
+                r = problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
+                        "%s is not the store that this disk was made on in this place: it is %s (%s), the "
+                        "disk is on %s (%s). Put that store back at this path, or give its present path "
+                        "here.",
+                        opening->options->path, text, backing_basis_to_string(found->basis),
+                        backing_identity_text(expected), backing_basis_to_string(expected->basis));
         else
                 r = problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
                         "%s is not the store that this disk was made on: it is %s (%s), the disk is on %s "

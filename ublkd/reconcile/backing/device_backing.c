@@ -2,20 +2,21 @@
 /* The backing stores of a device: kept by descriptors while its disk exists, recognised by their identities after
  * that. */
 #include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/backing_changed.h"
 #include "ublkd/reconcile/backing/kept_store.h"
 #include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/view/device_geometry.h"
 
-#include "ublkd/offload/close_away.h"
 #include "ublkd/plan/frozen_params.h"
 #include "ublkd/model/device_spec_store.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The files of a disk beside its region. Each holds one message of the worker (proto/worker_msg.h). */
+_Static_assert((int)STORE_LIST_MAX == (int)TARGET_STORES_MAX,
+        "a list of a message has room for the stores of a tree");
 
 #define STORE_FOREACH(store, backing)                                                                        \
         for (struct kept_store *store = (backing)->stores; store < (backing)->stores + (backing)->count;     \
@@ -376,38 +377,12 @@ void device_backing_retry(struct managed_device *device)
 
 /* ---- recognised ---- */
 
-/* Write " of /target/children/1"; "" for the only store. */
-static void name_place(const struct managed_device *device, const struct device_record *record,
-        unsigned number, const char *before, char ret[static TARGET_POINTER_SIZE + 16])
-{
-        char pointer[TARGET_POINTER_SIZE];
-
-        ret[0] = '\0';
-        if (!device->backing.is_list || !record->spec)
-                return;
-        device_spec_store_pointer(record->spec, number, pointer);
-        snprintf(ret, TARGET_POINTER_SIZE + 16, "%s%s", before, pointer);
-}
-
 static int refuse_other(struct managed_device *device, const struct device_record *record, unsigned number,
         const struct backing_identity *found)
 {
-        const struct backing_identity *expected = device_record_backing(record, number, NULL);
-        char of[TARGET_POINTER_SIZE + 16], option[TARGET_POINTER_SIZE + 16];
-
-        name_place(device, record, number, " of ", of);
-        name_place(device, record, number, " --store ", option);
         device->backing.stores[number].refused = *found;
         device->backing.changed = true;
-        device_note(device, REASON_BACKING_CHANGED,
-                "The store at the path%s is %s (%s), but the disk was created on %s (%s). Put that store "
-                "back, "
-                "and ublkd recovers the disk; or unmount the disk, and set the path in the spec to where "
-                "that store is. To give up that store and continue with the store at the path, unmount the "
-                "disk first, then: ublkctl recover %s%s --accept-backing '%s' (in the API: accept-backing).",
-                of, backing_identity_text(found), backing_basis_to_string(found->basis),
-                backing_identity_text(expected), backing_basis_to_string(expected->basis), record->name,
-                option, backing_identity_text(found));
+        backing_changed_note(device, record, number, found);
         return -ESTALE;
 }
 

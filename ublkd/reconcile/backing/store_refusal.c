@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A backing store that a worker has refused to serve. */
 #include "ublkd/reconcile/backing/store_refusal.h"
+#include "ublkd/reconcile/backing/backing_changed.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -86,4 +87,19 @@ bool store_refusal_take(struct managed_device *device)
         if (device->backing.changed)
                 device->backing.stores[number].refused = stores->items[number].identity;
         return false;
+}
+
+bool store_refusal_explain(struct managed_device *device, const struct device_record *record)
+{
+        const struct problem_list *problems = worker_proc_problems(device->process.worker);
+        const struct worker_stores *stores = device_backing_of_worker(device);
+        int number = problem_store(device);
+
+        if (number < 0 || !stores->is_list || problems->items[0].error != ESTALE
+                || backing_identity_is_empty(&stores->items[number].identity)
+                || device_backing_compare(device, record, (unsigned)number, &stores->items[number].identity)
+                           != BACKING_OTHER)
+                return false;
+        backing_changed_note(device, record, (unsigned)number, &stores->items[number].identity);
+        return true;
 }

@@ -154,7 +154,8 @@ static bool ran_out_of_memory(const struct managed_device *device)
 }
 
 /* Note the reason that the worker gave, or else how it exited. */
-static void note_death(struct managed_device *device, bool served, bool out_of_memory)
+static void note_death(
+        struct managed_device *device, const struct device_record *record, bool served, bool out_of_memory)
 {
         const struct worker_death *death = worker_proc_death(device->process.worker);
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
@@ -162,15 +163,15 @@ static void note_death(struct managed_device *device, bool served, bool out_of_m
         if (broke_protocol(device)) {
                 device_note(device, REASON_WORKER_BROKE_PROTOCOL, "The worker (pid %d) %s.",
                         (int)worker_proc_pid(device->process.worker), death->sentence);
-        } else if (problems->count > 0) {
+        } else if (problems->count > 0 && !store_refusal_explain(device, record)) {
                 device_note(device, reason_from_string(problems->items[0].reason), "%s%s",
                         problems->items[0].detail, full_stop(problems->items[0].detail));
                 device_claim_name_holder(device, worker_proc_holder(device->process.worker));
-        } else if (out_of_memory)
+        } else if (problems->count == 0 && out_of_memory)
                 device_note(device, REASON_WORKER_OUT_OF_MEMORY,
                         "The worker (pid %d) was killed by the kernel's OOM killer%s.",
                         (int)worker_proc_pid(device->process.worker), served ? "" : " before it could serve");
-        else if (device->process.state != WORKER_KILLED)
+        else if (problems->count == 0 && device->process.state != WORKER_KILLED)
                 device_note(device, REASON_WORKER_DIED, "The worker (pid %d) %s%s.",
                         (int)worker_proc_pid(device->process.worker), death->sentence,
                         served ? "" : " before it could serve");
@@ -214,12 +215,12 @@ static bool is_wanted(const struct device_record *record)
 }
 
 /* Note and report the death of a worker that was to serve the device. */
-static void explain_death(struct managed_device *device, bool served)
+static void explain_death(struct managed_device *device, const struct device_record *record, bool served)
 {
         _cleanup_free_ char *before = device->note.sentence ? strdup(device->note.sentence) : NULL;
         bool broke = broke_protocol(device), out_of_memory = ran_out_of_memory(device);
 
-        note_death(device, served, out_of_memory);
+        note_death(device, record, served, out_of_memory);
         if (broke || (device->process.state != WORKER_KILLED && (served || is_news(device, before))))
                 report_death(device, served, out_of_memory);
         if (served || (broke && device->view.facts.kernel != KERNEL_ABSENT)) /* a recovery begins */
@@ -243,7 +244,7 @@ void device_take_death(struct managed_device *device)
 
         if (!silent && !retired && !stale && is_wanted(record)
                 && (broke || worker_proc_epoch(device->process.worker) == record->epoch))
-                explain_death(device, served);
+                explain_death(device, record, served);
         if (retired && !device->process.kill_reported)
                 report_retired(device);
         device_faults_read(device); /* it may have found a store that was cut off */

@@ -302,8 +302,64 @@ static void stores_do_not_change_their_places(void)
         end(&place);
 }
 
+/* Its message would be without the pointer and the command. */
+static void the_note_has_the_command(void)
+{
+        struct place place;
+
+        begin(&place);
+        lose_the_stores(&place);
+        refuse_second(&place);
+        CHECK(strstr(status_of(&place)->message,
+                "ublkctl recover data --store " SECOND " --accept-backing 'file:x'"));
+        end(&place);
+}
+
+/* The names of two stores were exchanged. Each is the wrong one, and none may be accepted. */
+static void an_exchange_cannot_be_accepted(void)
+{
+        struct place place;
+
+        begin(&place);
+        lose_the_stores(&place);
+        list(&place, 0, "file:b", -1);
+        list(&place, 1, "file:a", -1);
+        fake_worker_refuse_at(
+                fake_worker("data"), ESTALE, SECOND "/path", "BackingChanged", "It is another store.");
+        world_settle(&place.world, 5);
+        CHECK_INT(status_of(&place)->reason, REASON_BACKING_CHANGED);
+        CHECK(!strstr(status_of(&place)->message, "accept-backing"));
+        CHECK_INT(device_store_accept_listed(place.world.store, "data", SECOND, "file:a"), -EXDEV);
+        check_wanted(1, "file:b", false);
+        end(&place);
+}
+
+/* ublkd is short of descriptors: the worker serves, and nothing is taken. */
+static void an_adopted_worker_without_descriptors_goes_on(void)
+{
+        struct place place;
+        unsigned kills;
+
+        begin(&place);
+        world_restart_with_workers(&place.world);
+        kills = fake_kills;
+        list(&place, 0, "file:a", place.files[0]);
+        list(&place, 1, "file:b", place.files[1]);
+        fake_worker("data")->loses_descriptors = true;
+        fake_worker_greet(fake_worker("data"), world_record(&place.world, "data")->epoch,
+                world_record(&place.world, "data")->number);
+        world_settle(&place.world, 5);
+        CHECK_INT(fake_kills, kills);
+        CHECK_INT(world_phase(&place.world, "data"), PHASE_LIVE);
+        CHECK(!status_of(&place)->backing.kept);
+        end(&place);
+}
+
 int main(void)
 {
+        the_note_has_the_command();
+        an_exchange_cannot_be_accepted();
+        an_adopted_worker_without_descriptors_goes_on();
         the_next_worker_gets_each_store();
         an_adopted_worker_gives_each_store();
         an_adopted_worker_cannot_exchange_its_stores();
