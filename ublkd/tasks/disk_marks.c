@@ -4,6 +4,8 @@
 
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
+#include "ublkd/base/sentence.h"
+#include "ublkd/model/device_spec_store.h"
 #include "ublkd/store/device_change.h"
 
 #include <fcntl.h>
@@ -28,6 +30,10 @@ static const enum mark mark_of_phase[_PHASE_MAX] = {
         [PHASE_UNKNOWN] = MARK_AS_BEFORE,
 };
 
+enum {
+        TEXT_MAX = TARGET_STORES_MAX * (PATH_MAX + 1)
+}; /* bytes of a mark: a path of each store, a line each */
+
 struct disk_marks {
         struct device_store *store;
         struct runtime_dir *dir;
@@ -46,12 +52,13 @@ static int write_mark(int dir, const char *name, const char *text)
 {
         _cleanup_free_ char *found = NULL;
 
-        if (read_whole_at(dir, name, PATH_MAX + 1, &found) >= 0 && strcmp(found, text) == 0)
+        if (read_whole_at(dir, name, TEXT_MAX, &found) >= 0 && strcmp(found, text) == 0)
                 return 0;
         return replace_text_at(dir, name, 0600, text); /* paths are in it */
 }
 
-/* Set the mark that is wanted before the other one is removed: no moment has none without a reason. text: of the mark. */
+/* Set the mark that is wanted before the other one is removed: no moment has none without a reason. text: of the mark,
+ * whole lines. */
 static int set_mark(const struct disk_marks *marks, const char *name, enum mark mark, const char *text)
 {
         _cleanup_close_ int live = runtime_dir_open_marks(marks->dir, RUNTIME_LIVE);
@@ -65,15 +72,14 @@ static int set_mark(const struct disk_marks *marks, const char *name, enum mark 
         return mark == MARK_LIVE ? write_mark(live, name, text) : remove_mark(live, name);
 }
 
+/* text: NULL on ENOMEM. */
 static void mark_device(struct disk_marks *marks, const char *name, enum mark mark, const char *text)
 {
-        char line[PATH_MAX + 1];
         int r;
 
         if (mark == MARK_AS_BEFORE)
                 return;
-        snprintf(line, sizeof(line), "%s\n", text ? text : "");
-        r = set_mark(marks, name, mark, line);
+        r = text ? set_mark(marks, name, mark, text) : -ENOMEM;
         if (r < 0 && !marks->complained)
                 log_errno(LOG_WARNING, name, r,
                         "The mark of the disk in the runtime directory cannot be set: %s; the unit "
@@ -96,34 +102,53 @@ static enum mark mark_of(const struct device_status *status)
         return mark_of_phase[status->phase];
 }
 
-/* Return the path for the mark, which the record owns; NULL: none. */
-static const char *path_of(const struct device_record *record)
+/* Write the paths of the stores, a line each, as far as they have one line; "\n": none has. A client on the host has named them.
+ * Return the text, which the caller frees; NULL on ENOMEM. */
+static char *paths_of(const struct device_record *record)
 {
-        const char *path = record->spec && device_store_user(record, record->spec) == 0
-                                   ? device_spec_path(record->spec)
-                                   : NULL;
+        bool is_shown = record->spec && device_store_user(record, record->spec) == 0;
+        unsigned count = is_shown ? device_spec_stores(record->spec) : 0;
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
 
-        return path && !strchr(path, '\n') ? path : NULL;
+        if (!out)
+                return NULL;
+        for (unsigned i = 0; i < count; i++) {
+                const char *path = device_spec_store_path(record->spec, i);
+
+                if (path && !strchr(path, '\n'))
+                        fprintf(out, "%s\n", path);
+        }
+        if (ftell(out) == 0)
+                fputc('\n', out);
+        if (fclose(out) == 0)
+                return text;
+        free(text);
+        return NULL;
 }
 
-/* Without the count and the time of the attempts, which change with each. */
-static const char *reason_of(const struct device_status *status)
+/* Without the count and the time of the attempts, which change with each. Return a line, which the caller frees; NULL on ENOMEM. */
+static char *reason_of(const struct device_status *status)
 {
-        return status->phase == PHASE_BACKOFF && status->cause ? status->cause : status->message;
+        const char *reason =
+                status->phase == PHASE_BACKOFF && status->cause ? status->cause : status->message;
+
+        return sentence_print("%s\n", reason ? reason : "");
 }
 
 static void mark_record(struct disk_marks *marks, const struct device_record *record)
 {
         enum mark mark = mark_of(&record->status);
+        _cleanup_free_ char *text = mark == MARK_LIVE ? paths_of(record) : reason_of(&record->status);
 
-        mark_device(
-                marks, record->name, mark, mark == MARK_LIVE ? path_of(record) : reason_of(&record->status));
+        mark_device(marks, record->name, mark, text);
 }
 
 static void on_store_event(void *userdata, const struct store_event *event)
 {
         if (event->kind == STORE_REMOVED)
-                mark_device(userdata, event->name, MARK_NONE, NULL);
+                mark_device(userdata, event->name, MARK_NONE, "");
         else if (event->kind == STORE_STATUS)
                 mark_record(userdata, event->record);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Marks in the runtime directory by which a service manager has a unit for each disk (units/ublk-disk@.path and
  * .service). live/NAME is there while the disk of NAME is in service; a worker that is replaced at once does not end
- * it. It holds the path of the disk's store, or an empty line: the disk has none, a tenant names it, whose mounts may be
- * others than those of the host, or it has more than one line. failed/NAME is there while the device cannot have its disk
+ * it. It holds the path of each store of the disk, a line each, or an empty line: the disk has none, a tenant names it, whose mounts
+ * may be others than those of the host, or no path has one line. failed/NAME is there while the device cannot have its disk
  * in service, and holds why: the cause of its last attempt, or else the message of its status. Runs on the loop. */
 #pragma once
 

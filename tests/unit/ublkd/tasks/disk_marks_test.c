@@ -195,6 +195,11 @@ static void test_the_mark_has_the_path(struct place *place)
         check_path(place,
                 "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/srv/a\"},\"size\":\"1MiB\"}",
                 "uid:1000", "\n");
+        check_path(place,
+                "{\"name\":\"data\",\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\","
+                "\"path\":\"/srv/a\"},{\"type\":\"loop\",\"path\":\"/b\\nc\"},{\"type\":\"loop\",\"path\":\"/"
+                "d\"}]}}",
+                NULL, "/srv/a\n/d\n");
 }
 
 static void test_marks_are_written_again(struct place *place)
