@@ -306,7 +306,7 @@ static void place_geometry_of(const struct opening *opening, struct target_geome
         geometry->max_segments = limits.max_segments;
 }
 
-/* How much of the store belongs to the disk. Below another target a file without a length is the disk's to its end, wherever that
+/* How much of the store belongs to the disk. Below another target a store without a length is the disk's to its end, wherever that
  * comes to be: the tree grows with it. */
 static uint64_t size_to_claim(const struct opening *opening, uint64_t size)
 {
@@ -315,7 +315,7 @@ static uint64_t size_to_claim(const struct opening *opening, uint64_t size)
 
         if (device->wanted_size != 0)
                 return device->wanted_size;
-        if (device->is_below && !is_disk(opening))
+        if (device->is_below)
                 return INT64_MAX - opening->options->offset - first;
         return size > first ? size - first : 0;
 }

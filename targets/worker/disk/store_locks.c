@@ -72,7 +72,7 @@ static int lock_range(struct disk *disk, unsigned number)
         return r;
 }
 
-/* Return the same order for the same bytes, whichever disk asks. */
+/* Return the same order for the same bytes, whichever disk asks, and by whichever node of a block device. */
 static int compare_ranges(const struct backing_range *one, const struct backing_range *other)
 {
         struct stat left = {}, right = {};
@@ -84,7 +84,7 @@ static int compare_ranges(const struct backing_range *one, const struct backing_
         other_device = S_ISBLK(right.st_mode) ? right.st_rdev : right.st_dev;
         if (device != other_device)
                 return device < other_device ? -1 : 1;
-        if (left.st_ino != right.st_ino)
+        if (!S_ISBLK(left.st_mode) && left.st_ino != right.st_ino)
                 return left.st_ino < right.st_ino ? -1 : 1;
         return one->start < other->start ? -1 : one->start > other->start;
 }

@@ -111,7 +111,6 @@ void kept_store_release(
         struct managed_device *device, unsigned number, struct kept_store *store, uint16_t epoch)
 {
         struct backing_identity refused = store->refused;
-        bool shares = store->shares;
 
         /* First, because the service manager does not keep one open file under two names. */
         if (store->has_claim)
@@ -120,8 +119,7 @@ void kept_store_release(
         if (store->known && store->at.identity.is_disk)
                 hand_claim_on(device, store);
         kept_store_close(device, store);
-        store->refused = refused;
-        store->shares = shares;
+        store->refused = refused; /* the next worker tries the exclusive open again */
 }
 
 /* Read what the kernel has in memory: that does not wait for a server. */
