@@ -24,7 +24,8 @@ bool is_last_copy(const struct request *request, const struct device_record *rec
 
 bool last_copy_may_go(struct request *request, const struct device_record *record, const char *what)
 {
-        const char *path = record->spec ? device_spec_path(record->spec) : NULL;
+        bool is_single = record->spec && !device_spec_has_list(record->spec); /* else it may be any of them */
+        const char *path = is_single ? device_spec_path(record->spec) : NULL;
         const struct disk_answer *answer;
         bool used;
 
@@ -35,13 +36,11 @@ bool last_copy_may_go(struct request *request, const struct device_record *recor
                 return false;
         used = answer->use == DISK_USED;
         reply_problem(request, PROBLEM_LAST_COPY,
-                "%s, and the file behind /dev/ublkb%d%s%s%s was deleted: only this disk has its data%s%s. "
-                "%s%sCopy "
-                "the data to another file first ('dd if=/dev/ublkb%d of=FILE bs=1M'%s), and when they are "
-                "safe "
-                "repeat with --drop-last-copy (in the API: drop-last-copy=true).",
-                what, record->number, path ? " (" : "", path ? path : "", path ? ")" : "",
-                used ? ", and it is in use: " : "", used ? answer->text : "",
+                "%s, and %s behind /dev/ublkb%d%s%s%s was deleted: only this disk has its data%s%s. "
+                "%s%sCopy the data to another file first ('dd if=/dev/ublkb%d of=FILE bs=1M'%s), and when "
+                "they are safe repeat with --drop-last-copy (in the API: drop-last-copy=true).",
+                what, is_single ? "the file" : "a file", record->number, path ? " (" : "", path ? path : "",
+                path ? ")" : "", used ? ", and it is in use: " : "", used ? answer->text : "",
                 used ? disk_users_advice(answer->kinds) : "", used ? ". " : "", record->number,
                 used ? "" : ", unmounted");
         return false;

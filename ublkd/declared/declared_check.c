@@ -144,7 +144,8 @@ static enum declared_verdict check_spec(struct declared_check *check, const stru
 static enum declared_verdict keep_last_copy(const struct declared_check *check,
         const struct device_record *record, const char *what, enum backing_reach *ret_reach, char **ret)
 {
-        const char *path = record->spec ? device_spec_path(record->spec) : NULL;
+        bool is_single = record->spec && !device_spec_has_list(record->spec); /* else it may be any of them */
+        const char *path = is_single ? device_spec_path(record->spec) : NULL;
 
         *ret_reach = check->config.read_reach ? check->config.read_reach(check->config.userdata, record)
                                               : BACKING_REACH_UNKNOWN;
@@ -152,11 +153,10 @@ static enum declared_verdict keep_last_copy(const struct declared_check *check,
                 return DECLARED_MAY;
         return may_not(
                 ret, sentence_print(
-                             "%s, and the file behind /dev/ublkb%d%s%s%s was deleted: only this disk has its "
-                             "data. "
+                             "%s, and %s behind /dev/ublkb%d%s%s%s was deleted: only this disk has its data. "
                              "Copy the data to another file ('dd if=/dev/ublkb%d of=FILE bs=1M', unmounted).",
-                             what, record->number, path ? " (" : "", path ? path : "", path ? ")" : "",
-                             record->number));
+                             what, is_single ? "the file" : "a file", record->number, path ? " (" : "",
+                             path ? path : "", path ? ")" : "", record->number));
 }
 
 static enum declared_verdict ask_removal(

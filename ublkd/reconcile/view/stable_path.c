@@ -22,6 +22,12 @@ static int warn(
 {
         const char *path = device_spec_path(record->spec);
 
+        if (device_spec_has_list(record->spec)) /* which of them is unknown here */
+                return device_condition_set(ret, CONDITION_FALSE, REASON_UNSTABLE_PATH,
+                        "A path in the target may be another disk after a reboot: the kernel assigns such "
+                        "names in the order in which it finds disks. Use names in /dev/disk/by-id, "
+                        "/dev/disk/by-partuuid, /dev/mapper or /dev/md, and set them when the device has no "
+                        "openers.");
         path = path ? path : "The path";
         if (params->stable_path)
                 return device_condition_set(ret, CONDITION_FALSE, REASON_UNSTABLE_PATH,
