@@ -138,7 +138,7 @@ def test_a_stripe_is_served_and_recovered(daemon):
 
 
 @pytest.mark.parametrize("target,pointer", [
-    ({"type": "stripe", "children": [{"type": "null"}, {"type": "loop", "path": "/x"}]}, "/target/children/1"),
+    ({"type": "stripe", "children": [{"type": "null"}, {"type": "loop", "path": "x"}]}, "/target/children/1/path"),
     ({"type": "linear", "child": {"type": "loop", "path": "x"}}, "/target/child/path"),
 ])
 def test_a_fault_is_named_by_its_pointer(daemon, target, pointer):

@@ -97,6 +97,40 @@ static void test_a_descriptor_of_an_older_disk_is_found(int manager)
         fd_store_free(store);
 }
 
+/* Of several stores of one disk each has a name, and those of an older disk are not taken beside it. */
+static void test_each_store_of_a_list_has_a_name(int manager)
+{
+        struct fd_store *store;
+        uint16_t epoch = 0;
+        char pid[16];
+
+        for (int i = 3; i < 6; i++)
+                CHECK_INT(dup2(manager, i), i);
+        snprintf(pid, sizeof(pid), "%d", getpid());
+        CHECK_INT(setenv("LISTEN_PID", pid, 1), 0);
+        CHECK_INT(setenv("LISTEN_FDS", "3", 1), 0);
+        CHECK_INT(setenv("LISTEN_FDNAMES",
+                          "store-0b7a1c9e-0000-4000-8000-1234567890ab-9.1:store-0b7a1c9e-0000-4000-8000-"
+                          "1234567890ab-10:store-0b7a1c9e-0000-4000-8000-1234567890ab-10.1",
+                          1),
+                0);
+        if (!CHECK_INT(fd_store_new(&store), 0))
+                return;
+        CHECK_INT(fd_store_take(store, uid, &epoch), 4);
+        CHECK_INT(epoch, 10);
+        CHECK_INT(fd_store_take_listed(store, uid, epoch, 1), 5);
+        CHECK_INT(fd_store_take_listed(store, uid, epoch, 1), -1);
+        CHECK_INT(fd_store_take_listed(store, uid, epoch, 2), -1);
+        fd_store_keep(store, uid, 10, 1, 5);
+        CHECK_STR(fake_service_manager_take(manager),
+                "FDSTOREREMOVE=1\nFDNAME=store-0b7a1c9e-0000-4000-8000-1234567890ab-10.1");
+        CHECK_STR(fake_service_manager_take(manager),
+                "FDSTORE=1\nFDNAME=store-0b7a1c9e-0000-4000-8000-1234567890ab-10.1\nFDPOLL=0");
+        (void)close(4);
+        (void)close(5);
+        fd_store_free(store);
+}
+
 int main(void)
 {
         _cleanup_close_ int low = fake_service_manager(), manager = fcntl(low, F_DUPFD_CLOEXEC, 16);
@@ -104,5 +138,6 @@ int main(void)
         test_a_descriptor_replaces_the_one_before(manager);
         test_a_claim_has_a_name_of_its_own(manager);
         test_a_descriptor_of_an_older_disk_is_found(manager);
+        test_each_store_of_a_list_has_a_name(manager);
         return check_report();
 }
