@@ -195,39 +195,61 @@ int close_away(int fd)
 
 int fd_store_take(struct fd_store *store, const char *uid, uint16_t *ret_epoch)
 {
-        const struct kept_descriptor *kept = &sim->kept;
+        const struct kept_descriptors *kept = &sim->kept;
 
         (void)store;
-        if (!sim->keeps_descriptors || strcmp(kept->uid, uid) != 0)
+        if (!sim->keeps_descriptors || strcmp(kept->uid, uid) != 0 || kept->stores[0] == NO_STORE)
                 return -1;
         *ret_epoch = kept->epoch;
-        return descriptor_open(sim, kept->store);
+        return descriptor_open(sim, kept->stores[0]);
 }
 
 void fd_store_keep(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number, int fd)
 {
-        (void)store, (void)number;
+        (void)store;
         if (!ublkd_acts(sim) || !sim->keeps_descriptors)
                 return;
+        if (number >= (sim->listed ? PLACES : 1)) {
+                world_break(sim, "a descriptor is kept for no place");
+                return;
+        }
         if (sim->kept.uid[0] != '\0' && (strcmp(sim->kept.uid, uid) != 0 || sim->kept.epoch != epoch))
                 world_break(sim, "a descriptor of a store is kept for no disk");
-        sim->kept = (struct kept_descriptor){.epoch = epoch, .store = descriptor_store(sim, fd)};
+        if (sim->kept.uid[0] == '\0')
+                for (unsigned i = 0; i < PLACES; i++)
+                        sim->kept.stores[i] = NO_STORE;
+        sim->kept.epoch = epoch;
+        sim->kept.stores[number] = descriptor_store(sim, fd);
         snprintf(sim->kept.uid, sizeof(sim->kept.uid), "%s", uid);
-        if (sim->kept.store == NO_STORE)
+        if (sim->kept.stores[number] == NO_STORE)
                 world_break(sim, "a descriptor that is not open is kept");
+        if (sim->listed && (sim->kept.stores[number] == BESIDE) != (number != sim->place))
+                world_break(sim, "a descriptor is kept for the place of another store");
 }
 
 int fd_store_take_listed(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number)
 {
-        (void)store, (void)uid, (void)epoch, (void)number;
-        return -1;
+        const struct kept_descriptors *kept = &sim->kept;
+
+        (void)store;
+        if (!sim->keeps_descriptors || strcmp(kept->uid, uid) != 0 || kept->epoch != epoch
+                || kept->stores[number] == NO_STORE)
+                return -1;
+        return descriptor_open(sim, kept->stores[number]);
 }
 
 void fd_store_drop(struct fd_store *store, const char *uid, uint16_t epoch, unsigned number)
 {
-        (void)store, (void)number;
-        if (ublkd_acts(sim) && strcmp(sim->kept.uid, uid) == 0 && sim->kept.epoch == epoch)
-                sim->kept = (struct kept_descriptor){};
+        bool is_empty = true;
+
+        (void)store;
+        if (!ublkd_acts(sim) || strcmp(sim->kept.uid, uid) != 0 || sim->kept.epoch != epoch)
+                return;
+        sim->kept.stores[number] = NO_STORE;
+        for (unsigned i = 0; i < PLACES; i++)
+                is_empty = is_empty && sim->kept.stores[i] == NO_STORE;
+        if (is_empty)
+                sim->kept = (struct kept_descriptors){};
 }
 
 /* The stores of this world are files, and files are not claimed. */

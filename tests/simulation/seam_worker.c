@@ -161,6 +161,31 @@ static void send_hello(struct world *world, int index, enum process_stage stage,
         send_message(world, index, &msg, -1);
 }
 
+/* The list of BACKING: the store that the schedule is about, and the one beside it. A worker that refuses has no descriptor. */
+static void send_list(struct world *world, int index, bool refused)
+{
+        const struct process *process = &world->processes[index];
+        struct listed_store items[PLACES];
+        struct worker_msg msg = {
+                .type = WORKER_MSG_BACKING,
+                .backing = {.boot = (char *)"", .lasting = (char *)"", .stores = {items, PLACES}},
+        };
+        int fds[PLACES];
+
+        for (unsigned i = 0; i < PLACES; i++) {
+                bool is_place = i == world->place;
+                int at = is_place ? process->store : BESIDE, known = is_place ? process->known_as : BESIDE;
+
+                items[i] = (struct listed_store){
+                        .major = 8, .minor = 1, .inode = 100 + (uint64_t)at, .has_fd = !refused};
+                store_identity_of(world, known, &items[i].identity);
+                fds[i] = refused ? -1 : descriptor_open(world, at);
+        }
+        world->speaks = true;
+        stand_in_sends_fds(index, &msg, fds, refused ? 0 : PLACES);
+        world->speaks = false;
+}
+
 /* BACKING. One that serves what it was given says so only to a ublkd that has found it. */
 static void send_backing(struct world *world, int index, bool refused)
 {
@@ -169,8 +194,13 @@ static void send_backing(struct world *world, int index, bool refused)
         struct worker_msg msg;
 
         if (!stand_in_is_read(index)
-                || (process->given != NO_STORE && !worker_proc_adopted(process->stand_in.proc)))
+                || (process->given != NO_STORE && (!world->listed || process->beside != NO_STORE)
+                        && !worker_proc_adopted(process->stand_in.proc)))
                 return;
+        if (world->listed) {
+                send_list(world, index, refused);
+                return;
+        }
         store_identity_of(world, process->known_as, &store.identity);
         msg = worker_store_message(&store);
         send_message(world, index, &msg, refused ? -1 : descriptor_open(world, process->store));
@@ -193,6 +223,10 @@ static void send_params(struct world *world, int index, unsigned size)
         snprintf(key, sizeof(key), "file:8:1:%d", 100 + world->processes[index].store);
         (void)backing_claims_add(&msg.params.claims,
                 &(const struct backing_claim){.key = key, .end = size * MIB, .writes = true});
+        snprintf(key, sizeof(key), "file:8:1:%d", 100 + BESIDE);
+        if (world->listed)
+                (void)backing_claims_add(&msg.params.claims,
+                        &(const struct backing_claim){.key = key, .end = size * MIB, .writes = true});
         send_backing(world, index, false);
         send_message(world, index, &msg, -1);
         backing_claims_clear(&msg.params.claims);
@@ -209,11 +243,14 @@ static void send_failed(struct world *world, int index, enum refusal refusal)
                 [REFUSAL_CHANGED] = {ESTALE, "BackingChanged",     "The store at the path is another one."},
         };
         struct worker_msg msg = {.type = WORKER_MSG_FAILED};
+        char pointer[64];
 
         if (refusal == REFUSAL_CHANGED)
                 send_backing(world, index, true);
-        (void)problem_add(&msg.failed.problems, refusals[refusal].error, "/target/path",
-                refusals[refusal].reason, "%s", refusals[refusal].detail);
+        snprintf(pointer, sizeof(pointer), world->listed ? "/target/children/%u/path" : "/target/path",
+                world->place);
+        (void)problem_add(&msg.failed.problems, refusals[refusal].error, pointer, refusals[refusal].reason,
+                "%s", refusals[refusal].detail);
         send_message(world, index, &msg, -1);
         problem_list_clear(&msg.failed.problems);
 }
@@ -293,7 +330,7 @@ static void judge_go(struct world *world, const struct worker_proc *worker)
         else if (database->record.number < 0)
                 world_break(world, "a worker goes for no number");
         else if (database->record.epoch == process->epoch /* else what it serves goes before it is used */
-                 && store_of_token(database->record.backing.lasting) != process->store
+                 && store_of_record(world, &database->record) != process->store
                  && world->disks[database->record.number].store != process->store)
                 world_break(world, "a worker gets a store that is not the recorded one");
 }
@@ -358,6 +395,39 @@ static unsigned size_in(const char *spec)
         return (unsigned)(bytes / MIB);
 }
 
+/* Of a list: what the worker must find in each place, and the descriptors that it gets. */
+static void take_list(
+        struct world *world, const struct worker_msg *config, const int *fds, struct process *process)
+{
+        const struct store_list *list = &config->config.stores;
+        unsigned next = 0;
+
+        process->given = NO_STORE;
+        if (list->count != PLACES) {
+                world_break(world, "a worker is given another number of stores than the spec has");
+                return;
+        }
+        for (unsigned i = 0; i < PLACES; i++) {
+                int store = list->items[i].has_fd ? descriptor_store(world, fds[next]) : NO_STORE;
+
+                if (list->items[i].has_fd && (fds[next++] < 0 || store == NO_STORE))
+                        world_break(world, "a worker is given a descriptor that is not open");
+                if (i == world->place) {
+                        process->given = store;
+                        process->expected = store_of_token(list->items[i].identity.lasting);
+                        continue;
+                }
+                process->beside = store;
+                if (store != NO_STORE && store != BESIDE)
+                        world_break(world, "a worker is given the store of another place");
+                store = store_of_token(list->items[i].identity.lasting);
+                if (store != NO_STORE && store != BESIDE)
+                        world_break(world, "a worker must find the store of another place");
+        }
+        if (process->given == BESIDE || process->expected == BESIDE)
+                world_break(world, "a worker gets the store of another place");
+}
+
 int on_worker_start(const struct worker_msg *config, const int *stores, int *ret_index)
 {
         struct world *world = sim;
@@ -372,6 +442,7 @@ int on_worker_start(const struct worker_msg *config, const int *stores, int *ret
                 .expected = store_of_token(config->config.expected_lasting),
                 .store = NO_STORE,
                 .known_as = NO_STORE,
+                .beside = NO_STORE,
         };
         int index;
 
@@ -381,7 +452,9 @@ int on_worker_start(const struct worker_msg *config, const int *stores, int *ret
         judge_spawn(world, process.preflight);
         if (world_bad_luck(world))
                 return -EAGAIN;
-        if (stores[0] >= 0 && process.given == NO_STORE)
+        if (world->listed)
+                take_list(world, config, stores, &process);
+        else if (stores[0] >= 0 && process.given == NO_STORE)
                 world_break(world, "a worker is given a descriptor that is not open");
         process.size = size_in(config->config.spec);
         snprintf(process.uid, sizeof(process.uid), "%s", config->config.uid);

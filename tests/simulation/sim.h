@@ -45,6 +45,8 @@ enum {
         FILES = 16,         /* of the runtime directory, at a time */
         DESCRIPTORS = 4096, /* of backing stores, that a ublkd has ever had */
         STORES = 3,
+        PLACES = 2,       /* of a disk that lies in several stores */
+        BESIDE = STORES,  /* the store of the place that the schedule is not about */
         QUESTIONS = 16,   /* who uses a disk, at a time */
         FIRST_PID = 1000, /* of process 0 */
         NO_STORE = -1,
@@ -149,6 +151,7 @@ struct process {
         unsigned connection; /* incarnation of the ublkd that it talks to, 0: none */
         int number;
         int given;    /* the store whose descriptor it was given, or NO_STORE */
+        int beside;   /* of a list: that of the other place */
         int expected; /* the store that it is to find, or NO_STORE: any will do */
         int store;    /* that it has opened */
         int known_as; /* whose identity it reports: of what it was given, that which was expected */
@@ -194,10 +197,11 @@ struct written_claims {
         struct backing_claims claims;
 };
 
-struct kept_descriptor {
+/* Of a disk with one store, the first place. */
+struct kept_descriptors {
         char uid[UID_TEXT_SIZE]; /* "": none */
         uint16_t epoch;
-        int store;
+        int stores[PLACES]; /* NO_STORE: none */
 };
 
 struct descriptor {
@@ -315,7 +319,7 @@ struct world {
         struct database database;
         struct runtime_file files[FILES];
         struct written_claims claims;
-        struct kept_descriptor kept;
+        struct kept_descriptors kept;
         int path; /* the store that the path in the spec leads to, or NO_STORE */
         struct wish wish;
         unsigned boot, uids;
@@ -328,9 +332,11 @@ struct world {
         bool can_quiesce;          /* the kernel knows QUIESCE_DEV */
         bool keeps_descriptors;    /* there is a service manager */
         bool old_workers;          /* they do not compare the store that they find with the expected one */
-        bool full_sockets;         /* workers are slow to read their messages */
-        bool slow_backend;         /* a dead worker's I/O takes seconds */
-        unsigned bad_luck;         /* per mille, for each of many small things */
+        bool listed;       /* the disk lies in two stores: the one of `place` is what the schedule is about */
+        unsigned place;    /* the other one is always BESIDE */
+        bool full_sockets; /* workers are slow to read their messages */
+        bool slow_backend; /* a dead worker's I/O takes seconds */
+        unsigned bad_luck; /* per mille, for each of many small things */
         bool calm, backend_broken;
         int failing; /* enum command_type that fails whenever it is tried, or -1 */
         uint64_t fault_gap;
@@ -408,6 +414,8 @@ void disk_drop_all(struct world *world);             /* frees what is owned */
 void disk_reboot(struct world *world);               /* what is gone with a boot */
 /* A descriptor of the store; its number is none of this process. */
 int descriptor_open(struct world *world, int store);
+/* The store that the record has for the place that the schedule is about, or NO_STORE. */
+int store_of_record(const struct world *world, const struct device_record *record);
 /* The store, or NO_STORE. */
 int descriptor_store(const struct world *world, int fd);
 void descriptor_close(struct world *world, int fd);

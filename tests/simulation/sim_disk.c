@@ -16,6 +16,7 @@ typedef int (*load_each)(void *userdata, const struct device_record *record, con
 static void database_clear(struct database *database)
 {
         free(database->record.name);
+        record_stores_free(database->record.stores);
         free(database->text);
         *database = (struct database){.revision = database->revision};
 }
@@ -54,6 +55,8 @@ static int database_save(void *context, const struct device_record *record, cons
         *database = (struct database){.exists = true, .revision = revision, .record = *record};
         database->record.name = strdup(record->name);
         database->text = strdup(document);
+        database->record.stores = NULL;
+        (void)record_stores_copy(record->stores, &database->record.stores);
         database->record.spec = NULL;
         database->record.quarantine = NULL;
         database->record.status = (struct device_status){};
@@ -129,7 +132,7 @@ void disk_reboot(struct world *world)
         }
         backing_claims_clear(&world->claims.claims);
         world->claims = (struct written_claims){};
-        world->kept = (struct kept_descriptor){};
+        world->kept = (struct kept_descriptors){};
         world->socket_owner = NO_PROCESS;
 }
 
@@ -179,6 +182,14 @@ void descriptor_close(struct world *world, int fd)
                 world_break(world, "a descriptor that is not open is closed");
         else
                 descriptor->open = false;
+}
+
+int store_of_record(const struct world *world, const struct device_record *record)
+{
+        for (unsigned i = 0; world->listed && record->stores && i < record->stores->count; i++)
+                if (record->stores->items[i].number == world->place)
+                        return store_of_token(record->stores->items[i].identity.lasting);
+        return world->listed ? NO_STORE : store_of_token(record->backing.lasting);
 }
 
 int store_of_token(const char *token)

@@ -187,7 +187,7 @@ static void fault(struct world *world)
 static void restore_path(struct world *world)
 {
         const struct database *database = &world->database;
-        int store = database->exists ? store_of_token(database->record.backing.lasting) : NO_STORE;
+        int store = database->exists ? store_of_record(world, &database->record) : NO_STORE;
 
         if (store != NO_STORE)
                 world->path = store;
@@ -220,6 +220,8 @@ static void begin(struct world *world)
         world->notices_early = world_chance(world, 500);
         world->slow_backend = world_chance(world, 200);
         world->old_workers = world_chance(world, 100);
+        world->listed = world_chance(world, 300);
+        world->place = world->listed ? world_random(world, PLACES) : 0;
         world->full_sockets = world_chance(world, 200);
         world->can_try_stop = world_chance(world, 500);
         world->can_grow = world_chance(world, 500);

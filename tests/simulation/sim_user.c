@@ -8,17 +8,22 @@
 enum { SPEC_SIZE = 512 };
 
 /* Puts `wish` as JSON into text. */
-static void write_spec(const struct wish *wish, char text[static SPEC_SIZE])
+static void write_spec(const struct world *world, const struct wish *wish, char text[static SPEC_SIZE])
 {
+        static const char *const targets[] = {"{\"type\":\"loop\",\"path\":\"/store\"}",
+                "{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\",\"path\":\"/store\"},"
+                "{\"type\":\"loop\",\"path\":\"/beside\"}]}",
+                "{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\",\"path\":\"/beside\"},"
+                "{\"type\":\"loop\",\"path\":\"/store\"}]}"};
         static const char *const patience[] = {"0", "1us", "5ms", "1s", "20s"};
         static const char *const on_crash[_RECOVERY_MAX] = {"none", "queue", "fail"};
 
         snprintf(text, SPEC_SIZE,
-                "{\"name\":\"" DEVICE "\",\"target\":{\"type\":\"loop\",\"path\":\"/store\"},"
+                "{\"name\":\"" DEVICE "\",\"target\":%s,"
                 "\"size\":\"%uMiB\",\"queues\":1,\"queueDepth\":%u,\"enabled\":%s%s,"
                 "\"recovery\":{\"onCrash\":\"%s\",\"trigger\":\"%s\",\"giveUpAfter\":\"%s\"}}",
-                wish->size, 1 + wish->variant % 128, wish->disabled ? "false" : "true",
-                wish->fixed_number ? ",\"id\":1" : "",
+                targets[world->listed ? 1 + world->place : 0], wish->size, 1 + wish->variant % 128,
+                wish->disabled ? "false" : "true", wish->fixed_number ? ",\"id\":1" : "",
                 wish->recovery == RECOVERY_QUEUE && wish->replays ? "reissue" : on_crash[wish->recovery],
                 wish->manual ? "manual" : "auto", patience[wish->patience]);
 }
@@ -59,7 +64,7 @@ static void put(struct world *world, struct wish wish)
         cJSON *document;
         int r;
 
-        write_spec(&wish, text);
+        write_spec(world, &wish, text);
         document = cJSON_Parse(text);
         r = device_spec_parse(document, NULL, &spec, &problems);
         cJSON_Delete(document);
@@ -193,15 +198,22 @@ void user_tries_again(struct world *world)
 void user_accepts_store(struct world *world)
 {
         const struct device_record *record = ublkd_record(world);
+        const struct store_status *listed = NULL;
         const struct backing_identity *found;
-        int store;
+        int store, r;
 
-        if (!can_ask(world) || backing_identity_is_empty(&record->status.backing.found))
+        if (!can_ask(world))
                 return;
-        found = &record->status.backing.found;
+        if (world->listed && record->status.store_count == PLACES)
+                listed = &record->status.stores[world->place];
+        found = listed ? &listed->found : &record->status.backing.found;
+        if (backing_identity_is_empty(found))
+                return;
         store = store_of_token(found->lasting);
         TRACE(world, "user: accepts %s", found->lasting);
-        if (device_store_accept_backing(world->ublkd.store, DEVICE, backing_identity_text(found)) >= 0
-                && record->number >= 0)
+        r = listed ? device_store_accept_listed(
+                             world->ublkd.store, DEVICE, listed->pointer, backing_identity_text(found))
+                   : device_store_accept_backing(world->ublkd.store, DEVICE, backing_identity_text(found));
+        if (r >= 0 && record->number >= 0)
                 world->disks[record->number].consented = store;
 }
