@@ -5,7 +5,6 @@
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/log.h"
 #include "ublkd/base/sentence.h"
-#include "ublkd/model/device_spec_store.h"
 #include "ublkd/store/device_change.h"
 
 #include <fcntl.h>

@@ -174,7 +174,7 @@ static void test_a_new_path_drops_one(const char *directory)
         CHECK_INT(try_put(store, "/a", "/c"), 0);
         check_identity(store, 0);
         CHECK(backing_identity_is_empty(device_record_backing(device_store_get(store, "data"), 1, NULL)));
-        CHECK_INT(try_put(store, "/c", "/d"), 0); /* what was at another place is no consent */
+        CHECK_INT(try_put(store, "/c", "/d"), 0); /* what was at another place is not consented to */
         check_identity(store, 0);
         device_store_free(store);
 }
