@@ -344,7 +344,8 @@ int target_tree_check(const struct target_tree *tree, uint64_t size, struct prob
         }
         if (r >= 0 && stores > TARGET_STORES_MAX)
                 r = problem_add(problems, EINVAL, "/target", "TooManyStores",
-                        "the tree has %u targets with a backing store; give %d at most", stores, TARGET_STORES_MAX);
+                        "the tree has %u targets with a backing store; give %d at most", stores,
+                        TARGET_STORES_MAX);
         return r < 0 ? r : check_waits(tree, problems);
 }
 
