@@ -17,7 +17,7 @@ _AS_FAST = 1.01  # what `auto` may lose to the fastest of our own paths: about t
 
 @dataclass(frozen=True)
 class Asked:
-    """At most `limit` times the figure of the best of `peers` in the same run."""
+    """At most `limit` times the figure of the best of `peers` in the same run, on the same case or another one."""
 
     measure: str
     case: str
@@ -25,6 +25,7 @@ class Asked:
     limit: float
     peers: tuple = _PEER_SERVERS
     ours: str = "ublkd/auto"
+    peers_case: str = ""  # default: the same
 
 
 ASKED = (
@@ -47,6 +48,10 @@ ASKED = (
     Asked(
         "statistics on, beside off, loop on null_blk, 4 KiB random read: the server's share",
         "loop-null_blk/randread-4k", _SHARE, 1.01, ("ublkd without statistics/auto",),
+    ),
+    Asked(
+        "linear, beside the loop that it is a part of, on null_blk, 4 KiB random read, depth 64: total",
+        "linear-null_blk/randread-4k", _TOTAL, 1.02, ("ublkd/auto",), peers_case="loop-null_blk/randread-4k",
     ),
 )
 
@@ -89,11 +94,12 @@ def _named(value, row, path=None):
 
 def _beside_peers(asked, results):
     ours = _known(results, asked.case, (asked.ours,), asked.figure)
-    peers = _known(results, asked.case, asked.peers, asked.figure)
+    peers_case = asked.peers_case or asked.case
+    peers = _known(results, peers_case, asked.peers, asked.figure)
     limit = f"at most {asked.limit:.2f}"
     if not ours or not peers:
         lacks = asked.ours if not ours else " and ".join(asked.peers)
-        reason = figures.reason(figures.of_cell(results, asked.case, lacks))
+        reason = figures.reason(figures.of_cell(results, peers_case if ours else asked.case, lacks))
         return Verdict(asked.measure, "-", "-", None, limit, None, f"{lacks} was not measured: {reason}")
     (value, row), (best, peer) = ours[0], peers[0]
     path = None if row.endswith("/copy") else _data_path(results, asked.case, row)

@@ -9,7 +9,8 @@ _CONFIG = "/sys/kernel/config/nullb"
 _FILE_SIZE = 256 << 20
 _TMPFS = "/run/bench-tmpfs"
 _EXT4 = "/run/bench-ext4"
-_NULL_BLK_NAMES = ("ublkd-bench", "ublkd-bench-ext4")  # as folders of configfs, and as disks where the kernel says so
+# As folders of configfs, and as disks where the kernel says so.
+_NULL_BLK_NAMES = ("ublkd-bench", "ublkd-bench-second", "ublkd-bench-ext4")
 
 
 class Backends:
@@ -67,8 +68,10 @@ def null_blk(name, size_mib, memory_backed=False):
 
 
 def use_no_scheduler(path):
-    """Switch off the I/O scheduler of a disk, so that all disks are alike."""
-    write(f"/sys/block/{os.path.basename(path)}/queue/scheduler", "none")
+    """Switch off the I/O scheduler of a disk, so that all disks are alike; a disk of device mapper has none."""
+    scheduler = f"/sys/block/{os.path.basename(path)}/queue/scheduler"
+    if os.path.exists(scheduler):
+        write(scheduler, "none")
 
 
 def _fill(path):
@@ -84,6 +87,10 @@ def _null_blk_disk():
     return null_blk(_NULL_BLK_NAMES[0], 16 << 10)
 
 
+def _second_null_blk_disk():
+    return null_blk(_NULL_BLK_NAMES[1], 16 << 10)
+
+
 def _tmpfs_file():
     os.makedirs(_TMPFS, exist_ok=True)
     run("mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", _TMPFS)
@@ -92,7 +99,7 @@ def _tmpfs_file():
 
 
 def _ext4_file():
-    disk = null_blk(_NULL_BLK_NAMES[1], 400, memory_backed=True)
+    disk = null_blk(_NULL_BLK_NAMES[2], 400, memory_backed=True)
     run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", disk)
     os.makedirs(_EXT4, exist_ok=True)
     run("mount", disk, _EXT4)
@@ -100,4 +107,9 @@ def _ext4_file():
     return f"{_EXT4}/file"
 
 
-_MAKERS = {"null_blk": _null_blk_disk, "tmpfs": _tmpfs_file, "ext4": _ext4_file}
+_MAKERS = {
+    "null_blk": _null_blk_disk,
+    "second null_blk": _second_null_blk_disk,
+    "tmpfs": _tmpfs_file,
+    "ext4": _ext4_file,
+}

@@ -18,6 +18,7 @@ WORKLOADS = {
     "randread-4k-d1-q64": ("--rw=randread", "--bs=4k", *_SINGLE),
     "randwrite-4k-d1": ("--rw=randwrite", "--bs=4k", *_SINGLE),
     "read-512k": ("--rw=read", "--bs=512k", *_LARGE),
+    "randread-64k": ("--rw=randread", "--bs=64k", *_LARGE),
 }
 
 DESCRIPTIONS = {
@@ -27,6 +28,7 @@ DESCRIPTIONS = {
     "randread-4k-d1-q64": "4 KiB random reads, depth 1, from a queue of 64",
     "randwrite-4k-d1": "4 KiB random writes, depth 1",
     "read-512k": "512 KiB sequential reads, depth 16 in batches of 4",
+    "randread-64k": "64 KiB random reads, depth 16 in batches of 4",
 }
 
 
@@ -34,9 +36,16 @@ DESCRIPTIONS = {
 class Case:
     """One target over one backend, under one kind of I/O."""
 
-    target: str  # null or loop
+    target: str  # null, loop, linear (a part of loop) or stripe (two loops)
     backend: str  # what loop is on: null_blk, tmpfs or ext4; none for null
     workload: str
+
+    @property
+    def backends(self):
+        """Return the name of the backend of each loop."""
+        if self.target == "null":
+            return ()
+        return (self.backend, f"second {self.backend}") if self.target == "stripe" else (self.backend,)
 
     @property
     def subject(self):
@@ -53,11 +62,24 @@ class Case:
 
     @property
     def title(self):
-        where = "null" if self.target == "null" else f"loop on {self.backend}"
+        where = _TITLES[self.target].format(self.backend)
         return f"{where}: {DESCRIPTIONS[self.workload]}"
 
 
-_SUBJECTS = (("null", ""), ("loop", "null_blk"), ("loop", "tmpfs"), ("loop", "ext4"))
+_TITLES = {
+    "null": "null",
+    "loop": "loop on {}",
+    "linear": "linear, a part of a loop on {}",
+    "stripe": "stripe in chunks of 16 KiB over loops on two {}",
+}
+_SUBJECTS = (
+    ("null", ""),
+    ("loop", "null_blk"),
+    ("loop", "tmpfs"),
+    ("loop", "ext4"),
+    ("linear", "null_blk"),
+    ("stripe", "null_blk"),
+)
 CASES = {
     case.name: case
     for case in (

@@ -26,7 +26,7 @@ _SMALLEST = 64 << 20  # fio stays within this: every disk has it
 def _disk_facts(path):
     queue = f"/sys/block/{os.path.basename(path)}/queue"
     names = ("max_sectors_kb", "max_segments", "scheduler", "nr_requests")
-    return {name: read(f"{queue}/{name}") for name in names}
+    return {name: read(f"{queue}/{name}") for name in names if os.path.exists(f"{queue}/{name}")}
 
 
 def _tidy_memory():
@@ -58,8 +58,7 @@ def _share(disk, case, seconds, outcome, spent):
 
 
 def _measure(environment, case, row, seconds):
-    backing = environment.backends.path(case.backend) if case.backend else ""
-    want = servers.Want(target=case.target, backing=backing, queues=1, depth=case.depth)
+    want = servers.want_of_case(environment, case)
     _tidy_memory()
     with row.start(row, environment, want) as disk:
         run("udevadm", "settle")

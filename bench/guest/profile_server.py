@@ -73,8 +73,7 @@ def main():
     run("modprobe", "ublk_drv")
     environment = servers.Environment(configuration["programs"], configuration["missing"])
     case, row = cases.CASES[configuration["case"]], servers.ROWS[configuration["row"]]
-    backing = environment.backends.path(case.backend) if case.backend else ""
-    want = servers.Want(target=case.target, backing=backing, queues=1, depth=case.depth)
+    want = servers.want_of_case(environment, case)
     folder = configuration["folder"]
     with row.start(row, environment, want) as disk:
         if not disk.pids:

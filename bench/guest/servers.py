@@ -20,6 +20,7 @@ from ublkd_api import Daemon, Unsupported
 
 
 _PROGRAMS = "/run/bench-programs"
+_MAPPED = "ublkd-bench"  # of device mapper
 _START_LIMIT = 30  # seconds until a server has its disk
 
 
@@ -31,12 +32,19 @@ class NotApplicable(Exception):
 class Want:
     """The disk that a server must create."""
 
-    target: str  # null or loop
-    backing: str  # path of what loop is on
+    target: str  # null, loop, linear (a part of loop) or stripe (two loops)
+    backing: str  # path of what loop is on, or the first of a stripe
     queues: int
     depth: int
     size: int = 16 << 30  # of a null target whose size can be set
     recovery: bool = False
+    second: str = ""  # path of what the second loop of a stripe is on
+
+
+# Of the cases linear and stripe, for all servers; a read of 64 KiB covers four chunks.
+_PART_OFFSET = 1 << 30
+_PART_LENGTH = 8 << 30
+_CHUNK = 16 << 10
 
 
 @dataclass
@@ -113,6 +121,18 @@ class Environment:
         shutil.rmtree(_PROGRAMS, ignore_errors=True)
 
 
+def want_of_case(environment, case):
+    """Return what a case asks of a server, with its backends made."""
+    paths = [environment.backends.path(name) for name in case.backends]
+    first, second = (*paths, "", "")[:2]
+    return Want(target=case.target, backing=first, queues=1, depth=case.depth, second=second)
+
+
+def _require_target(want, server, *targets):
+    if want.target not in targets:
+        raise NotApplicable(f"this benchmark has no {want.target} of {server}")
+
+
 _RUBLK_OPTIONS = {
     "copy": (),
     "user-copy": ("-u",),
@@ -142,6 +162,7 @@ _UBLKD_WORKERS = {"ublkd": "ublkd-worker", "ublkd without statistics": "ublkd-wo
 
 @contextlib.contextmanager
 def _start_null_blk(_row, environment, want):
+    _require_target(want, "null_blk", "null", "loop")
     if want.target == "null":
         yield Disk(environment.backends.path("null_blk"))
     elif want.backing == environment.backends.path("null_blk"):
@@ -152,10 +173,11 @@ def _start_null_blk(_row, environment, want):
 
 @contextlib.contextmanager
 def _start_kernel_loop(row, _environment, want):
-    if want.target != "loop":
-        raise NotApplicable("the kernel's loop has no null target")
+    _require_target(want, "the kernel's loop", "loop", "linear")
     direct = "on" if row.path == "direct" else "off"
-    options = ("--find", "--show", f"--direct-io={direct}")
+    options = ["--find", "--show", f"--direct-io={direct}"]
+    if want.target == "linear":
+        options += [f"--offset={_PART_OFFSET}", f"--sizelimit={_PART_LENGTH}"]
     path = run("losetup", *options, want.backing).strip()
     try:
         name = os.path.basename(path)
@@ -165,6 +187,24 @@ def _start_kernel_loop(row, _environment, want):
         yield Disk(path, kernel_workers=True, facts={"dio": dio})
     finally:
         run("losetup", "--detach", path)
+
+
+@contextlib.contextmanager
+def _start_device_mapper(_row, _environment, want):
+    _require_target(want, "device mapper", "linear", "stripe")
+    first, second, sector = want.backing, want.second, 512
+    length = _PART_LENGTH // sector
+    tables = {
+        "linear": f"0 {length} linear {first} {_PART_OFFSET // sector}",
+        "stripe": f"0 {length} striped 2 {_CHUNK // sector} {first} 0 {second} 0",
+    }
+    run("modprobe", "dm_mod")
+    run("dmsetup", "create", _MAPPED, "--table", tables[want.target])
+    try:
+        run("udevadm", "settle")
+        yield Disk(os.path.realpath(f"/dev/mapper/{_MAPPED}"))
+    finally:
+        run("dmsetup", "remove", "--retry", _MAPPED)
 
 
 def server_processes(number):
@@ -184,6 +224,7 @@ def _ublk_disk(number, delete):
 
 @contextlib.contextmanager
 def _start_rublk(row, environment, want):
+    _require_target(want, "rublk", "null", "loop")
     program = environment.program("rublk")
     options = ["-q", str(want.queues), "-d", str(want.depth), *_RUBLK_OPTIONS[row.path]]
     if want.recovery:
@@ -203,6 +244,7 @@ def _start_rublk(row, environment, want):
 
 @contextlib.contextmanager
 def _start_kublk(row, environment, want):
+    _require_target(want, "kublk", "null", "loop")
     program = environment.program("kublk")
     if row.path == "batch user-copy":
         raise NotApplicable(_KUBLK_BATCH_USER_COPY)
@@ -220,14 +262,24 @@ def _start_kublk(row, environment, want):
         yield disk
 
 
+def _ublkd_target(want):
+    first, second = ({"type": "loop", "path": path} for path in (want.backing, want.second))
+    targets = {
+        "null": {"type": "null"},
+        "loop": first,
+        "linear": {"type": "linear", "offset": _PART_OFFSET, "length": _PART_LENGTH, "child": first},
+        "stripe": {"type": "stripe", "chunk": _CHUNK, "children": [first, second]},
+    }
+    return targets[want.target]
+
+
 @contextlib.contextmanager
 def _start_ublkd(row, environment, want):
     daemon = environment.daemon(_UBLKD_WORKERS[row.server])
     spec = {"name": "bench", "queues": want.queues, "queueDepth": want.depth, "dataPath": row.path}
+    spec["target"] = _ublkd_target(want)
     if want.target == "null":
-        spec |= {"target": {"type": "null"}, "size": want.size}
-    else:
-        spec["target"] = {"type": "loop", "path": want.backing}
+        spec["size"] = want.size
     try:
         try:
             status = daemon.create(spec)["status"]
@@ -243,6 +295,7 @@ def _rows():
     yield Row("null_blk", "", _start_null_blk)
     for path in ("direct", "buffered"):
         yield Row("kernel loop", path, _start_kernel_loop)
+    yield Row("device mapper", "", _start_device_mapper)
     for path in _RUBLK_OPTIONS:
         yield Row("rublk", path, _start_rublk)
     for path in _KUBLK_OPTIONS:

@@ -31,6 +31,11 @@ def total(results):
 
 def test_asked_names_cases_that_exist():
     assert all(asked.case in cases.CASES for asked in verdicts.ASKED)
+    assert all((asked.peers_case or asked.case) in cases.CASES for asked in verdicts.ASKED)
+
+
+def test_each_loop_of_a_stripe_has_its_own_backend():
+    assert len(set(cases.CASES["stripe-null_blk/randread-64k"].backends)) == 2
 
 
 @pytest.mark.parametrize(("ours", "met"), [(970, True), (971, False)])
@@ -77,6 +82,21 @@ def test_auto_is_judged_by_the_fastest_of_our_paths():
 def test_noise_between_two_figures_of_one_path_is_not_a_wrong_choice():
     results = [cell("ublkd/auto", 1014, facts={"dataPath": "copy"}), cell("ublkd/copy", 1000), cell("ublkd/user-copy", 1200)]
     assert verdict(results, f"`auto` takes the fastest of ublkd's paths: {CASE}").met is True
+
+
+LINEAR = "linear-null_blk/randread-4k"
+
+
+@pytest.mark.parametrize(("ours", "met"), [(1020, True), (1021, False)])
+def test_linear_is_beside_the_loop_of_the_same_run(ours, met):
+    results = [cell("ublkd/auto", ours, case=LINEAR), cell("device mapper", 10, case=LINEAR), cell("ublkd/auto", 1000)]
+    assert verdict(results, "linear, beside the loop").met is met
+
+
+def test_linear_without_the_loop_says_which_is_missing():
+    loop = {"case": CASE, "row": "ublkd/auto", "failed": "no loop"}
+    found = verdict([cell("ublkd/auto", 1, case=LINEAR), loop], "linear, beside the loop")
+    assert found.met is None and "no loop" in found.note
 
 
 def test_recovery_is_a_median_in_milliseconds():
