@@ -253,6 +253,8 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         worker->epoch = msg.config.epoch;
         worker->restart = msg.config.restart;
         worker->listed = msg.config.stores.count;
+        for (unsigned i = 0; i < worker->listed; i++)
+                worker->lacks_store = worker->lacks_store || !msg.config.stores.items[i].has_fd;
         worker->started_at = msg.config.started_at;
         r = start(worker, &msg, stores);
         if (r < 0)

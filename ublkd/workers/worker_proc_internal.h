@@ -39,7 +39,7 @@ struct worker_proc {
         pid_t holder; /* from FAILED */
         struct worker_stores stores;
         unsigned listed;  /* stores in the list of CONFIG; 0: it had none, or the worker was adopted */
-        bool lacks_store; /* BACKING came without the descriptor of one */
+        bool lacks_store; /* neither CONFIG nor BACKING had the descriptor of each of them */
         bool has_news;    /* NEWS came, and is not reported yet */
         uint64_t news_at; /* CLOCK_MONOTONIC: it was reported last */
         enum worker_fault fault;

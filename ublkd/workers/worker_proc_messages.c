@@ -83,6 +83,7 @@ static void on_backing(struct worker_proc *worker, const struct worker_msg *msg,
                 break_off(worker, "it sent other descriptors than those of its list");
         else if (r < 0)
                 break_off(worker, "its stores cannot be kept: %s", strerror(-r));
+        worker->lacks_store = false;
         for (unsigned i = 0; i < worker->stores.count; i++)
                 worker->lacks_store = worker->lacks_store || worker->stores.items[i].fd < 0;
 }
@@ -90,7 +91,7 @@ static void on_backing(struct worker_proc *worker, const struct worker_msg *msg,
 /* A disk over several stores has all of them, or it is not served. One that serves already goes on: its device takes none of them. */
 static bool lacks_store(const struct worker_proc *worker)
 {
-        return !worker->adopted && worker->stores.is_list && worker->lacks_store;
+        return worker->listed > 0 && worker->lacks_store;
 }
 
 /* Takes over the message. */

@@ -82,6 +82,18 @@ static void test_adoption(struct watch *watch)
 
 /* Adopt a worker that is not a child of the test: a process that has exited started it. */
 /* As after a downgrade: it serves what this ublkd could not begin, and must go on. */
+/* One that gets no descriptor has to pass its own: a disk over several stores has all of them. */
+static void test_a_list_of_which_the_worker_passes_nothing(struct watch *watch)
+{
+        struct listed_store stores[2] = {};
+
+        CHECK_INT(watch_spawn_listed(watch, "good", (struct store_list){stores, 2}), 0);
+        if (CHECK(watch_run_until(watch, watch_is_dead)))
+                CHECK_STR(worker_proc_death(watch->worker)->sentence,
+                        "was killed by ublkd: it sent PARAMS without a descriptor of each store");
+        watch_let_go(watch);
+}
+
 static void test_adoption_of_a_worker_with_a_list_of_stores(struct watch *watch)
 {
         watch_spawn(watch, "listing-stores-later");
@@ -503,6 +515,7 @@ static void run_tests(struct watch *watch)
 {
         test_life(watch);
         test_adoption(watch);
+        test_a_list_of_which_the_worker_passes_nothing(watch);
         test_adoption_of_a_worker_with_a_list_of_stores(watch);
         test_adoption_of_a_stranger(watch);
         test_adoption_without_a_worker(watch);

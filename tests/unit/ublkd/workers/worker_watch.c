@@ -53,7 +53,8 @@ bool watch_is_serving(const struct watch *watch)
         return worker_proc_stage(watch->worker) == WORKER_STAGE_SERVING;
 }
 
-int watch_try_spawn(struct watch *watch, struct worker_start *starter, const char *name, const char *spec)
+static int spawn(struct watch *watch, struct worker_start *starter, const char *name, const char *spec,
+        struct store_list stores)
 {
         return worker_proc_spawn(watch->event, watch->dir, starter,
                 &(struct worker_msg){
@@ -63,9 +64,20 @@ int watch_try_spawn(struct watch *watch, struct worker_start *starter, const cha
                                    .epoch = WORKER_FAKE_EPOCH,
                                    .spec = (char *)spec,
                                    .queues = 1,
-                                   .queue_depth = 8},
+                                   .queue_depth = 8,
+                                   .stores = stores},
         },
                 NULL, on_change, watch, &watch->worker);
+}
+
+int watch_try_spawn(struct watch *watch, struct worker_start *starter, const char *name, const char *spec)
+{
+        return spawn(watch, starter, name, spec, (struct store_list){});
+}
+
+int watch_spawn_listed(struct watch *watch, const char *name, struct store_list stores)
+{
+        return spawn(watch, watch->starter, name, "{}", stores);
 }
 
 void watch_spawn(struct watch *watch, const char *name)

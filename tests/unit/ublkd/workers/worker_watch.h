@@ -24,6 +24,8 @@ bool watch_is_serving(const struct watch *watch);
 
 /* Start the worker `name` with a starter and a spec. Return 0 or -errno. */
 int watch_try_spawn(struct watch *watch, struct worker_start *starter, const char *name, const char *spec);
+/* Start the worker `name` with a list of stores, and no descriptor of them. Return 0 or -errno. */
+int watch_spawn_listed(struct watch *watch, const char *name, struct store_list stores);
 /* Start the worker `name`; a check fails if it cannot. */
 void watch_spawn(struct watch *watch, const char *name);
 /* Connect to the worker that lives already. Return as worker_proc_adopt(). */
