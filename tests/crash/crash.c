@@ -30,6 +30,7 @@ struct run {
         struct record record;
         struct model model;
         struct crash_image image; /* in the files of `after` */
+        struct crash_kept kept;   /* and in the region of the worker after the crash */
         char *disk;               /* as the worker after the last crash has read it */
         bool looked;              /* there was such a worker */
 };
@@ -239,6 +240,8 @@ static void check_record(struct run *run)
 {
         const struct crash_fate none = {};
 
+        if (run->kept.out_of_memory)
+                record_fault(&run->record, "out of memory");
         if (run->record.fault[0]) {
                 find_blind(run, run->record.fault);
                 return;
@@ -272,6 +275,8 @@ static void serve(struct run *run, struct target_host *host)
         uint64_t capacity = run->image.capacity;
 
         record_begin(&run->record, &host->loop, run->before.fds, run->crash->files, capacity, run->seed);
+        kept_begin(&run->kept);
+        run->record.kept = &run->kept;
         client_run(&client, &habits);
         record_end(&run->record);
         model_settle(&run->model);
@@ -303,11 +308,17 @@ static int print_unusable(
         return error;
 }
 
+static int open_host(struct target_host *host, const char *spec, int region, struct problem_list *problems)
+{
+        return region < 0 ? target_host_open(host, spec, problems)
+                          : target_host_open_kept(host, spec, region, problems);
+}
+
 static int record_disk(struct run *run)
 {
         _cleanup_problems_ struct problem_list problems = {};
         struct target_host host;
-        int r = target_host_open(&host, run->before.spec, &problems);
+        int r = open_host(&host, run->before.spec, run->kept.before, &problems);
 
         if (r < 0) {
                 (void)print_unusable(run, "the disk cannot be opened", r, &problems);
@@ -330,7 +341,10 @@ static int look(struct run *run, enum crash_kind kind)
 {
         _cleanup_problems_ struct problem_list problems = {};
         struct target_host host;
-        int r = target_host_open(&host, run->after.spec, &problems);
+        int r;
+
+        kept_give(&run->kept);
+        r = open_host(&host, run->after.spec, run->kept.after, &problems);
 
         if (r >= 0 && host.disk.params.size / CRASH_SECTOR != run->model.sectors)
                 r = -ERANGE;
@@ -346,18 +360,13 @@ static int look(struct run *run, enum crash_kind kind)
         return image_look(&run->image);
 }
 
-/* Return 0: go on; 1: there is a finding; -errno. `*ret_undecided`: whether fate had anything to decide. */
-static int judge_moment(struct run *run, enum crash_kind kind, uint64_t moment, const struct crash_fate *fate,
-        bool *ret_undecided)
+/* Return 0: go on; 1: there is a finding; -errno. What is in the files and in kept memory was made. */
+static int judge_image(struct run *run, enum crash_kind kind, uint64_t moment)
 {
         struct model_finding finding;
-        int r;
+        int r = image_write(&run->image);
 
-        *ret_undecided = image_make(&run->image, &run->record, kind, moment, fate) > 0;
-        if (!*ret_undecided && fate->percent > 0)
-                return 0; /* as the one of what is certain */
-        r = image_write(&run->image);
-        if (r > 0 || (r == 0 && !run->looked))
+        if (r > 0 || (r == 0 && (!run->looked || kept_differs(&run->kept))))
                 r = look(run, kind);
         if (r != 0)
                 return r;
@@ -366,6 +375,27 @@ static int judge_moment(struct run *run, enum crash_kind kind, uint64_t moment, 
                 return 0;
         find_loss(run, &finding, kind, moment);
         return 1;
+}
+
+/* A worker that dies after a moment has stored nothing more into kept memory, or all that it has stored before the next
+ * moment. Results of judge_image(). */
+static int judge_moment(struct run *run, enum crash_kind kind, uint64_t moment, const struct crash_fate *fate)
+{
+        bool undecided = image_make(&run->image, &run->record, kind, moment, fate) > 0;
+        int r;
+
+        if (!undecided && fate->percent > 0)
+                return 0; /* as the one of what is certain */
+        if (kind == CRASH_POWER_CUT) {
+                kept_make_fresh(&run->kept);
+                return judge_image(run, kind, moment);
+        }
+        kept_make(&run->kept, moment);
+        r = judge_image(run, kind, moment);
+        if (r != 0 || run->kept.before < 0 || moment == run->record.now)
+                return r;
+        kept_make(&run->kept, moment + 1);
+        return kept_differs(&run->kept) ? judge_image(run, kind, moment) : 0;
 }
 
 /* All moments of one kind: what is certain, then what chance adds. */
@@ -379,13 +409,12 @@ static int judge_kind(struct run *run, enum crash_kind kind)
         for (unsigned draw = 0; r == 0 && draw <= run->effort.draws; draw++)
                 for (uint64_t moment = 0; r == 0 && moment <= run->record.now; moment++) {
                         struct crash_fate fate = {.seed = crash_random_below(&random, UINT64_MAX)};
-                        bool undecided;
 
                         if (draw > 0) {
                                 fate.percent = percents[crash_random_below(&random, ARRAY_SIZE(percents))];
                                 fate.grain = grains[crash_random_below(&random, ARRAY_SIZE(grains))];
                         }
-                        r = judge_moment(run, kind, moment, &fate, &undecided);
+                        r = judge_moment(run, kind, moment, &fate);
                 }
         return r;
 }
@@ -395,7 +424,7 @@ static int judge_disk(struct run *run)
         int r = image_look(&run->image);
 
         for (enum crash_kind kind = 0; r == 0 && kind < _CRASH_KIND_MAX; kind++)
-                if (kind == CRASH_POWER_CUT || !run->crash->power_cuts_only)
+                if (kind == CRASH_WORKER_DEATH || !run->crash->deaths_only)
                         r = judge_kind(run, kind);
         return r < 0 ? r : 0;
 }
@@ -409,6 +438,9 @@ static int prepare(struct run *run)
         int copies[RECORD_FILES_MAX], r;
 
         r = place_open(&run->before, crash, crash->parent ? crash->parent : memory_directory(), crash->spec);
+        if (r < 0)
+                return r;
+        r = kept_init(&run->kept, run->before.spec);
         if (r < 0)
                 return r;
         r = place_open(
@@ -437,6 +469,7 @@ static int run_once(struct run *run)
         record_clear(&run->record);
         model_clear(&run->model);
         image_clear(&run->image);
+        kept_clear(&run->kept);
         place_close(&run->before);
         place_close(&run->after);
         free(run->disk);
@@ -448,7 +481,7 @@ int crash_judge(const struct crash_case *crash, const struct crash_effort *effor
         struct crash_effort wanted = *effort;
         int r = 0;
 
-        assert(crash->files >= 1 && crash->files <= RECORD_FILES_MAX && effort->depth <= HOST_DEPTH);
+        assert(crash->files <= RECORD_FILES_MAX && effort->depth <= HOST_DEPTH);
         wanted.seeds = wanted.seeds ? wanted.seeds : 1;
         wanted.requests = wanted.requests ? wanted.requests : REQUESTS;
         wanted.depth = wanted.depth ? wanted.depth : DEPTH;
@@ -461,6 +494,7 @@ int crash_judge(const struct crash_case *crash, const struct crash_effort *effor
                 ret->runs++;
                 for (unsigned k = 0; k < RECORD_FILES_MAX; k++)
                         run.before.fds[k] = run.after.fds[k] = -1;
+                run.kept.before = run.kept.after = -1;
                 r = run_once(&run);
         }
         return r < 0 ? r : 0;

@@ -3,11 +3,12 @@
  *
  * For each seed it serves a disk with the real callbacks of the target, its real files and random requests, several at
  * a time; crash_record.h notes what happens to the files. Then, for each moment of the record, it makes the files that a
- * crash at that moment can have left (crash_image.h), opens them with the target again, as the next worker does, reads
- * the whole disk, and holds it against crash_model.h. The answers to reads before the crash are held against it as well.
+ * crash at that moment can have left (crash_image.h) and the kept memory (crash_kept.h), opens them with the target
+ * again, as the next worker does, reads the whole disk, and holds it against crash_model.h. The answers to reads before the crash are held against it as well.
  *
  * What it does not show: requests of the fast path, which no callback of the target sees (queue/plain.h); several
- * queues; errors of the files; a worker that is replaced while the driver replays what was in flight; what the kernel
+ * queues; errors of the files; a worker that is replaced while the driver replays what was in flight; of
+ * the stores into kept memory between two moments, a death that leaves only some of them; what the kernel
  * and the disk below the files do. And all that crash_record.h cannot see. */
 #pragma once
 
@@ -21,14 +22,13 @@ struct crash_case {
         const char *spec;       /* JSON of a device; @0, @1, … are the paths of its files */
         const char *spec_after; /* of the worker after the crash, whose files lie in memory; NULL: the same */
         const char *parent;     /* the directory in which the recorded disk has its files; NULL: in memory */
-        unsigned files;
-        uint64_t file_size; /* bytes, of each file at first */
-        uint64_t capacity;  /* bytes that each file may grow to; 0: file_size */
+        unsigned files;         /* may be 0 */
+        uint64_t file_size;     /* bytes, of each file at first */
+        uint64_t capacity;      /* bytes that each file may grow to; 0: file_size */
         /* Make of the empty files what the target opens. Return 0 or -errno. NULL: they are as they should be. */
         int (*prepare)(char *const *paths);
         bool discard_is_undefined; /* a discarded sector need not read as zeroes */
-        bool power_cuts_only; /* what the death of a worker leaves is in kept memory, too, which the judge does not
-                                 give to the next worker: judge power cuts, which leave none */
+        bool deaths_only; /* all of the disk is in kept memory, which a power cut empties: no power cuts */
 };
 
 struct crash_effort {

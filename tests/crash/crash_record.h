@@ -19,6 +19,7 @@
 #pragma once
 
 #include "targets/worker/io/io_loop.h"
+#include "tests/crash/crash_kept.h"
 #include "tests/crash/crash_random.h"
 #include "ublkd/base/cleanup.h"
 
@@ -48,6 +49,8 @@ struct record {
         uint64_t now; /* the last moment: counts what has happened, to files and to requests */
         struct crash_random random;
         struct io_loop *loop;
+        struct crash_kept
+                *kept;  /* set by the caller behind record_begin(); NULL: nothing notes kept memory */
         unsigned noted; /* the position in the ring up to which entries were noted */
         unsigned files;
         uint64_t capacity; /* bytes that a file may grow to */
@@ -69,7 +72,10 @@ void record_clear(struct record *record);
 /* Return the moment of something that happens now, later than all before. */
 static inline uint64_t record_moment(struct record *record)
 {
-        return ++record->now;
+        record->now++;
+        if (record->kept)
+                kept_note(record->kept, record->now);
+        return record->now;
 }
 
 /* Note the first reason why the record is of no use. */

@@ -15,7 +15,9 @@
 
 #define NSEC UINT64_C(1000000000)
 
-/* The worker after the crash reads through the page cache: in memory that is the same. */
+/* `keeping` (tests/kernel/keeping) is linked in the place of null.
+ *
+ * The worker after the crash reads through the page cache: in memory that is the same. */
 static const struct crash_case cases[] = {
         {.name = "loop, buffered",
          .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"@0\",\"directIo\":\"off\"}}",
@@ -38,8 +40,10 @@ static const struct crash_case cases[] = {
         {.name = "fault, volatile cache",
          .spec = "{\"target\":{\"type\":\"fault\",\"volatileCache\":true,\"child\":{\"type\":\"loop\","
                         "\"path\":\"@0\"}}}", .files = 1,
-         .file_size = 128 * 1024,
-         .power_cuts_only = true},
+         .file_size = 16 * 1024}, /* each read looks through the whole cache for each block */
+        {.name = "keeping",
+         .spec = "{\"target\":{\"type\":\"null\"},\"size\":32768}", /* without its report */
+                .deaths_only = true},
         {.name = "stripe of two loops",
          .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"loop\","
                         "\"path\":\"@0\"},"

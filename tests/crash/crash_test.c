@@ -3,13 +3,17 @@
  * in the same targets without one. */
 #include "tests/crash/crash.h"
 #include "targets/fault/fault.h"
+#include "targets/null/null.h"
 #include "targets/target_desc.h"
 #include "targets/stripe/stripe.h"
 #include "targets/worker/disk/registry.h"
 #include "tests/crash/crash_pair.h"
 #include "tests/crash/crash_slots.h"
+#include "tests/target/target_host.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
+
+#include <errno.h>
 
 enum { RUNS_MAX = 40 };
 
@@ -25,6 +29,54 @@ static int answer_from_memory(struct target_io *io)
         return 0;
 }
 
+/* The same, but its cache is in the worker's own memory. */
+static struct target_desc careless_desc;
+static struct target careless_target;
+
+static int start_without_kept(struct target_queue *queue)
+{
+        queue->device->kept = (struct target_kept){};
+        return fault_target.start_queue(queue);
+}
+
+/* The target of tests/kernel/keeping, which is linked in the place of null: here it answers a write, and appends it to its log
+ * when the next request comes. */
+static struct target_desc late_desc;
+static struct target late_target;
+static struct target_io late_write;
+static char late_data[HOST_DATA_SIZE];
+
+static int append_what_was_answered(struct target_io *io)
+{
+        struct target_io write = late_write;
+
+        late_write.length = 0;
+        write.queue = io->queue;
+        return write.length > 0 && null_target.write(&write) < 0 ? -EIO : 0;
+}
+
+static int write_late(struct target_io *io)
+{
+        int r = append_what_was_answered(io);
+
+        late_write = *io;
+        late_write.data = memcpy(late_data, io->data, io->length);
+        return r < 0 ? r : (int)io->length;
+}
+
+static int read_late(struct target_io *io)
+{
+        int r = append_what_was_answered(io);
+
+        return r < 0 ? r : null_target.read(io);
+}
+
+static int start_late(struct target_queue *queue)
+{
+        late_write.length = 0; /* it died with its worker */
+        return null_target.start_queue(queue);
+}
+
 /* The linker puts ours beside those of the worker. */
 const struct target *__real_target_find(const char *name);
 const struct target *__wrap_target_find(const char *name);
@@ -33,7 +85,8 @@ const struct target_desc *__wrap_target_desc_find(const char *name);
 
 static const struct target *ours(const char *name)
 {
-        static const struct target *const all[] = {&pair_target, &slots_target, &flushless_target};
+        static const struct target *const all[] = {
+                &pair_target, &slots_target, &flushless_target, &careless_target, &late_target};
 
         for (size_t i = 0; i < ARRAY_SIZE(all); i++)
                 if (all[i]->desc && strcmp(name, all[i]->desc->name) == 0)
@@ -179,6 +232,54 @@ static void make_flushless(void)
         flushless_target.flush = answer_from_memory;
 }
 
+static void make_careless(void)
+{
+        careless_desc = *fault_target.desc;
+        careless_desc.name = "careless";
+        careless_target = fault_target;
+        careless_target.desc = &careless_desc;
+        careless_target.start_queue = start_without_kept;
+}
+
+static void make_late(void)
+{
+        late_desc = *null_target.desc;
+        late_desc.name = "late";
+        late_target = null_target;
+        late_target.desc = &late_desc;
+        late_target.start_queue = start_late;
+        late_target.read = read_late;
+        late_target.write = write_late;
+        late_target.flush = append_what_was_answered;
+}
+
+/* What a worker has acknowledged is in a memory that dies with it, or is stored into kept memory too late. */
+static void test_the_next_worker_lacks_what_was_acknowledged(void)
+{
+        static const struct crash_case cases[] = {
+                {.name = "careless",
+                 .spec = "{\"target\":{\"type\":\"careless\",\"volatileCache\":true,\"child\":{"
+                                "\"type\":\"loop\","
+                                "\"path\":\"@0\"}}}", .files = 1,
+                 .file_size = 32 * 1024},
+                {.name = "late",
+                 .spec = "{\"target\":{\"type\":\"late\"},\"size\":32768}",
+                 .deaths_only = true},
+        };
+
+        make_careless();
+        make_late();
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct crash_result result;
+
+                CHECK_INT(judge(&cases[i], RUNS_MAX, true, &result), 0);
+                CHECK_STR(crash_verdict_name(result.verdict), "lost");
+                CHECK_INT(result.kind, CRASH_WORKER_DEATH);
+                printf("%s: %s in run %ju\n", cases[i].name, crash_verdict_name(result.verdict),
+                        (uintmax_t)result.runs);
+        }
+}
+
 static void test_a_flush_from_memory_is_found_below_a_volatile_cache(void)
 {
         static const char *const types[] = {"fault", "flushless"};
@@ -186,18 +287,15 @@ static void test_a_flush_from_memory_is_found_below_a_volatile_cache(void)
         make_flushless();
         for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
                 char spec[256];
-                const struct crash_case crash = {.name = types[i],
-                        .spec = spec,
-                        .files = 1,
-                        .file_size = 64 * 1024,
-                        .power_cuts_only = true};
+                const struct crash_case crash = {
+                        .name = types[i], .spec = spec, .files = 1, .file_size = 32 * 1024};
                 struct crash_result result;
 
                 snprintf(spec, sizeof(spec),
                         "{\"target\":{\"type\":\"%s\",\"volatileCache\":true,\"child\":{\"type\":\"loop\","
                         "\"path\":\"@0\"}}}",
                         types[i]);
-                CHECK_INT(judge(&crash, i == 0 ? RUNS_MAX / 8 : RUNS_MAX, i > 0, &result), 0);
+                CHECK_INT(judge(&crash, i == 0 ? RUNS_MAX / 20 : RUNS_MAX, i > 0, &result), 0);
                 CHECK_STR(crash_verdict_name(result.verdict), i == 0 ? "passed" : "lost");
                 if (i > 0)
                         CHECK_INT(result.kind, CRASH_POWER_CUT);
@@ -321,6 +419,7 @@ int main(void)
         test_a_sound_target_passes();
         test_each_fault_is_found();
         test_a_missing_barrier_is_found();
+        test_the_next_worker_lacks_what_was_acknowledged();
         test_a_flush_from_memory_is_found_below_a_volatile_cache();
         test_a_flush_that_skips_a_child_is_found();
         test_what_a_crash_leaves();

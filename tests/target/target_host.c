@@ -7,7 +7,10 @@
 #include "tests/unit/loop_driver.h"
 #include "tests/unit/shared_region.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define DATA_SIZE ((size_t)HOST_DEPTH * HOST_DATA_SIZE)
 
@@ -66,7 +69,7 @@ static int start(struct target_host *host, struct problem_list *problems)
         return r;
 }
 
-static int open_with(struct target_host *host, const char *spec, int region, struct problem_list *problems)
+static int parse(struct worker_config *config, const char *spec, struct problem_list *problems)
 {
         const struct worker_msg msg = {
                 .type = WORKER_MSG_CONFIG,
@@ -77,10 +80,50 @@ static int open_with(struct target_host *host, const char *spec, int region, str
                            .queue_depth = HOST_DEPTH,
                            .max_io_size = HOST_DATA_SIZE}
         };
+
+        return worker_config_parse(&msg, config, problems);
+}
+
+int target_host_new_region(const char *spec, int *ret, uint64_t *ret_size)
+{
+        const struct device_region_key key = {.queues = 1};
+        _cleanup_problems_ struct problem_list problems = {};
+        _cleanup_close_ int fd = -1;
+        struct region_kept_wish wish = {.new_disk = true};
+        struct worker_config config;
+        int r = parse(&config, spec, &problems);
+
+        if (r >= 0) {
+                const struct target_desc *desc = config.target->desc;
+
+                wish.target = desc->name;
+                wish.disk_bytes = desc->kept_disk_bytes;
+                wish.queue_bytes = desc->kept_queue_bytes;
+                wish.version = desc->kept_version;
+        }
+        worker_config_clear(&config);
+        if (r < 0)
+                return r;
+        if (wish.disk_bytes + wish.queue_bytes == 0) {
+                *ret = -1;
+                *ret_size = 0;
+                return 0;
+        }
+        fd = memfd_create("region", MFD_CLOEXEC);
+        r = fd < 0 ? -errno : region_kept_format(fd, &key, &wish, -1);
+        if (r < 0)
+                return r;
+        *ret = TAKE_FD(fd);
+        *ret_size = region_kept_size(&wish, key.queues);
+        return 0;
+}
+
+static int open_with(struct target_host *host, const char *spec, int region, struct problem_list *problems)
+{
         int r;
 
         *host = (struct target_host){};
-        r = worker_config_parse(&msg, &host->config, problems);
+        r = parse(&host->config, spec, problems);
         if (r >= 0 && region >= 0)
                 r = region_kept_give(region);
         if (r >= 0 && region >= 0)

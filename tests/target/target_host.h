@@ -43,6 +43,10 @@ int target_host_open_kept(
         struct target_host *host, const char *spec, int region, struct problem_list *problems);
 /* The same with a host whose `config` is set and all else zero. */
 int target_host_start(struct target_host *host, struct problem_list *problems);
+/* Make a region for target_host_open_kept(), with the kept memory of the target of a spec, which is new. The caller closes
+ * *ret, and is given the bytes of that memory, heads and alignment included. Return 0; with *ret = -1: the target keeps
+ * nothing; -errno. */
+int target_host_new_region(const char *spec, int *ret, uint64_t *ret_size);
 void target_host_close(struct target_host *host);
 
 /* Carries out an action with parsed arguments, from its beginning to its end. 0 or -errno of the ring; what became of it is in
