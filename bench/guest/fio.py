@@ -31,9 +31,14 @@ def version():
     return run("fio", "--version").strip()
 
 
+def _milliseconds(seconds):
+    """Return a time as fio takes it: of a fraction of a second it makes none, and ends after one pass."""
+    return f"{round(1000 * seconds)}ms"
+
+
 def command(path, workload, seconds, size):
     """Return the command that runs a workload on the first `size` bytes of a disk."""
-    return [*_COMMON, f"--filename={path}", f"--size={size}", f"--runtime={seconds}", *workload]
+    return [*_COMMON, f"--filename={path}", f"--size={size}", f"--runtime={_milliseconds(seconds)}", *workload]
 
 
 def measure(path, workload, seconds, size):
