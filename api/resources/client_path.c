@@ -64,6 +64,7 @@ bool client_path_settle(
         const char *path = device_spec_path(*spec);
 
         if (view_manages_all(request) || request->peer.home == PEER_AT_HOME || !path
+                || device_spec_has_list(*spec) /* the policy refuses it, in its own words */
                 || device_spec_pool(*spec) || has_path_already(request, record, *spec))
                 return true;
         return translate(request, spec);

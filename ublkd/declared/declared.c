@@ -144,9 +144,13 @@ static bool step_create(struct declared *declared, const struct declaration *dec
 static bool defer(struct declared *declared, const struct device_record *record)
 {
         const struct declared_config *config = &declared->config;
+        bool has_list = record->spec && device_spec_has_list(record->spec);
 
-        if (declared->disks_known || record->number < 0 || !config->disk_exists
-                || !config->disk_exists(config->userdata, record->number))
+        /* Before ublkd knows that there is no disk, the store refuses an exchange of paths (put_check.c). */
+        if (declared->disks_known
+                || (!has_list
+                        && (record->number < 0 || !config->disk_exists
+                                || !config->disk_exists(config->userdata, record->number))))
                 return false;
         (void)names_add(&declared->deferred, record->name); /* on ENOMEM: at the next reload */
         return true;

@@ -246,7 +246,8 @@ int device_store_accept_listed(
         found = &entry->record.status.stores[number].found;
         if (backing_identity_is_empty(found) || strcmp(backing_identity_text(found), identity) != 0)
                 return -ESTALE;
-        if (record_stores_elsewhere(entry->record.stores, number, found))
+        if (record_stores_elsewhere(
+                    entry->record.stores, number, device_spec_store_path(entry->record.spec, number), found))
                 return -EXDEV;
         r = device_record_boot(boot);
         if (r >= 0)

@@ -83,7 +83,8 @@ static int check_order(
                 return 0;
         (void)problem_add(problems, ETXTBSY, "/target", "InUse",
                 "Backing stores of the device %s would come to other places of the tree, and what is on its "
-                "disk would move; give them in the order that they have, or disable the device first.",
+                "disk would move; give them in the order that they have. If their names have been exchanged, "
+                "disable the device first; for another order, create another device.",
                 spec->options.name);
         return -ETXTBSY;
 }

@@ -49,13 +49,13 @@ const struct record_store *record_stores_find(const struct record_stores *stores
         return NULL;
 }
 
-const struct record_store *record_stores_elsewhere(
-        const struct record_stores *stores, unsigned number, const struct backing_identity *identity)
+const struct record_store *record_stores_elsewhere(const struct record_stores *stores, unsigned number,
+        const char *path, const struct backing_identity *identity)
 {
         for (unsigned i = 0; i < count_of(stores); i++) {
                 const struct record_store *store = &stores->items[i];
 
-                if (store->number != number
+                if (store->number != number && strcmp(store->path, path) != 0
                         && strcmp(backing_identity_text(&store->identity), backing_identity_text(identity))
                                    == 0)
                         return store;
@@ -143,12 +143,14 @@ int record_stores_carry(const struct record_stores *stores, const struct device_
         unsigned count = device_spec_stores(spec);
         _cleanup_record_stores_ struct record_stores *made = make_room(count);
         const struct record_store *kept[TARGET_STORES_MAX] = {};
+        bool same_places =
+                before && device_spec_stores(before) == count; /* else a place is no longer what it was */
         int r = made ? 0 : -ENOMEM;
 
         for (unsigned i = 0; r >= 0 && i < count; i++) {
                 const char *path = device_spec_store_path(spec, i);
 
-                if (path && was_named(stores, before, path))
+                if (same_places && path && was_named(stores, before, path))
                         kept[i] = find_place(stores, i);
                 if (kept[i])
                         r = add_copy(made, i, path, kept[i]);

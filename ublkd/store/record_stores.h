@@ -35,9 +35,10 @@ const struct record_store *record_stores_at(
         const struct record_stores *stores, unsigned number, const char *path);
 /* Return the first store with that path; NULL: nothing is known of it. */
 const struct record_store *record_stores_find(const struct record_stores *stores, const char *path);
-/* Return the store of another place than `number` that has this identity; NULL: none. */
-const struct record_store *record_stores_elsewhere(
-        const struct record_stores *stores, unsigned number, const struct backing_identity *identity);
+/* Return the store of another place than `number`, and at another path than `path`, that has this identity; NULL: none. Two
+ * places with one path lie on one store. */
+const struct record_store *record_stores_elsewhere(const struct record_stores *stores, unsigned number,
+        const char *path, const struct backing_identity *identity);
 /* Return whether the database has what this ublkd cannot read: of such a device nothing may be changed. */
 bool record_stores_are_unreadable(const struct record_stores *stores);
 bool record_stores_equal(const struct record_stores *one, const struct record_stores *other);

@@ -40,7 +40,9 @@ void backing_changed_note(struct managed_device *device, const struct device_rec
         const struct backing_identity *found)
 {
         const struct backing_identity *expected = device_record_backing(record, number, NULL);
-        const struct record_store *owner = record_stores_elsewhere(record->stores, number, found);
+        const char *path = record->spec ? device_spec_store_path(record->spec, number) : NULL;
+        const struct record_store *owner =
+                path ? record_stores_elsewhere(record->stores, number, path, found) : NULL;
         char of[TARGET_POINTER_SIZE + 16], option[TARGET_POINTER_SIZE + 16];
 
         if (owner) {

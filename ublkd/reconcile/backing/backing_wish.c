@@ -59,9 +59,14 @@ int backing_wish_of_spec(const struct managed_device *device, const struct devic
         if (device_spec_has_list(spec)) {
                 expect_list(device, record, spec, stores, ret, config);
                 for (unsigned i = 0; i < config->config.stores.count; i++)
-                        ret->listed[i].is_shared = true;          /* the served disk may have the claim */
-        } else if (device_spec_targets_equal(record->spec, spec)) /* the record keeps the identity then */
-                expect_single(device, record, config);
+                        ret->listed[i].is_shared = true; /* the served disk may have the claim */
+                return 0;
+        }
+        ret->next = *record; /* it keeps the identity of the same target */
+        if (!device_spec_targets_equal(record->spec, spec))
+                store_carry_single(record, spec, &ret->next);
+        if (!backing_identity_is_empty(&ret->next.backing))
+                expect_single(device, &ret->next, config);
         return 0;
 }
 

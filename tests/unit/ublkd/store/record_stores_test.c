@@ -16,6 +16,27 @@ static const struct backing_identity identities[] = {
         {.basis = BACKING_DISK_SERIAL, .is_disk = true, .lasting = "serial:b"}
 };
 
+/* A stripe over files with one letter each. */
+static struct device_spec *spec_over(const char *letters)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct device_spec *spec = NULL;
+        cJSON *document = cJSON_Parse("{\"target\":{\"type\":\"stripe\",\"children\":[]}}"),
+              *children = cJSON_GetObjectItem(cJSON_GetObjectItem(document, "target"), "children");
+
+        for (const char *letter = letters; *letter; letter++) {
+                char path[] = {'/', *letter, '\0'};
+                cJSON *child = cJSON_CreateObject();
+
+                CHECK(cJSON_AddStringToObject(child, "type", "loop")
+                        && cJSON_AddStringToObject(child, "path", path));
+                CHECK(cJSON_AddItemToArray(children, child));
+        }
+        CHECK_INT(device_spec_parse(document, "data", &spec, &problems), 0);
+        cJSON_Delete(document);
+        return spec;
+}
+
 static int try_put(struct device_store *store, const char *one, const char *two)
 {
         const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
@@ -179,6 +200,54 @@ static void test_a_new_path_drops_one(const char *directory)
         device_store_free(store);
 }
 
+/* Which store each place has after a change of the spec: its letter; '-': none. */
+static void check_carried(const char *before, const char *after, const char *expected)
+{
+        _cleanup_record_stores_ struct record_stores *stores = NULL, *carried = NULL;
+        struct device_spec *old = spec_over(before), *new = spec_over(after);
+        char found[TARGET_STORES_MAX + 1] = "";
+
+        for (unsigned i = 0; before[i]; i++) {
+                struct backing_identity identity = {
+                        .basis = BACKING_FILE_HANDLE, .boot = "x", .lasting = "?"};
+                char path[] = {'/', before[i], '\0'};
+                struct record_stores *more;
+
+                identity.lasting[0] = before[i];
+                CHECK_INT(record_stores_with(stores, i, path, &identity, BOOT, &more), 0);
+                record_stores_free(stores);
+                stores = more;
+        }
+        CHECK_INT(record_stores_carry(stores, old, new, &carried), 0);
+        for (unsigned i = 0; after[i]; i++) {
+                const struct record_store *store =
+                        record_stores_at(carried, i, device_spec_store_path(new, i));
+
+                found[i] = store ? store->identity.lasting[0] : '-';
+        }
+        CHECK_STR(found, expected);
+        device_spec_free(old);
+        device_spec_free(new);
+}
+
+/* Of as many places as before each keeps its store, under whatever names; else each name keeps its store. */
+static void test_what_is_carried_over(void)
+{
+        static const char *const cases[][3] = {
+                {"ab",  "ab",  "ab" },
+                {"ab",  "ba",  "ab" },
+                {"abc", "cab", "abc"},
+                {"ab",  "an",  "a-" },
+                {"ab",  "nab", "-ab"},
+                {"ab",  "anb", "a-b"},
+                {"abc", "bc",  "bc" },
+                {"abc", "ac",  "ac" },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                check_carried(cases[i][0], cases[i][1], cases[i][2]);
+}
+
 static void test_as_text(void)
 {
         _cleanup_record_stores_ struct record_stores *stores = NULL, *more = NULL, *read = NULL;
@@ -192,8 +261,9 @@ static void test_as_text(void)
         CHECK(!record_stores_equal(stores, read));
         CHECK(!record_stores_find(read, "/c"));
         CHECK(record_stores_at(read, 1, "/b") && !record_stores_at(read, 0, "/b"));
-        CHECK(record_stores_elsewhere(read, 0, &identities[1]));
-        CHECK(!record_stores_elsewhere(read, 1, &identities[1]));
+        CHECK(record_stores_elsewhere(read, 0, "/a", &identities[1]));
+        CHECK(!record_stores_elsewhere(read, 1, "/b", &identities[1]));
+        CHECK(!record_stores_elsewhere(read, 0, "/b", &identities[1])); /* another part of that store */
 }
 
 int main(void)
@@ -204,6 +274,7 @@ int main(void)
         in_a_new_directory(test_what_cannot_be_read_stays);
         in_a_new_directory(test_paths_are_exchanged);
         in_a_new_directory(test_a_new_path_drops_one);
+        test_what_is_carried_over();
         test_as_text();
         return check_report();
 }

@@ -80,8 +80,6 @@ static void test_adoption(struct watch *watch)
         watch_let_go(watch);
 }
 
-/* Adopt a worker that is not a child of the test: a process that has exited started it. */
-/* As after a downgrade: it serves what this ublkd could not begin, and must go on. */
 /* One that gets no descriptor has to pass its own: a disk over several stores has all of them. */
 static void test_a_list_of_which_the_worker_passes_nothing(struct watch *watch)
 {
@@ -94,6 +92,8 @@ static void test_a_list_of_which_the_worker_passes_nothing(struct watch *watch)
         watch_let_go(watch);
 }
 
+/* Adopt a worker that is not a child of the test: a process that has exited started it. */
+/* As after a downgrade: it serves what this ublkd could not begin, and must go on. */
 static void test_adoption_of_a_worker_with_a_list_of_stores(struct watch *watch)
 {
         watch_spawn(watch, "listing-stores-later");
