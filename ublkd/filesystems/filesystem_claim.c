@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether anything has a disk for itself. */
 #include "ublkd/filesystems/filesystem_claim.h"
+#include "ublkd/filesystems/filesystem_open.h"
 
 #include "ublkd/base/cleanup.h"
-#include "ublkd/base/fd_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +19,11 @@ static enum filesystem_claim find_at(dev_t disk, const char *path)
 
         if (node < 0 || fstat(node, &st) < 0 || !S_ISBLK(st.st_mode) || st.st_rdev != disk)
                 return FILESYSTEM_CLAIM_UNSEEN;
-        claim = open(fd_path(node).text, O_RDONLY | O_EXCL | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        return claim >= 0       ? FILESYSTEM_CLAIM_FREE
-               : errno == EBUSY ? FILESYSTEM_CLAIM_TAKEN
-                                : FILESYSTEM_CLAIM_UNSEEN;
+        claim = filesystem_open_in_time(
+                node, O_RDONLY | O_EXCL | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, OPEN_MSEC);
+        return claim >= 0        ? FILESYSTEM_CLAIM_FREE
+               : claim == -EBUSY ? FILESYSTEM_CLAIM_TAKEN
+                                 : FILESYSTEM_CLAIM_UNSEEN;
 }
 
 enum filesystem_claim filesystem_claim_find(dev_t disk, const char *node)

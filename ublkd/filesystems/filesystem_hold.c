@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-enum { OPEN_MSEC = 5000 }; /* an open waits no longer than that */
-
 /* Return a descriptor, or -errno. Without O_EXCL: it claims nothing. */
 static int open_node(const char *path, dev_t disk)
 {
@@ -52,19 +50,20 @@ struct filesystem_hold filesystem_hold_begin(const char *node, const char *numbe
                 return hold;
         hold.sequence = read_sequence(number);
         hold.fd = *node ? open_node(node, hold.disk) : -1;
+        hold.is_late = hold.fd == -ETIMEDOUT;
         if (hold.fd < 0)
                 hold.fd = -1;
         return hold;
 }
 
 /* A disk that was removed by force, as one without a node, cannot be opened. */
-static int keep_mounted(int point, dev_t disk, bool *ret_claims)
+static int keep_mounted(int point, dev_t disk, bool is_late, bool *ret_claims)
 {
         char path[48];
         int fd;
 
         snprintf(path, sizeof(path), "/dev/block/%u:%u", major(disk), minor(disk));
-        fd = open_node(path, disk);
+        fd = is_late ? -ETIMEDOUT : open_node(path, disk);
         *ret_claims = fd < 0 && major(disk) != 0; /* a file system without a disk claims none */
         if (fd < 0)
                 fd = open_tree(point, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
@@ -78,7 +77,7 @@ int filesystem_hold_mounted(struct filesystem_hold *hold, int point, dev_t disk)
 
         if (hold->fd >= 0 && hold->disk == disk)
                 return 0;
-        fd = keep_mounted(point, disk, &claims);
+        fd = keep_mounted(point, disk, hold->is_late, &claims);
         if (fd < 0)
                 return fd;
         close_fd(hold->fd);

@@ -13,6 +13,7 @@ struct filesystem_hold {
         int fd;             /* keeps its number; -1: nothing does, and ... */
         const char *number; /* ... the file with it is compared instead, and ... */
         uint64_t sequence;  /* ... the sequence number of the disk (diskseq); 0: it has none */
+        bool is_late;       /* the node was opened too late: it is not tried again */
         bool claims;        /* fd is a copy of the mount, which claims the disk as every other one */
 };
 

@@ -100,6 +100,11 @@ static void answer(struct filesystem_job *job, const struct filesystem_look *loo
                 fail(job, FILESYSTEM_FAILED, -errno);
 }
 
+static void finish_as_reported(struct filesystem_job *job)
+{
+        finish(job, job->reported ? &job->report : NULL);
+}
+
 /* Return false if there is no message yet. A process that ends without one has died, or was killed. */
 static bool take_message(struct filesystem_job *job)
 {
@@ -120,7 +125,10 @@ static bool take_message(struct filesystem_job *job)
                 job->report = message.report;
                 job->report.text[FILESYSTEM_TEXT_SIZE - 1] = '\0';
                 job->reported = true;
-                expect_death(job);
+                if (job->report.lingers) /* it is counted until it ends */
+                        finish_as_reported(job);
+                else
+                        expect_death(job);
         } else
                 fail(job, FILESYSTEM_LATE, -EPIPE);
         return true;
@@ -131,11 +139,6 @@ static int on_readable(
 {
         (void)take_message(userdata);
         return 0;
-}
-
-static void finish_as_reported(struct filesystem_job *job)
-{
-        finish(job, job->reported ? &job->report : NULL);
 }
 
 static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)

@@ -97,7 +97,20 @@ int filesystem_open_in_time(int node, int flags, int msec)
         while (n < 0 && errno == EINTR);
         r = n > 0 ? receive_result(ours) : n < 0 ? -errno : -ETIMEDOUT;
         (void)kill(pid, SIGKILL);
-        /* One that hangs is left to the exit of this process. */
+        /* One that hangs: filesystem_open_wait(). */
         (void)waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | (r == -ETIMEDOUT ? WNOHANG : 0));
         return r;
+}
+
+bool filesystem_open_lingers(void)
+{
+        siginfo_t info = {};
+
+        return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+void filesystem_open_wait(void)
+{
+        while (waitid(P_ALL, 0, &(siginfo_t){}, WEXITED) == 0 || errno == EINTR)
+                ;
 }

@@ -5,6 +5,7 @@
  * (O_EXCL), as it wants to: so the look has it for itself, too, but no longer. */
 #include "ublkd/filesystems/filesystem_process.h"
 #include "ublkd/filesystems/filesystem_mount.h"
+#include "ublkd/filesystems/filesystem_open.h"
 #include "ublkd/filesystems/filesystem_program.h"
 #include "ublkd/filesystems/filesystem_sight.h"
 #include "ublkd/filesystems/filesystem_wire.h"
@@ -225,7 +226,14 @@ static int work(const struct filesystem_order *order)
                 || (disk < 0 && go.task != FILESYSTEM_UNMOUNTS))
                 return EXIT_SUCCESS; /* there is nothing to do */
         carry_out(order, disk, &hold, &go, &report);
-        return send_all(&report, sizeof(report)) ? EXIT_SUCCESS : EXIT_FAILURE;
+        report.lingers = filesystem_open_lingers();
+        if (!send_all(&report, sizeof(report)))
+                return EXIT_FAILURE;
+        if (report.lingers) { /* the supervisor counts this process until then */
+                (void)alarm(0);
+                filesystem_open_wait();
+        }
+        return EXIT_SUCCESS;
 }
 
 int filesystem_process_main(void)

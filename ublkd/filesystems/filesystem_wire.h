@@ -86,9 +86,10 @@ enum filesystem_outcome {
 };
 
 struct filesystem_report {
-        uint32_t outcome;                /* enum filesystem_outcome */
-        int32_t error;                   /* -errno; 0: none */
-        int32_t status;                  /* of the program, as wait() gives it; 0 if it did not run */
-        uint32_t sight;                  /* enum filesystem_sight, of the disk after it */
+        uint32_t outcome; /* enum filesystem_outcome */
+        int32_t error;    /* -errno; 0: none */
+        int32_t status;   /* of the program, as wait() gives it; 0 if it did not run */
+        uint32_t sight;   /* enum filesystem_sight, of the disk after it */
+        uint32_t lingers; /* not 0: an open hangs in the kernel, and the process ends after it */
         char text[FILESYSTEM_TEXT_SIZE]; /* what the program has printed first, cut off */
 };
