@@ -214,6 +214,13 @@ def test_a_disk_that_users_write_to_is_not_mounted(server, owner, status):
     assert holds(server, "mount", {"holder": "a"}, status) == ((True, 1) if status == 200 else (False, 0))
 
 
+def test_a_disk_over_several_stores_is_not_mounted(server):
+    """A user may own the second one."""
+    children = [{"type": "loop", "path": f"/srv/{name}.img"} for name in "ab"]
+    assert server.ask("PUT", "/devices/data?wait=ready", {"target": {"type": "stripe", "children": children}}).status in (200, 201)
+    check_problem(server.ask("POST", "/devices/data/mount", {}), 409, "not-possible-now")
+
+
 def test_a_copy_that_an_unmount_has_left_is_over_with_its_disk(server):
     """Until an unmount has found that: users must not get a disk that a container may have mounted."""
     server.ask("POST", "/devices?wait=ready", spec(labels={"filesystem": "left"}))

@@ -208,7 +208,7 @@ static void on_look(void *userdata, const struct filesystem_look *look, struct f
         noted = filesystem_of_note(record->filesystem);
         step = next(making, &noted, (enum filesystem_sight)look->sight);
         if (step.task == FILESYSTEM_MOUNTS && record->spec
-                && (device_spec_lets_users_write(record->spec)
+                && (device_spec_lets_users_write(record->spec) || device_spec_has_list(record->spec)
                         || (tenant_is_set(record->tenant) && !device_spec_is_volume(record->spec))))
                 step = (struct filesystem_step){.verdict = FILESYSTEM_OPEN_TO_USERS};
         making->task = step.task;
