@@ -75,7 +75,7 @@ def test_fio_over_kills(way, ext4, file_of, make_daemon, directory):
 
 @pytest.mark.long
 @pytest.mark.both
-@of_this_kernel(Way("copy", batch=HAS["BATCH_IO"]), storms=[Way("copy")])
+@of_this_kernel(Way("copy", batch=HAS["BATCH_IO"]))
 def test_fio_over_kills_in_memory(way, file_of, make_daemon, directory):
     """Short requests are moved at once there, longer ones by the ring: both kinds are under way at a death.
 
