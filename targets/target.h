@@ -286,7 +286,8 @@ struct target {
          * each when the one before has returned, and waits for each: see target_wait.h. So none may hold a lock while
          * it waits for what may never come. stop_queue() comes after that.
          * device_background() is called on the first queue, and stops with it: other queues may still serve then. In a
-         * tree those of a child begin before those of the target above it, and so are asked to stop after them. */
+         * tree those of a child begin before those of the target above it, and so are asked to stop after them; but
+         * device_background() of the whole tree begins before the first background(), and stops after the last. */
         void (*background)(struct target_queue *queue, unsigned number);
         void (*device_background)(struct target_queue *queue, unsigned number);
         /* Of one with desc->verbs: carry out an action, on a coroutine of the first queue (targets/target_action.h). Return 0 or
