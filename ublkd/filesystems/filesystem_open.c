@@ -4,61 +4,19 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/fd_path.h"
+#include "ublkd/base/fd_result.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { CHILD_LINK, CHILD_NODE, CHILD_FIRST_FREE }; /* its descriptors */
-
-union control {
-        struct cmsghdr header; /* for its alignment */
-        char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-/* fd: -errno: that is sent. */
-static bool send_result(int fd)
-{
-        union control control = {};
-        struct iovec data = {.iov_base = &fd, .iov_len = sizeof(fd)};
-        struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
-
-        if (fd >= 0) {
-                message.msg_control = control.bytes;
-                message.msg_controllen = sizeof(control.bytes);
-                *CMSG_FIRSTHDR(&message) = (struct cmsghdr){
-                        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-                memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof(fd));
-        }
-        return sendmsg(CHILD_LINK, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(fd);
-}
-
-static int receive_result(int link)
-{
-        union control control = {};
-        int result = -EPIPE;
-        struct iovec data = {.iov_base = &result, .iov_len = sizeof(result)};
-        struct msghdr message = {.msg_iov = &data,
-                .msg_iovlen = 1,
-                .msg_control = control.bytes,
-                .msg_controllen = sizeof(control.bytes)};
-        const struct cmsghdr *header;
-
-        if (recvmsg(link, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != (ssize_t)sizeof(result))
-                return -EPIPE;
-        header = CMSG_FIRSTHDR(&message);
-        if (!header || header->cmsg_type != SCM_RIGHTS)
-                return result < 0 ? result : -EPIPE;
-        memcpy(&result, CMSG_DATA(header), sizeof(result));
-        return result;
-}
 
 /* In the child, which may stay in the kernel when its parent is gone, and must keep nothing of it open. */
 static bool open_and_send(int link, int node, int flags, pid_t parent)
@@ -73,7 +31,7 @@ static bool open_and_send(int link, int node, int flags, pid_t parent)
                 || close_range(CHILD_FIRST_FREE, ~0U, 0) < 0)
                 return false;
         fd = open(fd_path(CHILD_NODE).text, flags);
-        return send_result(fd < 0 ? -errno : fd);
+        return fd_result_send(CHILD_LINK, fd < 0 ? -errno : fd);
 }
 
 int filesystem_open_in_time(int node, int flags, int msec)
@@ -95,7 +53,7 @@ int filesystem_open_in_time(int node, int flags, int msec)
         do
                 n = poll(&(struct pollfd){.fd = ours, .events = POLLIN}, 1, msec);
         while (n < 0 && errno == EINTR);
-        r = n > 0 ? receive_result(ours) : n < 0 ? -errno : -ETIMEDOUT;
+        r = n > 0 ? fd_result_receive(ours, MSG_DONTWAIT) : n < 0 ? -errno : -ETIMEDOUT;
         (void)kill(pid, SIGKILL);
         /* One that hangs: filesystem_open_wait(). */
         (void)waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | (r == -ETIMEDOUT ? WNOHANG : 0));

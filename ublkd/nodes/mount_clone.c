@@ -8,11 +8,11 @@
 #include "ublkd/nodes/process_rights.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/fd_result.h"
 #include "ublkd/base/file_io.h"
 
 #include <fcntl.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -37,52 +37,6 @@ int mount_clone_source(const char *path, const char *number)
                 return r;
         return makedev(info.stx_dev_major, info.stx_dev_minor) == disk ? TAKE_FD(fd) : -ESTALE;
 }
-
-/* ---- a descriptor from a child ---- */
-
-union control {
-        struct cmsghdr header; /* for its alignment */
-        char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-/* fd: -errno: that is sent. */
-static bool send_result(int link, int fd)
-{
-        union control control = {};
-        struct iovec data = {.iov_base = &fd, .iov_len = sizeof(fd)};
-        struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
-
-        if (fd >= 0) {
-                message.msg_control = control.bytes;
-                message.msg_controllen = sizeof(control.bytes);
-                *CMSG_FIRSTHDR(&message) = (struct cmsghdr){
-                        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-                memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof(fd));
-        }
-        return sendmsg(link, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(fd);
-}
-
-static int receive_result(int link)
-{
-        union control control = {};
-        int result = -EPIPE;
-        struct iovec data = {.iov_base = &result, .iov_len = sizeof(result)};
-        struct msghdr message = {.msg_iov = &data,
-                .msg_iovlen = 1,
-                .msg_control = control.bytes,
-                .msg_controllen = sizeof(control.bytes)};
-        const struct cmsghdr *header;
-
-        if (recvmsg(link, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(result))
-                return -EPIPE;
-        header = CMSG_FIRSTHDR(&message);
-        if (!header || header->cmsg_type != SCM_RIGHTS)
-                return result < 0 ? result : -EPIPE;
-        memcpy(&result, CMSG_DATA(header), sizeof(result));
-        return result;
-}
-
-/* ---- the clone ---- */
 
 /* Its options are locked from here on. The mounts of the host stay as they are: this process has its own. */
 static int lock_options(int tree, const char *path)
@@ -111,10 +65,10 @@ static int clone_locked(int tree, const char *path)
         if (pid < 0)
                 return -errno;
         if (pid == 0)
-                _exit(rights_hide() >= 0 && send_result(theirs, lock_options(tree, path)) ? EXIT_SUCCESS
-                                                                                          : EXIT_FAILURE);
+                _exit(rights_hide() >= 0 && fd_result_send(theirs, lock_options(tree, path)) ? EXIT_SUCCESS
+                                                                                             : EXIT_FAILURE);
         theirs = close_fd(theirs);
-        result = receive_result(ours);
+        result = fd_result_receive(ours, 0);
         (void)waitpid(pid, NULL, 0);
         return result;
 }
