@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A disk over two backing stores: all of them or none, and each for itself. */
 #include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
 #include <errno.h>
@@ -21,27 +22,13 @@ struct place {
 
 static int try_put(struct world *world, const char *one, const char *two)
 {
-        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
-        _cleanup_problems_ struct problem_list problems = {};
-        const struct device_record *record;
-        struct device_spec *spec = NULL;
-        enum put_outcome outcome;
-        cJSON *document;
         char text[512];
-        int r;
 
         snprintf(text, sizeof(text),
-                "{\"name\":\"data\",\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\","
-                "\"path\":"
-                "\"%s\"},{\"type\":\"loop\",\"path\":\"%s\"}]}}",
+                "{\"name\":\"data\",\"target\":{\"type\":\"stripe\",\"children\":["
+                "{\"type\":\"loop\",\"path\":\"%s\"},{\"type\":\"loop\",\"path\":\"%s\"}]}}",
                 one, two);
-        document = cJSON_Parse(text);
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        cJSON_Delete(document);
-        r = device_store_put(world->store, spec, &condition, &record, &outcome, &problems);
-        if (r < 0)
-                device_spec_free(spec);
-        return r;
+        return put_device(world->store, text);
 }
 
 static void put(struct world *world, const char *one, const char *two)

@@ -3,6 +3,7 @@
 #include "ublkd/store/record_stores.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/put_device.h"
 #include "tests/unit/ublkd/store/store_directory.h"
 
 #include <errno.h>
@@ -39,26 +40,13 @@ static struct device_spec *spec_over(const char *letters)
 
 static int try_put(struct device_store *store, const char *one, const char *two)
 {
-        const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE};
-        _cleanup_problems_ struct problem_list problems = {};
-        const struct device_record *record;
-        struct device_spec *spec = NULL;
-        enum put_outcome outcome;
-        cJSON *document;
         char text[256];
-        int r;
 
         snprintf(text, sizeof(text),
-                "{\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\",\"path\":\"%s\"},"
-                "{\"type\":\"loop\",\"path\":\"%s\"}]}}",
+                "{\"name\":\"data\",\"target\":{\"type\":\"stripe\",\"children\":["
+                "{\"type\":\"loop\",\"path\":\"%s\"},{\"type\":\"loop\",\"path\":\"%s\"}]}}",
                 one, two);
-        document = cJSON_Parse(text);
-        CHECK_INT(device_spec_parse(document, "data", &spec, &problems), 0);
-        cJSON_Delete(document);
-        r = device_store_put(store, spec, &condition, &record, &outcome, &problems);
-        if (r < 0)
-                device_spec_free(spec);
-        return r;
+        return put_device(store, text);
 }
 
 static void put(struct device_store *store)

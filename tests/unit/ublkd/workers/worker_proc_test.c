@@ -92,7 +92,6 @@ static void test_a_list_of_which_the_worker_passes_nothing(struct watch *watch)
         watch_let_go(watch);
 }
 
-/* Adopt a worker that is not a child of the test: a process that has exited started it. */
 /* As after a downgrade: it serves what this ublkd could not begin, and must go on. */
 static void test_adoption_of_a_worker_with_a_list_of_stores(struct watch *watch)
 {
@@ -112,6 +111,7 @@ static void test_adoption_of_a_worker_with_a_list_of_stores(struct watch *watch)
         watch_let_go(watch);
 }
 
+/* Adopt a worker that is not a child of the test: a process that has exited started it. */
 static void test_adoption_of_a_stranger(struct watch *watch)
 {
         pid_t go_between;
