@@ -138,8 +138,8 @@ static bool may_ask(struct request *request, const struct device_record *record,
         if (aim == FILESYSTEM_AIM_MOUNTED && record->spec && device_spec_has_list(record->spec)) {
                 reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
                         "The disk lies in several backing stores, and before it mounts a disk ublkd looks at "
-                        "one alone, "
-                        "whether users may write to it. Let no user write to any of them, and use mount(8).");
+                        "one alone, whether users may write to it. Let no user write to any of them, and use "
+                        "mount(8).");
                 return false;
         }
         if (!record->deleting || aim == FILESYSTEM_AIM_UNMOUNTED)
