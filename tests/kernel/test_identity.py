@@ -103,14 +103,14 @@ def test_a_disk_that_is_recreated_keeps_the_file(daemon, ext4, file_of, recovery
         _other_file(path)
     else:
         path.unlink()
-    daemon.kill_worker("data")
-    wait_until(lambda: not disk.exists(), "the disk gone")
+    pid = daemon.kill_worker("data")
     if recovery == "given up":
         assert api.wait_phase("data", "Failed")["status"]["backing"]["kept"]
+        wait_until(lambda: not disk.exists(), "the disk gone")
         if how == "deleted":
             api.delete("data", status=409, drop_last_copy=False)
         api.ask("POST", "/devices/data/recover", (200, 202))
-    api.wait_phase("data", "Live")
+    api.wait_other_worker("data", pid)  # until ublkd sees the death, it is Live as before
     assert disk.read(0, 4096) == block("a")
     disk.write(4096, block("b"))
     if how == "replaced":

@@ -133,8 +133,7 @@ def test_an_image_grows_with_its_disk(pool, daemon, directory):
             fio.finish().assert_clean()
         finally:
             fio.kill()
-        daemon.kill_worker("data")
-        daemon.api.wait_phase("data", "Live")
+        daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
     else:
         daemon.api.put(grown)
         disk = Disk(daemon.api.get("data")["status"]["id"])
