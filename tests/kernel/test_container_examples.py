@@ -92,6 +92,7 @@ def _socket_of_podman(alice):
 
 
 @pytest.mark.storm
+@pytest.mark.timeout(900)  # an emulated guest beside another one has taken 380 s
 def test_the_commands_for_podman_and_compose(daemon, alice):
     _image, created, read, _deleted = _run(daemon, alice, "Podman without root")
     assert re.search(r"^alice-data +Live ", created, re.MULTILINE), created

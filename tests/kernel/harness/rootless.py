@@ -48,7 +48,8 @@ class Account:
         (configuration / "containers.conf").write_text(_CONTAINERS, encoding="ascii")
         (configuration / "storage.conf").write_text(_STORAGE, encoding="ascii")
         variables = {"HOME": self.home, "USER": name, "LOGNAME": name, "XDG_RUNTIME_DIR": self._runtime, "LANG": "C.UTF-8",
-                     "PATH": "/usr/local/bin:/usr/bin:/bin"}
+                     "PATH": "/usr/local/bin:/usr/bin:/bin",
+                     "COMPOSE_HTTP_TIMEOUT": "300"}  # seconds; Podman's service takes over 60 in an emulated guest under load
         self.prefix = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--init-groups", "env", "-i",
                        *(f"{key}={value}" for key, value in variables.items())]
 
