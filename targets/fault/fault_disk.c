@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BLOCK_ALIGNMENT = 4096 }; /* bytes: direct I/O of the child takes no memory that lies anywhere */
+
 int fault_disk_begin(
         struct fault_disk *disk, bool caches, const struct target_kept *kept, uint32_t block_size)
 {
@@ -23,7 +25,8 @@ int fault_disk_begin(
                 return 0;
         if (!memory)
                 memory = disk->own_memory = calloc(1, FAULT_CACHE_BYTES);
-        disk->block = malloc(block_size);
+        disk->block = aligned_alloc(BLOCK_ALIGNMENT,
+                block_size < BLOCK_ALIGNMENT ? BLOCK_ALIGNMENT : block_size); /* both are powers of two */
         if (!memory || !disk->block) {
                 fault_disk_end(disk);
                 return -ENOMEM;
