@@ -10,6 +10,7 @@
  * a stack costs one marker. Elsewhere the area is inaccessible, and mprotect() cuts a stack out of it, which
  * makes two mappings of one under the lock that all page faults of the process need. */
 #include "targets/worker/io/co.h"
+#include "targets/worker/io/co_sanitizer.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,31 +23,6 @@
 #else
 #define VALGRIND_STACK_REGISTER(bottom, top) ((void)(bottom), (void)(top), 0U)
 #define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
-#endif
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#else
-static inline void __sanitizer_start_switch_fiber(void **fake_stack, const void *bottom, size_t size)
-{
-        (void)fake_stack;
-        (void)bottom;
-        (void)size;
-}
-
-static inline void __sanitizer_finish_switch_fiber(void *fake_stack, const void **bottom, size_t *size)
-{
-        (void)fake_stack;
-        (void)bottom;
-        (void)size;
-}
-
-static inline void __asan_unpoison_memory_region(const volatile void *address, size_t size)
-{
-        (void)address;
-        (void)size;
-}
 #endif
 
 /* <asm-generic/mman-common.h> of 6.13; the number is the same for every CPU that this program runs on. */

@@ -76,6 +76,19 @@ void co_resume(struct co *co);
 /* Suspend the running coroutine: its starter or resumer continues. Return when it is resumed. */
 void co_suspend(struct co *co);
 
+/* What is called when a watched coroutine suspends, and when it is about to continue (resumed): on a stack of its own coroutine,
+ * which must not suspend there. */
+struct co_watcher {
+        void (*moment)(void *argument, bool resumed);
+        void *argument;
+};
+
+/* Run entry(argument) in the coroutine that runs, with a watcher. It suspends as without. It takes the stack of an idle coroutine;
+ * coroutines that are not watched do nothing for it. Return 0 after the end of entry(); or, without a call of it, as
+ * co_start(). */
+int co_watch(struct co_pool *pool, void (*entry)(void *argument), void *argument,
+        const struct co_watcher *watcher);
+
 /* Return the running coroutine, or NULL outside of one. */
 static inline struct co *co_current(const struct co_pool *pool)
 {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -219,6 +220,92 @@ static void test_guard(unsigned stacks, bool locked)
                 CHECK_INT(WTERMSIG(status), SIGSEGV);
 }
 
+/* ---- a coroutine that is watched ---- */
+
+struct watched {
+        struct co *co;
+        char *trace;
+        struct task inner;
+        const struct co_watcher *watcher;
+        int result;
+};
+
+static void note(void *argument, bool resumed)
+{
+        strcat(argument, resumed ? ">" : "<");
+        CHECK(co_current(&pool) != NULL);
+}
+
+static void watched_part(void *argument)
+{
+        struct watched *watched = argument;
+
+        count_steps(&watched->inner); /* suspends by co_current(), which is the watched coroutine */
+        CHECK(watched->inner.co == watched->co);
+        strcat(watched->trace, "e");
+}
+
+static void watched_co(void *argument)
+{
+        struct watched *watched = argument;
+
+        watched->co = co_current(&pool);
+        co_suspend(watched->co); /* not seen, and neither is the last one */
+        watched->result = co_watch(&pool, watched_part, watched, watched->watcher);
+        co_suspend(watched->co);
+}
+
+/* Others suspend in between, and the stack is free again afterwards. */
+static void test_watch(void)
+{
+        for (unsigned round = 0; round < 2; round++) {
+                char traces[2][16] = {"", ""};
+                struct co_watcher watchers[2] = {
+                        {note, traces[0]},
+                        {note, traces[1]}
+                };
+                struct watched both[2] = {
+                        {.trace = traces[0], .watcher = &watchers[0], .inner.steps = 2, .result = 1},
+                        {.trace = traces[1], .watcher = &watchers[1], .inner.steps = 3, .result = 1}
+                };
+                struct task other = {.steps = 5};
+
+                if (round == 0)
+                        CHECK_INT(co_pool_init(&pool, CO_STACK_SIZE, 5), 0);
+                CHECK_INT(co_start(&pool, watched_co, &both[0]), 0);
+                CHECK_INT(co_start(&pool, watched_co, &both[1]), 0);
+                CHECK_INT(co_start(&pool, count_steps, &other), 0);
+                for (unsigned i = 0; i < 5; i++) {
+                        if (i < 4)
+                                co_resume(both[0].co);
+                        co_resume(other.co);
+                        co_resume(both[1].co);
+                }
+                CHECK_STR(traces[0], "<><>e");
+                CHECK_STR(traces[1], "<><><>e");
+                CHECK(both[0].result == 0 && both[1].result == 0);
+                CHECK_INT(pool.busy, 0);
+                CHECK_INT(pool.opened, 5);
+        }
+        co_pool_destroy(&pool);
+}
+
+static void test_watch_without_a_stack(void)
+{
+        char trace[16] = "";
+        const struct co_watcher watcher = {note, trace};
+        struct watched watched = {.trace = trace, .watcher = &watcher, .inner.steps = 2};
+
+        CHECK_INT(co_pool_init(&pool, CO_STACK_SIZE, 1), 0);
+        CHECK_INT(co_start(&pool, watched_co, &watched), 0);
+        co_resume(watched.co);
+        CHECK_INT(watched.result, -EAGAIN);
+        CHECK_STR(trace, "");
+        co_resume(watched.co);
+        CHECK_INT(pool.busy, 0);
+        co_pool_destroy(&pool);
+}
+
 static void test_arguments(void)
 {
         struct co_pool none = {};
@@ -259,6 +346,8 @@ int main(void)
         test_many();
         test_reuse();
         test_nesting();
+        test_watch();
+        test_watch_without_a_stack();
         test_guard(2, false);
         test_guard(2, true);
         test_guard(MANY, false);
