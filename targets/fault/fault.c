@@ -7,13 +7,13 @@
 #include "targets/fault/fault.h"
 
 #include "targets/fault/fault_counts.h"
+#include "targets/fault/fault_death.h"
 #include "targets/fault/fault_disk.h"
 #include "targets/fault/fault_parse.h"
 #include "targets/target_wait.h"
 
 #include <errno.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 extern const struct target_desc fault_desc;
 
@@ -87,38 +87,6 @@ static int pass(struct target_io *io)
         return fault_disk_perform(disk_of(io), io);
 }
 
-/* As if it was killed: nothing is finished. */
-__attribute__((noreturn)) static void die(void)
-{
-        _exit(FAULT_EXIT_STATUS);
-}
-
-static int pass_child(void *argument)
-{
-        return pass(argument);
-}
-
-/* By then the first operation of the request has gone to the kernel with this one. */
-static int die_child(void *argument)
-{
-        (void)await_timeout(argument, 1);
-        die();
-}
-
-static int die_at(struct target_io *io, enum fault_moment moment)
-{
-        struct target_child both[] = {
-                {.run = pass_child, .argument = io       },
-                {.run = die_child,  .argument = io->queue}
-        };
-
-        if (moment == FAULT_DURING)
-                (void)await_all(io->queue, both, ARRAY_SIZE(both));
-        if (moment == FAULT_AFTER)
-                (void)pass(io);
-        die();
-}
-
 /* Return what the callback answers, which is less than the core has asked for. */
 static int pass_first(struct target_io *io, uint64_t bytes)
 {
@@ -164,10 +132,10 @@ static int obey(struct target_io *io, const struct fault_rule *rule, uint64_t ra
                 r = wait_co(io->queue, UINT64_MAX);
                 return r < 0 ? r : pass(io);
         case FAULT_DIE:
-                return die_at(io, (enum fault_moment)rule->value);
+                return fault_die_at(io, rule, pass);
         case FAULT_POWERCUT:
                 (void)fault_disk_cut(disk_of(io), io, random);
-                die();
+                fault_die();
         case FAULT_CORRUPT:
                 return carries_data(io) && io->data ? pass_corrupted(io, random) : pass(io);
         default:

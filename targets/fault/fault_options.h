@@ -22,6 +22,7 @@ struct fault_rule_options {
         uint64_t delay; /* microseconds */
         uint64_t bytes;
         int moment; /* enum fault_moment */
+        int64_t await;
 };
 
 extern const struct option_table fault_options_table;

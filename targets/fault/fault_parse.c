@@ -59,7 +59,7 @@ static struct fault_rule rule_of(const struct fault_rule_options *options)
 {
         unsigned wanted = options->op == FAULT_OP_ANY ? ALL_OPERATIONS : 1U << (options->op - FAULT_OP_FIRST);
 
-        return (struct fault_rule){
+        struct fault_rule rule = {
                 .action = (uint32_t)options->action,
                 .operations = wanted & actions[options->action].operations,
                 .nth = (uint32_t)options->nth,
@@ -69,14 +69,21 @@ static struct fault_rule rule_of(const struct fault_rule_options *options)
                 .to = options->to,
                 .value = value_of(options),
         };
+
+        rule.await = fault_rule_counts_awaits(&rule) ? (uint32_t)options->await : 0;
+        return rule;
 }
 
 /* A field of another action has no effect, and is most likely a mistake. */
 static int check_fields(
-        const cJSON *object, unsigned number, enum fault_action action, struct problem_list *problems)
+        const cJSON *object, unsigned number, const struct fault_rule *rule, struct problem_list *problems)
 {
+        enum fault_action action = (enum fault_action)rule->action;
         int r = 0;
 
+        if (cJSON_GetObjectItemCaseSensitive(object, "await") && !fault_rule_counts_awaits(rule))
+                r = report(problems, number, "await", "FieldOfAnotherAction",
+                        "await is for die at the moments suspended and resumed; leave it out");
         for (unsigned i = 0; r >= 0 && i < _FAULT_ACTION_MAX; i++)
                 if (i != action && actions[i].field
                         && cJSON_GetObjectItemCaseSensitive(object, actions[i].field))
@@ -113,7 +120,7 @@ static int take_rule(
         if (r < 0)
                 return r == -EINVAL ? 0 : r;
         *ret = rule_of(&options);
-        r = check_fields(object, number, (enum fault_action)options.action, problems);
+        r = check_fields(object, number, ret, problems);
         return r < 0 ? r : check_rule(ret, number, problems);
 }
 

@@ -20,6 +20,11 @@ uint64_t fault_random(uint64_t seed, uint64_t number)
         return mix(mix(seed) + number * UINT64_C(0x9e3779b97f4a7c15));
 }
 
+bool fault_rule_counts_awaits(const struct fault_rule *rule)
+{
+        return rule->action == FAULT_DIE && (rule->value == FAULT_SUSPENDED || rule->value == FAULT_RESUMED);
+}
+
 static bool is_valid(const struct fault_rule *rule)
 {
         static const uint64_t most[_FAULT_ACTION_MAX] = {
@@ -30,7 +35,8 @@ static bool is_valid(const struct fault_rule *rule)
         };
 
         return rule->action < _FAULT_ACTION_MAX && rule->nth > 0 && rule->value <= most[rule->action]
-               && (rule->action != FAULT_ERROR || rule->value > 0);
+               && (rule->action != FAULT_ERROR || rule->value > 0)
+               && (!fault_rule_counts_awaits(rule) || rule->await > 0);
 }
 
 bool fault_rules_are_valid(const struct fault_rules *rules)

@@ -22,9 +22,11 @@ enum fault_action {
 #define FAULT_DELAY_MAX (UINT64_C(3600) * 1000000)
 
 enum fault_moment {
-        FAULT_BEFORE, /* nothing of the request has reached the target below */
-        FAULT_DURING, /* its first operation is with the kernel */
-        FAULT_AFTER,  /* it is done, and not answered */
+        FAULT_BEFORE,    /* nothing of the request has reached the target below */
+        FAULT_DURING,    /* its first operation is with the kernel */
+        FAULT_AFTER,     /* it is done, and not answered */
+        FAULT_SUSPENDED, /* below the target it waits for the n-th time: `await` */
+        FAULT_RESUMED,   /* what it has waited for the n-th time is done, and it is about to continue */
         _FAULT_MOMENT_MAX
 };
 
@@ -35,9 +37,9 @@ struct fault_rule {
         uint32_t nth;         /* of the requests that match: each n-th; at least 1 */
         uint32_t per_million; /* of these, at random; 1000000: each */
         uint32_t times;       /* how often at most; 0: without end */
-        uint32_t unused;
-        uint64_t from, to; /* bytes of the disk; `to` 0: up to its end */
-        uint64_t value;    /* as the action says */
+        uint32_t await;       /* of FAULT_DIE at SUSPENDED or RESUMED: n, at least 1; else 0 */
+        uint64_t from, to;    /* bytes of the disk; `to` 0: up to its end */
+        uint64_t value;       /* as the action says */
 };
 
 struct fault_rules {
@@ -66,6 +68,8 @@ struct fault_decision {
 /* Return whether the rules are such as fault_parse() makes: for the worker, which finds them in memory that it does not
  * write alone. Others could divide by zero, or answer a request with 0. */
 bool fault_rules_are_valid(const struct fault_rules *rules);
+/* Return whether a rule kills at one of the awaits of a request. */
+bool fault_rule_counts_awaits(const struct fault_rule *rule);
 /* Return the name of a rule, by which its tally knows it; never 0. */
 uint64_t fault_rule_name(const struct fault_rule *rule);
 /* Prepare the tallies for rules, of which each has its own, in their order: one that was counted for another rule begins with

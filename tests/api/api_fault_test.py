@@ -55,8 +55,10 @@ def test_without_the_setting_the_rules_of_a_device_that_is_there_can_end(tmp_pat
 
 def test_each_fault_of_the_rules_is_named(tmp_path):
     server = Server(tmp_path, "--allow-fault-target", "yes")
-    rules = [{"op": "read"}, {"action": "short", "op": "flush"}, {"action": "error", "delay": "1s"}]
-    for rule, reason, field in ((rules[0], "MissingField", "action"), (rules[1], "ActionWithoutData", "op"), (rules[2], "FieldOfAnotherAction", "delay")):
+    rules = [{"op": "read"}, {"action": "short", "op": "flush"}, {"action": "error", "delay": "1s"},
+             {"action": "die", "moment": "after", "await": 2}]
+    fields = [("MissingField", "action"), ("ActionWithoutData", "op"), ("FieldOfAnotherAction", "delay"), ("FieldOfAnotherAction", "await")]
+    for rule, (reason, field) in zip(rules, fields):
         problem = check_problem(server.ask("POST", "/devices", _of({**FAULT, "rules": [rule]})), 422, "invalid-spec")
         assert [(fault["pointer"], fault["reason"]) for fault in problem["errors"]] == [(f"/target/rules/0/{field}", reason)]
     server.stop()

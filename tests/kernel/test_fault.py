@@ -107,6 +107,28 @@ def test_a_power_cut_keeps_what_was_flushed_and_loses_a_part_of_the_rest(file_of
     assert _bytes_of(path, 0, count * 4096) == left
 
 
+@pytest.mark.parametrize("moment", ["suspended", "resumed"])
+def test_a_death_at_each_await_of_a_flush(file_of, allowing, moment):
+    """Three blocks in the cache: a flush waits four times. The worker that follows a death flushes what is left."""
+    path = file_of(size=16 * _MIB)
+    spec = _over(path, recovery={"onCrash": "reissue"})
+    spec["target"]["volatileCache"] = True
+    disk = Disk(allowing.api.create(spec)["status"]["id"])
+    size = int(disk.queue("logical_block_size"))
+    for await_number in range(1, 6):
+        data = block("abcde"[await_number - 1])[:size]
+        for number in range(3):
+            disk.write(number * size, data)
+        _set_rules(allowing, {"action": "die", "op": "flush", "times": 1, "moment": moment, "await": await_number})
+        pid = allowing.worker_pid("data")
+        disk.flush()
+        if await_number <= 4:
+            allowing.api.wait_other_worker("data", pid)
+        else:
+            assert allowing.worker_pid("data") == pid
+        assert _bytes_of(path, 0, 3 * size) == data * 3
+
+
 def test_a_record_of_a_test_gets_no_disk_without_the_setting(file_of, allowing):
     path = file_of(size=16 * _MIB)
     allowing.api.create(_over(path))

@@ -169,19 +169,23 @@ static void test_rules_that_no_spec_has(void)
                 struct fault_rule rule;
                 bool valid;
         } cases[] = {
-                {{.action = FAULT_ERROR, .nth = 1, .value = 5},                   true },
-                {{.action = FAULT_ERROR, .nth = 0, .value = 5},                   false}, /* a division by it */
-                {{.action = FAULT_ERROR, .nth = 1, .value = 0},                   false}, /* no error */
-                {{.action = FAULT_ERROR, .nth = 1, .value = 4096},                false},
-                {{.action = FAULT_ERROR, .nth = 1, .value = UINT64_C(1) << 32},   false},
-                {{.action = _FAULT_ACTION_MAX, .nth = 1},                         false},
-                {{.action = UINT32_MAX, .nth = 1},                                false},
-                {{.action = FAULT_DIE, .nth = 1, .value = FAULT_AFTER},           true },
-                {{.action = FAULT_DIE, .nth = 1, .value = _FAULT_MOMENT_MAX},     false},
-                {{.action = FAULT_DELAY, .nth = 1, .value = FAULT_DELAY_MAX},     true },
-                {{.action = FAULT_DELAY, .nth = 1, .value = FAULT_DELAY_MAX + 1}, false},
-                {{.action = FAULT_SHORT, .nth = 1, .value = UINT64_MAX},          true },
-                {{.action = FAULT_HANG, .nth = 1, .value = 1},                    false},
+                {{.action = FAULT_ERROR, .nth = 1, .value = 5},                         true },
+                {{.action = FAULT_ERROR, .nth = 0, .value = 5},                         false}, /* a division by it */
+                {{.action = FAULT_ERROR, .nth = 1, .value = 0},                         false}, /* no error */
+                {{.action = FAULT_ERROR, .nth = 1, .value = 4096},                      false},
+                {{.action = FAULT_ERROR, .nth = 1, .value = UINT64_C(1) << 32},         false},
+                {{.action = _FAULT_ACTION_MAX, .nth = 1},                               false},
+                {{.action = UINT32_MAX, .nth = 1},                                      false},
+                {{.action = FAULT_DIE, .nth = 1, .value = FAULT_AFTER},                 true },
+                {{.action = FAULT_DIE, .nth = 1, .value = _FAULT_MOMENT_MAX},           false},
+                {{.action = FAULT_DIE, .nth = 1, .value = FAULT_SUSPENDED, .await = 1}, true },
+                {{.action = FAULT_DIE, .nth = 1, .value = FAULT_SUSPENDED},
+                 false                                                                       }, /* it would count down from 0 */
+                {{.action = FAULT_DIE, .nth = 1, .value = FAULT_RESUMED},               false},
+                {{.action = FAULT_DELAY, .nth = 1, .value = FAULT_DELAY_MAX},           true },
+                {{.action = FAULT_DELAY, .nth = 1, .value = FAULT_DELAY_MAX + 1},       false},
+                {{.action = FAULT_SHORT, .nth = 1, .value = UINT64_MAX},                true },
+                {{.action = FAULT_HANG, .nth = 1, .value = 1},                          false},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

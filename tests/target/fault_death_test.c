@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* Deaths that the fault target asks for, at each await of a request. */
+#include "tests/target/fault_bench.h"
+#include "tests/unit/check.h"
+#include "tests/unit/loop_driver.h"
+#include "ublkd/base/cleanup.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CACHE "\"volatileCache\":true,"
+
+enum { BLOCK = 512, CACHED = 5, AWAITS_MAX = 50, ENDED = 0, BROKEN = 1 };
+
+static unsigned write_blocks(struct fault_bench *bench, unsigned count)
+{
+        memset(target_host_data(&bench->host, 0), 'n', LENGTH);
+        return (unsigned)target_host_one(&bench->host, IO_WRITE, 0, 0, count * BLOCK);
+}
+
+static unsigned blocks_of(const struct fault_bench *bench, char letter)
+{
+        _cleanup_close_ int fd = open(bench->path, O_RDONLY | O_CLOEXEC);
+        char bytes[LENGTH];
+        unsigned count = 0;
+
+        CHECK_INT(pread(fd, bytes, LENGTH, 0), LENGTH);
+        for (unsigned i = 0; i < LENGTH; i += BLOCK)
+                count += bytes[i] == letter && bytes[i + BLOCK - 1] == letter;
+        return count;
+}
+
+/* Return how the worker has exited. */
+static int in_child(struct fault_bench *bench, int (*work)(struct fault_bench *bench))
+{
+        int status = 0;
+        pid_t child = fork();
+
+        if (child == 0)
+                _exit(fault_bench_open(bench) < 0 ? BROKEN : work(bench));
+        CHECK_INT(waitpid(child, &status, 0), child);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- at an await ---- */
+
+static int write_and_flush(struct fault_bench *bench)
+{
+        if (write_blocks(bench, CACHED) != CACHED * BLOCK)
+                return BROKEN;
+        return target_host_one(&bench->host, IO_FLUSH, 0, 0, 0) < 0 ? BROKEN : ENDED;
+}
+
+/* A flush waits for each block that it writes down, and at last for that of the child. */
+static void test_each_await(const char *moment, unsigned written_by_first)
+{
+        unsigned await = 0;
+        int end = FAULT_EXIT_STATUS;
+
+        while (end == FAULT_EXIT_STATUS && CHECK(await < AWAITS_MAX)) {
+                struct fault_bench bench;
+                char rule[160];
+
+                snprintf(rule, sizeof(rule),
+                        "{\"action\":\"die\",\"op\":\"flush\",\"times\":1,\"moment\":\"%s\",\"await\":%u}",
+                        moment, ++await);
+                fault_bench_set_up_with(&bench, CACHE, rule);
+                target_host_close(&bench.host);
+                end = in_child(&bench, write_and_flush);
+                if (end == FAULT_EXIT_STATUS && await <= CACHED)
+                        CHECK_INT(blocks_of(&bench, 'n'), await - 1 + written_by_first);
+                CHECK_INT(fault_bench_counts(&bench).tallies[0].fired, 1);
+                CHECK_INT(fault_bench_open(&bench), 0); /* the next worker loses nothing, and is not killed */
+                CHECK_INT(target_host_one(&bench.host, IO_FLUSH, 0, 0, 0), 0);
+                CHECK_INT(blocks_of(&bench, 'n'), CACHED);
+                fault_bench_tear_down(&bench);
+        }
+        CHECK_INT(end, ENDED);
+        CHECK_INT(await, CACHED + 2); /* the last one is not reached */
+}
+
+static int write_one(struct fault_bench *bench)
+{
+        return write_blocks(bench, 1) == BLOCK ? ENDED : BROKEN;
+}
+
+/* Without a cache a write waits for loop, once. */
+static void test_the_only_await(void)
+{
+        static const struct {
+                const char *moment;
+                unsigned await, written;
+                int end;
+        } cases[] = {
+                {"suspended", 1, 0, FAULT_EXIT_STATUS},
+                {"resumed",   1, 1, FAULT_EXIT_STATUS},
+                {"suspended", 2, 1, ENDED            },
+                {"resumed",   2, 1, ENDED            },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct fault_bench bench;
+                char rule[160];
+
+                snprintf(rule, sizeof(rule), "{\"action\":\"die\",\"moment\":\"%s\",\"await\":%u}",
+                        cases[i].moment, cases[i].await);
+                fault_bench_set_up(&bench, rule);
+                target_host_close(&bench.host);
+                CHECK_INT(in_child(&bench, write_one), cases[i].end);
+                CHECK_INT(blocks_of(&bench, 'n'), cases[i].written);
+                fault_bench_tear_down(&bench);
+        }
+}
+
+/* Many at a time: each has a stack in its turn, and all are answered. */
+static void test_many_at_a_time(void)
+{
+        struct host_request requests[HOST_DEPTH];
+        struct fault_bench bench;
+
+        fault_bench_set_up(&bench, "{\"action\":\"die\",\"moment\":\"suspended\",\"await\":9}");
+        for (unsigned i = 0; i < HOST_DEPTH; i++)
+                requests[i] = (struct host_request){.op = IO_WRITE, .offset = i * BLOCK, .length = BLOCK};
+        CHECK_INT(target_host_perform(&bench.host, requests, HOST_DEPTH), 0);
+        for (unsigned i = 0; i < HOST_DEPTH; i++)
+                CHECK_INT(requests[i].result, BLOCK);
+        fault_bench_tear_down(&bench);
+}
+
+int main(void)
+{
+        if (!io_uring_is_there())
+                return CHECK_SKIP;
+        setvbuf(stdout, NULL, _IOLBF, 0); /* a fork copies no output */
+        test_each_await("suspended", 0);
+        test_each_await("resumed", 1);
+        test_the_only_await();
+        test_many_at_a_time();
+        return check_report();
+}
