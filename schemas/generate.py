@@ -13,11 +13,12 @@ A schema that uses a keyword (or a combination of keywords) which the tables can
 only the schema knows would be a rule that the daemon does not keep.
 
 The keyword "actions" of a target is this project's own: what clients can start, with its arguments, each a schema of an
-object (docs/actions.md). Its tables, NAME_VERB_arguments_table of struct NAME_VERB_arguments, are in the file of the
-target. Three others are left out of what clients see:
+object (docs/actions.md), or a reference to one that several targets have ("$defs" of types.schema.json). Its tables,
+NAME_VERB_arguments_table of struct NAME_VERB_arguments, are in the file of the target. Three others are left out of what clients see:
     x-absent    the number that the struct holds when the field was not given, where no value of the field would do
     x-hint      what a good value looks like, for error messages
-    x-struct    the C struct NAME_options of an object in a list or a map; its table is NAME_options_table
+    x-struct    the C struct NAME_options of an object in a list or a map; its table is NAME_options_table. Of the
+                arguments of an action: their struct, which several targets share
 """
 
 import argparse
@@ -485,7 +486,7 @@ def write_fields(device, targets):
     return "\n".join([*lines, *write_choices(fields), ""])
 
 
-def action_tables(target, schema):
+def action_tables(target, schema, folder):
     """The tables of the arguments of each action of a target, for the file of its options."""
     name = snake_case(target)
     header = f"targets/{name}/{name}_options.h"
@@ -493,8 +494,11 @@ def action_tables(target, schema):
     for verb, arguments in schema.get("actions", {}).items():
         if not re.fullmatch("[a-z][a-z0-9-]{0,30}", verb):
             raise SchemaError(f"{target}: the name of an action is of a-z, 0-9 and -: {verb}")
+        path, _, definition = arguments.get("$ref", "").partition("#/$defs/")
+        arguments = dict(load(folder / path)["$defs"][definition] if definition else arguments)
         symbol = f"{name}_{snake_case(verb)}_arguments"
-        tables.append(Table(f"{symbol}_table", symbol, header).write(arguments, is_first=False))
+        struct = arguments.pop("x-struct", symbol)
+        tables.append(Table(f"{symbol}_table", struct, header).write(arguments, is_first=False))
     return tables
 
 
@@ -523,7 +527,7 @@ def generate(source, targets):
         path = source / "targets" / f"{target}.schema.json"
         table = Table(f"{name}_options_table", f"{name}_options", f"targets/{name}/{name}_options.h")
         schema = load(path)
-        files[f"{name}_options_table.c"] = "\n".join([table.write(schema), *action_tables(target, schema)])
+        files[f"{name}_options_table.c"] = "\n".join([table.write(schema), *action_tables(target, schema, path.parent)])
         texts[f"targets/{target}"] = Bundle().write(path)
     files["schema_texts.c"] = write_texts(texts)
     files["spec_fields.c"] = write_fields(

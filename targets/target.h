@@ -107,7 +107,8 @@ struct target_io {
         uint64_t offset; /* bytes, a multiple of the logical block size, within the disk */
         uint32_t length; /* bytes; 0 for flush */
         uint16_t tag; /* below device->queue_depth; no other request of the queue has it at the same time, but
-                         below another target several parts of one request may */
+                         below another target several parts of one request may. device->queue_depth itself: of an
+                         action, with `data` that is memory of the target above */
         /* length bytes: to fill (read) or to store (write). NULL for the other operations, and where the
          * bytes stay in the kernel, which only a target with TARGET_REGISTERED_BUFFERS lives with: it moves
          * them with await_read() and await_write(). The data of one tag always begins at the same address,
@@ -293,6 +294,11 @@ struct target {
         /* Of one with desc->verbs: carry out an action, on a coroutine of the first queue (targets/target_action.h). Return 0 or
          * -errno. */
         int (*act)(struct target_action *action, unsigned verb);
+        /* Of one with TARGET_SCANS: read bytes of its disk for an action, from where they lie: with await_action_read(), or scan()
+         * of its children. `queue` is that of the target. On the coroutine of the action. Return `length` or -errno, as
+         * await_action_read(). */
+        int (*scan)(struct target_action *action, struct target_queue *queue, uint64_t offset,
+                uint32_t length, void *memory);
         /* A callback that is there is the capability. read is mandatory. Return bytes done or -errno. */
         int (*read)(struct target_io *io);
         int (*write)(struct target_io *io);

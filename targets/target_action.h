@@ -17,7 +17,8 @@ enum { TARGET_ACTION_MEMORY = 256 * 1024 }; /* bytes */
 struct target_action {
         struct target_queue *queue;
         const void *arguments; /* of the verb's table, parsed */
-        void *memory; /* TARGET_ACTION_MEMORY bytes, zeroed, mapped and locked: until the action ends */
+        void *memory;  /* TARGET_ACTION_MEMORY bytes, zeroed, mapped and locked: until the action ends */
+        unsigned node; /* the core's: which target of a tree the verb is of */
 };
 
 /* Return whether it is to return now, whatever it has done. Does not suspend. */
@@ -26,11 +27,10 @@ bool target_action_is_over(const struct target_action *action);
 void target_action_progress(struct target_action *action, uint64_t done, uint64_t total);
 /* Report a range of the disk. Ranges that follow each other count as one. Does not suspend. */
 void target_action_found(struct target_action *action, uint64_t offset, uint64_t length);
-
 /* Wait until the action may read `length` bytes: of the limits of the disk it takes its share as a request does, and it
  * reads no more than `rate` bytes in a second (above 0). Suspends. Return 0, or -ECANCELED: it is over. */
 int await_action_share(struct target_action *action, uint32_t length, uint64_t rate);
-/* Read from a file of the device (an index into device->files) into memory of the action. Suspends. Return `length`;
+/* Read from a file of the device of a queue (an index into device->files) into memory of the action. Suspends. Return `length`;
  * -ECANCELED: it is over; -EAGAIN: the kernel had no room for the read for seconds; or another -errno, as await_read(). */
-int await_action_read(
-        struct target_action *action, unsigned file, void *memory, uint32_t length, uint64_t offset);
+int await_action_read(struct target_action *action, const struct target_queue *queue, unsigned file,
+        void *memory, uint32_t length, uint64_t offset);

@@ -16,6 +16,7 @@ enum target_flag {
         TARGET_SEES_ALL = 1 << 7,  /* each request goes through its callbacks, also where the disk lies in
                                      its child as it is */
         TARGET_FOR_TESTS = 1 << 8, /* refused unless a setting of ublkd allows it; never for tenants */
+        TARGET_SCANS = 1 << 9,     /* its bytes can be read for an action: target.scan() of the worker */
 };
 
 /* What a worker of the target keeps of that which every other worker gives up (targets/worker/walls.h).
@@ -71,11 +72,19 @@ struct target_verb {
         const char *summary; /* one line, for GET /targets */
         /* The struct goes to the queue as a copy: only numbers, TARGET_ARGUMENTS_MAX bytes at most. */
         const struct option_table *arguments;
+        unsigned needs; /* enum target_flag: each target of the disk must have them */
+        bool anywhere;  /* clients can start it also where the target stands below others */
+        /* Optional: return why a disk with these options of the target does not have it, as the end of a sentence; NULL: it has
+         * it. Pure. */
+        const char *(*refuse)(const void *options);
         /* Add the result to an object. Return false on ENOMEM. */
         bool (*show_result)(const struct target_findings *findings, cJSON *ret);
 };
 
 enum { TARGET_ARGUMENTS_MAX = 64 };
+
+/* Add the ranges of findings to an object, below `name`. Return false on ENOMEM. */
+bool target_findings_show(const struct target_findings *findings, const char *name, cJSON *ret);
 
 struct target_tree; /* targets/target_tree.h */
 struct target_node;
@@ -93,7 +102,7 @@ struct target_desc {
          * there, or the same in another form; with each change of it, or of a size, the memory begins as zeroes. */
         uint64_t kept_disk_bytes, kept_queue_bytes;
         uint32_t kept_version;
-        /* What clients can start. A tree of several targets has none. */
+        /* What clients can start: of a tree, those of the outermost target, and those of others that are `anywhere`. */
         const struct target_verb *verbs;
         unsigned verb_count;
         /* Names of options that a disk can follow, because only ublkd reads them, or because they are packed for the

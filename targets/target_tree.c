@@ -411,6 +411,46 @@ bool target_tree_has_size(const struct target_tree *tree)
         return has[0];
 }
 
+/* Find what keeps a disk from having a verb that one of its targets has. Return 0 or -EOPNOTSUPP. */
+static int check_verb(const struct target_tree *tree, struct target_tree_verb *verb)
+{
+        for (unsigned i = 0; i < tree->count; i++)
+                if ((tree->nodes[i].desc->flags & verb->verb->needs) != verb->verb->needs) {
+                        verb->lacking = i;
+                        return -EOPNOTSUPP;
+                }
+        if (verb->verb->refuse)
+                verb->refusal = verb->verb->refuse(tree->nodes[verb->node].options);
+        return verb->refusal ? -EOPNOTSUPP : 0;
+}
+
+int target_tree_verb(const struct target_tree *tree, const char *name, struct target_tree_verb *ret)
+{
+        for (unsigned i = 0; i < tree->count; i++) {
+                const struct target_desc *desc = tree->nodes[i].desc;
+                int number = target_desc_verb(desc, name);
+
+                if (number < 0 || (i > 0 && !desc->verbs[number].anywhere))
+                        continue;
+                *ret = (struct target_tree_verb){
+                        .node = i, .number = (unsigned)number, .verb = &desc->verbs[number]};
+                return check_verb(tree, ret);
+        }
+        return -ENOENT;
+}
+
+bool target_tree_has_verbs(const struct target_tree *tree)
+{
+        for (unsigned i = 0; i < tree->count; i++)
+                for (unsigned verb = 0; verb < tree->nodes[i].desc->verb_count; verb++) {
+                        struct target_tree_verb found;
+
+                        if (target_tree_verb(tree, tree->nodes[i].desc->verbs[verb].name, &found) >= 0)
+                                return true;
+                }
+        return false;
+}
+
 int target_tree_live_node(const struct target_tree *tree)
 {
         for (unsigned i = 0; i < tree->count; i++)

@@ -63,6 +63,22 @@ void target_tree_waits(const struct target_tree *tree, struct target_waits *ret)
 /* Return whether the tree has a size of its own, from an option or a backing store. */
 bool target_tree_has_size(const struct target_tree *tree);
 
+/* What a client can start on the disk by its name: a verb of the outermost target, or of another one where that is `anywhere`. */
+struct target_tree_verb {
+        unsigned node, number; /* of the target; of its desc->verbs */
+        const struct target_verb *verb;
+        unsigned
+                lacking; /* the target that has not what the verb needs; without meaning unless -EOPNOTSUPP */
+        const char *
+                refusal; /* why this disk does not have it, the end of a sentence; NULL: a target is `lacking` */
+};
+
+/* Find a verb by its name. Return 0; -ENOENT: no target of the tree has one that can be started; -EOPNOTSUPP: one has, but this
+ * disk cannot do it: *ret is filled all the same. */
+int target_tree_verb(const struct target_tree *tree, const char *name, struct target_tree_verb *ret);
+/* Return whether there is any verb that the disk can do. */
+bool target_tree_has_verbs(const struct target_tree *tree);
+
 /* Return the number of the target that follows options while it serves (target_desc.pack_live); -1: there is none. */
 int target_tree_live_node(const struct target_tree *tree);
 /* Return the number of a target that is for tests only; -1: there is none. */

@@ -12,6 +12,7 @@
 
 #include "ublkd/values/json_print.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,19 +87,59 @@ void handle_action_get(struct request *request)
 
 /* ---- to start ---- */
 
+/* The name is one of a target of the tree, and this disk cannot do it. */
+static void reply_not_of_disk(
+        struct request *request, const struct target_tree *tree, const struct target_tree_verb *verb)
+{
+        char pointer[TARGET_POINTER_SIZE];
+
+        if (verb->refusal) {
+                reply_problem(request, PROBLEM_NO_SUCH_ACTION, "The device has no action %s: %s.",
+                        verb->verb->name, verb->refusal);
+                return;
+        }
+        target_tree_pointer(tree, verb->lacking, pointer);
+        reply_problem(request, PROBLEM_NO_SUCH_ACTION,
+                "The device has no action %s: the target %s at %s of its spec does not have it.",
+                verb->verb->name, tree->nodes[verb->lacking].desc->name, pointer);
+}
+
+/* Return true if the target of the verb is not for tests, or a setting allows those; else there is a reply. */
+static bool verb_is_allowed(
+        struct request *request, const struct target_tree *tree, const struct target_tree_verb *verb)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        const struct target_desc *target = tree->nodes[verb->node].desc;
+        int r;
+
+        if (!(target->flags & TARGET_FOR_TESTS) || request->api->config.allow_fault_target)
+                return true;
+        r = problem_add(&problems, EINVAL, "", reason_to_string(REASON_TEST_TARGET_NOT_ALLOWED),
+                "The action %s is one of the target %s, which is for tests, and this ublkd refuses it "
+                "(--allow-fault-target no).",
+                verb->verb->name, target->name);
+        if (r < 0)
+                reply_error(request, r, "Cannot start the action");
+        else
+                reply_problems(request, PROBLEM_INVALID_REQUEST, &problems);
+        return false;
+}
+
 /* Return the verb of the request; NULL: there is a reply. */
 static const struct target_verb *find_verb(struct request *request, const struct device_record *record)
 {
         const struct target_tree *tree = record->spec ? record->spec->tree : NULL;
-        const struct target_desc *target = tree && tree->count == 1 ? record->spec->target : NULL;
-        int verb = target ? target_desc_verb(target, request->item) : -1;
+        struct target_tree_verb verb;
+        int r = tree ? target_tree_verb(tree, request->item, &verb) : -ENOENT;
 
-        if (verb >= 0)
-                return &target->verbs[verb];
-        reply_problem(request, PROBLEM_NO_SUCH_ACTION,
-                "The target of the device has no such action; GET /targets lists the actions of each "
-                "target%s.",
-                tree && tree->count > 1 ? ", and one that stands on others has none" : "");
+        if (r == -EOPNOTSUPP)
+                reply_not_of_disk(request, tree, &verb);
+        else if (r < 0)
+                reply_problem(request, PROBLEM_NO_SUCH_ACTION,
+                        "The target of the device has no such action; GET /targets lists the actions of each "
+                        "target.");
+        else if (verb_is_allowed(request, tree, &verb))
+                return verb.verb;
         return NULL;
 }
 

@@ -5,6 +5,7 @@
 
 #include "targets/linear/linear_map.h"
 #include "targets/linear/linear_options.h"
+#include "targets/scrub/scrub.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -175,6 +176,18 @@ static int linear_perform(struct target_io *io)
         return await_parts(io, divide);
 }
 
+/* There is one verb. */
+static int linear_act(struct target_action *action, unsigned verb _unused_)
+{
+        return scrub_disk(action);
+}
+
+static int linear_scan(struct target_action *action, struct target_queue *queue, uint64_t offset,
+        uint32_t length, void *memory)
+{
+        return scrub_children(action, queue, divide, offset, length, memory);
+}
+
 const struct target linear_target = {
         .desc = &linear_desc,
         .device_size = sizeof(struct linear_map),
@@ -186,4 +199,6 @@ const struct target linear_target = {
         .flush = linear_perform,
         .discard = linear_perform,
         .write_zeroes = linear_perform,
+        .act = linear_act,
+        .scan = linear_scan,
 };

@@ -70,12 +70,16 @@ static bool has_size(const void *linear_options, const bool *children, unsigned 
         return options->length > 0 || (count > 0 && children[count - 1]);
 }
 
+static const struct target_verb verbs[] = {SCRUB_VERB(&linear_scrub_arguments_table)};
+
 const struct target_desc linear_desc = {
         .name = "linear",
         .summary = "Serves a part of another target, or several targets one after another",
         .flags = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_REGISTERED_BUFFERS
-                 | TARGET_IS_PART,
+                 | TARGET_IS_PART | TARGET_SCANS,
         .options = &linear_options_table,
+        .verbs = verbs,
+        .verb_count = sizeof(verbs) / sizeof(verbs[0]),
         .check_below = check_below,
         .has_size = has_size,
 };

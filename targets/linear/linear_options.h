@@ -2,6 +2,7 @@
 /* The options of the linear target, as its generated table fills them. */
 #pragma once
 
+#include "targets/scrub/scrub_desc.h"
 #include "ublkd/values/dispatch.h"
 
 struct linear_options {
@@ -10,3 +11,4 @@ struct linear_options {
 };
 
 extern const struct option_table linear_options_table;
+extern const struct option_table linear_scrub_arguments_table;

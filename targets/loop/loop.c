@@ -5,7 +5,7 @@
  * the death of this process. Ranges are zeroed by the best means the backing store has; one that it does not
  * know is remembered and not tried again, and real zeroes are the means of last resort. */
 #include "targets/loop/loop.h"
-#include "targets/loop/loop_scrub.h"
+#include "targets/scrub/scrub.h"
 
 #include <errno.h>
 #include <linux/falloc.h>
@@ -107,7 +107,15 @@ static int loop_discard(struct target_io *io)
 /* There is one verb. */
 static int loop_act(struct target_action *action, unsigned verb _unused_)
 {
-        return loop_scrub(action);
+        return scrub_disk(action);
+}
+
+static int loop_scan(struct target_action *action, struct target_queue *queue, uint64_t offset,
+        uint32_t length, void *memory)
+{
+        const struct loop_device *loop = queue->device->state;
+
+        return await_action_read(action, queue, LOOP_FILE, memory, length, loop->offset + offset);
 }
 
 static void loop_close(struct target_device *device)
@@ -131,4 +139,5 @@ const struct target loop_target = {
         .discard = loop_discard,
         .write_zeroes = loop_write_zeroes,
         .act = loop_act,
+        .scan = loop_scan,
 };

@@ -2,7 +2,6 @@
 /* What both programs know of the loop target. */
 #include "targets/loop/loop_options.h"
 #include "targets/target_desc.h"
-#include "ublkd/values/json_print.h"
 
 extern const struct target_desc loop_desc;
 
@@ -44,44 +43,13 @@ static int check(const void *loop_options, uint64_t size, struct problem_list *p
 
 static const char *const live_options[] = {"keep", NULL};
 
-static bool add_range(cJSON *ranges, uint64_t offset, uint64_t length)
-{
-        cJSON *range = cJSON_CreateObject();
-
-        if (!range || !cJSON_AddItemToArray(ranges, range)) {
-                cJSON_Delete(range);
-                return false;
-        }
-        return json_add_integer(range, "offset", offset) && json_add_integer(range, "length", length);
-}
-
-static bool show_scrub(const struct target_findings *findings, cJSON *ret)
-{
-        cJSON *unreadable = cJSON_AddObjectToObject(ret, "unreadable"), *ranges;
-        bool good = unreadable
-                    && json_add_integer(ret, "bytesRead",
-                            findings->done > findings->bytes ? findings->done - findings->bytes : 0)
-                    && json_add_integer(unreadable, "count", findings->found)
-                    && json_add_integer(unreadable, "bytes", findings->bytes);
-
-        ranges = good ? cJSON_AddArrayToObject(unreadable, "ranges") : NULL;
-        for (unsigned i = 0; ranges && good && i < findings->range_count; i++)
-                good = add_range(ranges, findings->ranges[i].offset, findings->ranges[i].length);
-        return good && ranges;
-}
-
-static const struct target_verb verbs[] = {
-        {.name = "scrub",
-         .summary = "Reads every block of the disk, and reports which cannot be read",
-         .arguments = &loop_scrub_arguments_table,
-         .show_result = show_scrub},
-};
-_Static_assert(sizeof(struct loop_scrub_arguments) <= TARGET_ARGUMENTS_MAX, "they are handed on as a copy");
+static const struct target_verb verbs[] = {SCRUB_VERB(&loop_scrub_arguments_table)};
 
 const struct target_desc loop_desc = {
         .name = "loop",
         .summary = "Serves a file or a block device, or a part of one",
-        .flags = TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_REGISTERED_BUFFERS | TARGET_STORE_OF_USER,
+        .flags = TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_REGISTERED_BUFFERS | TARGET_STORE_OF_USER
+                 | TARGET_SCANS,
         .options = &loop_options_table,
         .verbs = verbs,
         .verb_count = sizeof(verbs) / sizeof(verbs[0]),

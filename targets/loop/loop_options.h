@@ -2,6 +2,7 @@
 /* The options of the loop target, as the generated table fills them (schemas/targets/loop.schema.json). */
 #pragma once
 
+#include "targets/scrub/scrub_desc.h"
 #include "ublkd/values/dispatch.h"
 
 /* In the order of the schema. */
@@ -13,11 +14,6 @@ struct loop_options {
         bool keep;       /* the file stays when the device is removed */
         uint64_t offset; /* bytes, where in the file or disk the device begins */
         int direct_io;   /* enum direct_io */
-};
-
-/* Of the action "scrub". */
-struct loop_scrub_arguments {
-        uint64_t rate; /* bytes in a second */
 };
 
 extern const struct option_table loop_options_table, loop_scrub_arguments_table;

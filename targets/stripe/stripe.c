@@ -5,6 +5,7 @@
 
 #include "targets/stripe/stripe_map.h"
 #include "targets/stripe/stripe_options.h"
+#include "targets/scrub/scrub.h"
 
 #include <errno.h>
 
@@ -53,6 +54,18 @@ static int stripe_perform(struct target_io *io)
         return await_parts(io, divide);
 }
 
+/* There is one verb. */
+static int stripe_act(struct target_action *action, unsigned verb _unused_)
+{
+        return scrub_disk(action);
+}
+
+static int stripe_scan(struct target_action *action, struct target_queue *queue, uint64_t offset,
+        uint32_t length, void *memory)
+{
+        return scrub_children(action, queue, divide, offset, length, memory);
+}
+
 const struct target stripe_target = {
         .desc = &stripe_desc,
         .device_size = sizeof(struct stripe_map),
@@ -63,4 +76,6 @@ const struct target stripe_target = {
         .flush = stripe_perform,
         .discard = stripe_perform,
         .write_zeroes = stripe_perform,
+        .act = stripe_act,
+        .scan = stripe_scan,
 };

@@ -8,21 +8,21 @@
 #include <cjson/cJSON.h>
 
 /* The arguments are parsed where order->arguments is, with its size. Return false: the supervisor knows the target in
- * another version. */
+ * another version, or with options that this worker does not have. */
 static bool read_order(
-        const struct target_desc *target, const struct worker_msg *msg, struct action_order *order)
+        const struct target_tree *tree, const struct worker_msg *msg, struct action_order *order)
 {
         _cleanup_problems_ struct problem_list problems = {};
-        int verb = target_desc_verb(target, msg->action.verb);
+        struct target_tree_verb verb;
         cJSON *arguments;
-        int r;
+        int r = target_tree_verb(tree, msg->action.verb, &verb);
 
-        if (verb < 0)
+        if (r < 0)
                 return false;
         arguments = cJSON_Parse(msg->action.arguments);
-        order->verb = (unsigned)verb;
-        r = arguments ? dispatch(arguments, target->verbs[verb].arguments, "", order->arguments, &problems)
-                      : -EINVAL;
+        order->node = verb.node;
+        order->verb = verb.number;
+        r = arguments ? dispatch(arguments, verb.verb->arguments, "", order->arguments, &problems) : -EINVAL;
         cJSON_Delete(arguments);
         return r >= 0;
 }
@@ -40,7 +40,7 @@ void take_action(struct worker *worker, const struct worker_msg *msg)
                 return;
         if (region_action_id(control) == order.id) /* a supervisor that did not know */
                 return;
-        if (port && read_order(worker->disk.device.target->desc, msg, &order))
+        if (port && read_order(worker->config.tree, msg, &order))
                 r = action_port_give(port, &order);
         else
                 region_action_begin(control, order.id, order.worker);

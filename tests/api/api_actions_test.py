@@ -121,18 +121,32 @@ def test_the_last_eight_are_kept(server):
     check_problem(server.ask("GET", paths[0]), 404, "no-such-action")
 
 
-def test_a_target_without_and_a_tree(server):
+def test_a_target_without(server):
     assert server.ask("POST", "/devices?wait=ready", spec("empty")).status == 201
     check_problem(server.ask("POST", "/devices/empty/actions/scrub"), 404, "no-such-action")
-    create(server, "tree", target={"type": "linear", "child": LOOP["target"]})
-    check_problem(server.ask("POST", "/devices/tree/actions/scrub"), 404, "no-such-action")
+
+
+LINEAR = {"type": "linear", "child": LOOP["target"]}
+MIXED = {"type": "stripe", "children": [{"type": "loop", "path": "/mixed.img"}, {"type": "linear", "child": {"type": "null"}}]}
+
+
+def test_a_tree_has_what_all_of_its_targets_have(server):
+    create(server, "tree", target=LINEAR)
+    assert start(server, {"rate": "1MiB"}, "tree").json["verb"] == "scrub"
+    create(server, "mixed", target=MIXED, size="1MiB")
+    problem = check_problem(server.ask("POST", "/devices/mixed/actions/scrub"), 404, "no-such-action")
+    assert "/target/children/1/child" in problem["detail"]
+    check_problem(server.ask("POST", "/devices/tree/actions/powercut"), 404, "no-such-action")
 
 
 def test_the_schema_has_them(server):
-    schema = server.ask("GET", "/schemas/targets/loop").json
     targets = {target["name"]: target for target in server.ask("GET", "/targets").json["items"]}
-    assert {name: [action["name"] for action in target["actions"]] for name, target in targets.items() if target["actions"]} \
-        == {"loop": list(schema["actions"])}
+    names = {name: [action["name"] for action in target["actions"]] for name, target in targets.items()}
+    assert names == {"fault": [], "linear": ["scrub"], "loop": ["scrub"], "null": [], "stripe": ["scrub"]}
+    for name, actions in names.items():
+        schema = server.ask("GET", f"/schemas/targets/{name}").json
+        assert list(schema.get("actions", {})) == actions
+    assert "rate" in schema["$defs"]["scrub"]["properties"]
 
 
 def test_a_full_disk_changes_nothing(server):

@@ -81,7 +81,7 @@ def test_faults(server, ctl, arguments, status):
 def test_a_verb_that_the_target_does_not_have(server, ctl, device, verb):
     """Once every 404 was taken for that of a ublkd without actions."""
     targets = {"data": {"type": "loop", "path": "/a.img"}, "empty": {"type": "null"},
-               "tree": {"type": "linear", "child": {"type": "loop", "path": "/b.img"}}}
+               "tree": {"type": "linear", "child": {"type": "null"}}}
     body = {"name": device, "size": "1MiB", "target": targets[device]}
     assert server.ask("POST", "/devices?wait=ready", body).status == 201
     problem = check_problem(server.ask("POST", f"/devices/{device}/actions/{verb}"), 404, "no-such-action")

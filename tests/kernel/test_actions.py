@@ -94,6 +94,17 @@ def test_unreadable_ranges(bad, daemon):
     assert result.returncode == 1 and json.loads(result.stdout)["unreadable"]["bytes"] == 65536
 
 
+def test_unreadable_ranges_below_a_linear_target(bad, daemon):
+    """They are reported where they are on the disk, which begins in the middle of the drive."""
+    offset = 16 * _MIB
+    target = {"type": "linear", "offset": offset, "child": {"type": "loop", "path": str(bad)}}
+    daemon.api.create({"name": "data", "queues": 2, "target": target})
+    done = _wait(daemon, _start(daemon, rate="1GiB"), "Succeeded", "Failed")
+    assert done["state"] == "Succeeded" and done["progress"]["total"] == _SIZE - offset
+    ranges = [{"offset": _BAD - offset, "length": 65536}]
+    assert done["result"]["unreadable"] == {"count": 1, "bytes": 65536, "ranges": ranges}
+
+
 def test_cancellation_and_one_at_a_time(daemon, file_of):
     disk = Disk(daemon.api.create(loop_spec("data", file_of(size=_SIZE)))["status"]["id"])
     action = _under_way(daemon, **_SLOW)

@@ -166,6 +166,7 @@ QUOTED = [
     ("targets/worker/queue/*", COMMON + PROTO + CONTRACT + rooms("targets/worker", "io wait os disk")),
     ("targets/worker/*", BASE + PROTO + CONTRACT + WORKER),
     ("targets/kept/*", BASE),
-    ("targets/*/*", COMMON + CONTRACT + ["targets/kept/record_log.h"]),
+    ("targets/scrub/*", COMMON + CONTRACT),
+    ("targets/*/*", COMMON + CONTRACT + ["targets/kept/record_log.h", "targets/scrub/scrub.h", "targets/scrub/scrub_desc.h"]),
     ("targets/*", COMMON + CONTRACT),
 ]

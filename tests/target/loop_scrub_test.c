@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The action "scrub" of loop, on plain files: what it reads, what it reports, and when it ends. */
-#include "targets/loop/loop_options.h"
-#include "targets/loop/loop_scrub.h"
+#include "targets/scrub/scrub.h"
+#include "targets/scrub/scrub_desc.h"
 #include "targets/worker/io/await.h"
 #include "tests/target/scratch.h"
 #include "tests/target/target_host.h"
@@ -51,7 +51,7 @@ static bool open_file(struct target_host *host, const char *name, char path[stat
 
 static const struct region_action *scrub(struct target_host *host, uint64_t id, uint64_t rate)
 {
-        const struct loop_scrub_arguments arguments = {.rate = rate};
+        const struct scrub_arguments arguments = {.rate = rate};
 
         CHECK_INT(target_host_act(host, id, 0, &arguments, sizeof(arguments)), 0);
         return &device_region_control(host->shared.region)->action;
@@ -103,15 +103,15 @@ static void test_a_store_that_fails(void)
         char path[512], spec[1024];
 
         CHECK_INT(scratch_file(&scratch, "gone", SIZE, path, sizeof(path)), 0);
-        CHECK_INT(truncate(path, 3 * (off_t)LOOP_SCRUB_FAILED_MAX), 0);
+        CHECK_INT(truncate(path, 3 * (off_t)SCRUB_FAILED_MAX), 0);
         snprintf(spec, sizeof(spec), "{\"target\":{\"type\":\"loop\",\"path\":\"%s\"}}", path);
         if (CHECK_INT(target_host_open(&host, spec, &problems), 0)) {
                 CHECK_INT(truncate(path, 0), 0);
                 action = scrub(&host, 5, UINT64_C(1) << 40);
                 CHECK_INT(action->state, REGION_ACTION_FAILED);
                 CHECK_INT(action->error, EIO);
-                CHECK_INT(action->found_bytes, LOOP_SCRUB_FAILED_MAX);
-                CHECK_INT(action->done, LOOP_SCRUB_FAILED_MAX); /* with what it has found: nothing was read */
+                CHECK_INT(action->found_bytes, SCRUB_FAILED_MAX);
+                CHECK_INT(action->done, SCRUB_FAILED_MAX); /* with what it has found: nothing was read */
         }
         target_host_close(&host);
 }
@@ -173,7 +173,7 @@ static void test_no_room_for_seconds(void)
 /* It ends within one of the pauses between two tries. */
 static void test_cancelled_while_there_is_no_room(void)
 {
-        const struct loop_scrub_arguments arguments = {.rate = FAST};
+        const struct scrub_arguments arguments = {.rate = FAST};
         struct action_order order = {.id = 5, .worker = 1};
         struct region_action *action;
         struct target_host host;
@@ -259,7 +259,7 @@ static void test_left(void)
 {
         struct action_order order = {.id = 5, .worker = 1};
         const struct region_control *control;
-        const struct loop_scrub_arguments arguments = {.rate = 65536};
+        const struct scrub_arguments arguments = {.rate = 65536};
         struct target_host host;
         void *region;
         char path[512];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A tree of targets as one target. Nodes have the numbers of the tree: a parent has a lower one than its children, which follow one
  * another. So what goes from the leaves up counts down. */
+#include "targets/target_action.h"
 #include "targets/worker/disk/stack.h"
 
 #include "targets/worker/disk/stack_internal.h"
@@ -447,6 +448,19 @@ static int stack_flush(struct target_io *io)
         return inner.queue->device->target->flush(&inner);
 }
 
+/* The target of the verb sees its own queue. */
+static int stack_act(struct target_action *action, unsigned verb)
+{
+        struct target_queue *queue = action->queue;
+        const struct stack_queue *state = queue->state;
+        int r;
+
+        action->queue = &state->queues[action->node];
+        r = action->queue->device->target->act(action, verb);
+        action->queue = queue;
+        return r;
+}
+
 /* ---- the background ---- */
 
 /* Find the target that a coroutine of the background belongs to: what is below a target begins before it, and is asked to stop after
@@ -492,7 +506,8 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret)
         ret->desc.flags = target_tree_flags(tree);
         ret->desc.needs = target_tree_needs(tree);
         target_tree_waits(tree, &ret->desc.waits);
-        ret->desc.verb_count = 0; /* a tree has none: target_desc.verbs */
+        ret->desc.verbs = NULL; /* each is of one of the targets: target_tree_verb() */
+        ret->desc.verb_count = target_tree_has_verbs(tree);
         ret->target = (struct target){
                 .desc = &ret->desc,
                 .device_size = sizeof(struct stack),
@@ -506,6 +521,7 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret)
                 .stop_queue = stack_stop_queue,
                 .background = stack_background,
                 .device_background = stack_device_background,
+                .act = stack_act,
         };
         stack_rules_callbacks(ret->targets, tree->count, stack_perform, stack_flush, &ret->target);
 }

@@ -11,7 +11,8 @@
 struct action_order {
         uint64_t id;
         uint64_t worker;                                                  /* region_action.worker */
-        unsigned verb;                                                    /* of desc->verbs */
+        unsigned node;                                                    /* of the tree */
+        unsigned verb;                                                    /* of desc->verbs of that target */
         _Alignas(uint64_t) unsigned char arguments[TARGET_ARGUMENTS_MAX]; /* as parsed */
 };
 

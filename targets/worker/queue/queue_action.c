@@ -127,16 +127,16 @@ static int read_some(struct queue_action *self, unsigned file, void *memory, uin
         return r == -EINTR ? -EAGAIN : r;
 }
 
-int await_action_read(
-        struct target_action *action, unsigned file, void *memory, uint32_t length, uint64_t offset)
+int await_action_read(struct target_action *action, const struct target_queue *queue, unsigned file,
+        void *memory, uint32_t length, uint64_t offset)
 {
         struct queue_action *self = of(action);
         uint32_t done = 0;
 
-        assert(file < action->queue->device->file_count);
+        assert(file < queue->device->file_count);
         while (done < length) {
-                int r = read_some(self, IO_LOOP_FIRST_FILE + action->queue->first_file + file,
-                        (char *)memory + done, length - done, offset + done);
+                int r = read_some(self, IO_LOOP_FIRST_FILE + queue->first_file + file, (char *)memory + done,
+                        length - done, offset + done);
 
                 if (r == 0
                         || (r == -EINVAL && done > 0)) /* the store ends there, for direct I/O in a block */
@@ -169,6 +169,7 @@ static void carry_out(struct queue_action *self, const struct action_order *orde
         self->id = order->id;
         self->next_at = 0;
         self->action.arguments = order->arguments;
+        self->action.node = order->node;
         self->action.memory = self->port->memory;
         r = self->action.queue->device->target->act(&self->action, order->verb);
         state = state_of(self, r);

@@ -4,6 +4,7 @@
 #include "tests/unit/check.h"
 #include "ublkd/values/json_util.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define NULL_TARGET "{\"type\":\"null\"}"
@@ -86,6 +87,40 @@ static void test_nodes_and_their_pointers(void)
                 CHECK_STR(pointer, pointers[i]);
                 for (unsigned child = 0; child < node->child_count; child++)
                         CHECK_INT(tree->nodes[node->first_child + child].parent, i);
+        }
+}
+
+/* Of the outermost target, if all of them can do it. */
+static void test_verbs(void)
+{
+        static const struct {
+                const char *text, *verb;
+                int result,
+                        node; /* the node of the verb, or the one that lacks it; -1: the options refuse it */
+        } cases[] = {
+                {LOOP_TARGET,                                                            "scrub",    0,           0},
+                {LOOP_TARGET,                                                            "powercut", -ENOENT,     0},
+                {NULL_TARGET,                                                            "scrub",    -ENOENT,     0},
+                {"{\"type\":\"linear\",\"child\":" LOOP_TARGET "}",                      "scrub",    0,           0},
+                {"{\"type\":\"stripe\",\"children\":[" LOOP_TARGET "," NULL_TARGET "]}", "scrub",    -EOPNOTSUPP,
+                 2                                                                                                 },
+                {"{\"type\":\"linear\",\"child\":" NULL_TARGET "}",                      "scrub",    -EOPNOTSUPP, 1},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                _cleanup_target_tree_ struct target_tree *tree = parse_good(cases[i].text);
+                struct target_tree_verb verb;
+                int r = target_tree_verb(tree, cases[i].verb, &verb);
+
+                CHECK_INT(r, cases[i].result);
+                if (r == -ENOENT)
+                        continue;
+                CHECK_STR(verb.verb->name, cases[i].verb);
+                CHECK(verb.verb == &tree->nodes[verb.node].desc->verbs[verb.number]);
+                CHECK(!verb.refusal == (cases[i].node >= 0));
+                if (cases[i].node >= 0)
+                        CHECK_INT(r < 0 ? verb.lacking : verb.node, cases[i].node);
+                CHECK(r < 0 || target_tree_has_verbs(tree));
         }
 }
 
@@ -453,6 +488,7 @@ static void test_sizes(void)
 int main(void)
 {
         test_nodes_and_their_pointers();
+        test_verbs();
         test_faults();
         test_bounds();
         test_what_is_refused();

@@ -82,12 +82,15 @@ static void note_write(struct managed_device *device, int result)
 
 /* ---- its end ---- */
 
+/* Also of a disk whose new options do not allow it any more. */
 static const struct target_verb *verb_of(
         const struct device_record *record, const struct device_action *action)
 {
-        int verb = record->spec ? target_desc_verb(record->spec->target, action->verb) : -1;
+        struct target_tree_verb verb;
 
-        return verb < 0 ? NULL : &record->spec->target->verbs[verb];
+        if (!record->spec || !record->spec->tree)
+                return NULL;
+        return target_tree_verb(record->spec->tree, action->verb, &verb) == -ENOENT ? NULL : verb.verb;
 }
 
 /* NULL: there is none, or ENOMEM: then the end is stored without. */
