@@ -27,6 +27,12 @@ bool target_action_is_over(const struct target_action *action);
 void target_action_progress(struct target_action *action, uint64_t done, uint64_t total);
 /* Report a range of the disk. Ranges that follow each other count as one. Does not suspend. */
 void target_action_found(struct target_action *action, uint64_t offset, uint64_t length);
+/* Report a number of the target, for its result. Does not suspend. */
+void target_action_number(struct target_action *action, uint32_t number);
+/* Report that the action has succeeded: of one that ends with the worker, right before the target ends the process. Does not
+ * suspend. */
+void target_action_succeeded(struct target_action *action);
+
 /* Wait until the action may read `length` bytes: of the limits of the disk it takes its share as a request does, and it
  * reads no more than `rate` bytes in a second (above 0). Suspends. Return 0, or -ECANCELED: it is over. */
 int await_action_share(struct target_action *action, uint32_t length, uint64_t rate);

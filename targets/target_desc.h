@@ -59,6 +59,7 @@ enum { TARGET_RANGES_MAX = 16 };
 struct target_findings {
         uint64_t done;         /* bytes */
         uint64_t found, bytes; /* ranges, and their bytes */
+        uint32_t number;       /* of the target, as target_action_number() has it; 0: none */
         struct {
                 uint64_t offset, length; /* bytes, on the disk */
         } ranges[TARGET_RANGES_MAX];

@@ -10,6 +10,7 @@
 #include "targets/fault/fault_death.h"
 #include "targets/fault/fault_disk.h"
 #include "targets/fault/fault_parse.h"
+#include "targets/scrub/scrub.h"
 #include "targets/target_wait.h"
 
 #include <errno.h>
@@ -134,7 +135,7 @@ static int obey(struct target_io *io, const struct fault_rule *rule, uint64_t ra
         case FAULT_DIE:
                 return fault_die_at(io, rule, pass);
         case FAULT_POWERCUT:
-                (void)fault_disk_cut(disk_of(io), io, random);
+                (void)fault_disk_cut(disk_of(io), io, random, NULL);
                 fault_die();
         case FAULT_CORRUPT:
                 return carries_data(io) && io->data ? pass_corrupted(io, random) : pass(io);
@@ -159,6 +160,43 @@ static int fault_perform(struct target_io *io)
         if (r < 0)
                 return r;
         return decision.rule ? obey(io, &rule, decision.random) : pass(io);
+}
+
+/* ---- actions ---- */
+
+/* Without a seed of the client each cut is another one, also after the death that is its end. */
+static uint32_t seed_of(struct fault_state *state, const struct fault_powercut_arguments *arguments)
+{
+        uint32_t seed = (uint32_t)arguments->seed;
+
+        while (seed == 0)
+                seed = (uint32_t)fault_random(state->counts->seed, ++state->counts->cuts);
+        return seed;
+}
+
+/* Its end is in the region before the worker is gone. */
+static int cut_power(struct target_action *action)
+{
+        struct fault_state *state = action->queue->device->state;
+        struct target_io io = {.queue = action->queue, .tag = (uint16_t)action->queue->device->queue_depth};
+        uint32_t seed = seed_of(state, action->arguments);
+        int r;
+
+        if (target_action_is_over(action))
+                return -ECANCELED;
+        if (!state->disk.caches)
+                return -EOPNOTSUPP;
+        target_action_number(action, seed);
+        r = fault_disk_cut(&state->disk, &io, fault_random(seed, 0), action);
+        if (r < 0)
+                return r;
+        target_action_succeeded(action);
+        fault_die();
+}
+
+static int fault_act(struct target_action *action, unsigned verb)
+{
+        return verb == FAULT_VERB_POWERCUT ? cut_power(action) : scrub_disk(action);
 }
 
 /* ---- the device ---- */
@@ -234,4 +272,6 @@ const struct target fault_target = {
         .flush = fault_perform,
         .discard = fault_perform,
         .write_zeroes = fault_perform,
+        .act = fault_act,
+        .scan = fault_disk_scan, /* the rules are for requests */
 };

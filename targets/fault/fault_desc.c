@@ -5,6 +5,7 @@
 #include "targets/fault/fault_parse.h"
 #include "targets/target_desc.h"
 #include "targets/target_tree.h"
+#include "ublkd/values/json_print.h"
 
 #include <errno.h>
 #include <string.h>
@@ -107,15 +108,47 @@ static bool show_counts(
         return list != NULL;
 }
 
+static const char *refuse_powercut(const void *options)
+{
+        const struct fault_options *fault = options;
+
+        return fault->volatile_cache
+                       ? NULL
+                       : "the disk has no volatile cache that could lose anything; set volatileCache";
+}
+
+static bool show_powercut(const struct target_findings *findings, cJSON *ret)
+{
+        uint64_t written = findings->done > findings->bytes ? findings->done - findings->bytes : 0;
+
+        return json_add_integer(ret, "seed", findings->number)
+               && json_add_integer(ret, "bytesWritten", written)
+               && target_findings_show(findings, "lost", ret);
+}
+
+static const struct target_verb verbs[] = {
+        [FAULT_VERB_POWERCUT] = {.name = "powercut",
+                                 .summary = "Loses a part of the volatile cache, and kills the worker",
+                                 .arguments = &fault_powercut_arguments_table,
+                                 .anywhere = true,
+                                 .refuse = refuse_powercut,
+                                 .show_result = show_powercut},
+        [FAULT_VERB_SCRUB] = SCRUB_VERB(&fault_scrub_arguments_table),
+};
+_Static_assert(
+        sizeof(struct fault_powercut_arguments) <= TARGET_ARGUMENTS_MAX, "they are handed on as a copy");
+
 static const char *const live_options[] = {"seed", "rules", NULL};
 
 const struct target_desc fault_desc = {
         .name = "fault",
         .summary = "Serves another target with faults that rules ask for: for tests only",
         .flags = TARGET_ONE_QUEUE | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_IS_PART | TARGET_SEES_ALL
-                 | TARGET_FOR_TESTS,
+                 | TARGET_FOR_TESTS | TARGET_SCANS,
         .waits = {.children = 1},
         .options = &fault_options_table,
+        .verbs = verbs,
+        .verb_count = ARRAY_SIZE(verbs),
         .kept_disk_bytes = FAULT_CACHE_BYTES,
         .kept_version = 1,
         .live_options = live_options,

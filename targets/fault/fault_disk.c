@@ -9,6 +9,8 @@
  * together have what was acknowledged, and a block that is written down again is written as it was. */
 #include "targets/fault/fault_disk.h"
 
+#include "targets/scrub/scrub.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,18 +83,32 @@ static int write_all_down(struct fault_disk *disk, const struct target_io *io)
         return r;
 }
 
-/* Finish a power cut that has begun. */
-static int finish_cut(struct fault_disk *disk, const struct target_io *io)
+static void lose(struct fault_disk *disk, int slot, struct target_action *action)
 {
+        uint32_t size = disk->cache.block_size;
+
+        if (action)
+                target_action_found(action, disk->cache.slots[slot].block * size, size);
+        fault_cache_drop(&disk->cache, slot);
+}
+
+/* Finish a power cut that has begun. action: that reports it; NULL: none does. */
+static int finish_cut(struct fault_disk *disk, const struct target_io *io, struct target_action *action)
+{
+        uint64_t done = 0, total = (uint64_t)fault_cache_used(&disk->cache) * disk->cache.block_size;
         int slot, r = 0;
 
         if (disk->cache.head->cut == 0)
                 return 0;
-        while (r >= 0 && (slot = fault_cache_oldest(&disk->cache)) >= 0)
+        while (r >= 0 && (slot = fault_cache_oldest(&disk->cache)) >= 0) {
                 if (fault_cache_survives(&disk->cache, slot))
                         r = write_down(disk, io, slot);
                 else
-                        fault_cache_drop(&disk->cache, slot);
+                        lose(disk, slot, action);
+                done += r >= 0 ? disk->cache.block_size : 0;
+                if (action)
+                        target_action_progress(action, done, total);
+        }
         if (r >= 0)
                 __atomic_store_n(&disk->cache.head->cut, UINT64_C(0), __ATOMIC_RELEASE);
         return r;
@@ -146,7 +162,7 @@ static int write_into_cache(struct fault_disk *disk, struct target_io *io)
 
 static int perform_cached(struct fault_disk *disk, struct target_io *io)
 {
-        int r = finish_cut(disk, io);
+        int r = finish_cut(disk, io, NULL);
 
         if (r < 0)
                 return r;
@@ -156,6 +172,12 @@ static int perform_cached(struct fault_disk *disk, struct target_io *io)
                 return io->flags & IO_FUA ? write_through(disk, io) : write_into_cache(disk, io);
         r = write_all_down(disk, io);
         return r < 0 ? r : pass(io);
+}
+
+int fault_disk_scan(struct target_action *action, struct target_queue *queue, uint64_t offset,
+        uint32_t length, void *memory)
+{
+        return scrub_children(action, queue, divide, offset, length, memory);
 }
 
 int fault_disk_perform(struct fault_disk *disk, struct target_io *io)
@@ -170,17 +192,18 @@ int fault_disk_perform(struct fault_disk *disk, struct target_io *io)
         return r;
 }
 
-int fault_disk_cut(struct fault_disk *disk, struct target_io *io, uint64_t random)
+int fault_disk_cut(
+        struct fault_disk *disk, struct target_io *io, uint64_t random, struct target_action *action)
 {
         int r;
 
         if (!disk->caches)
                 return 0;
         await_mutex(io->queue, &disk->mutex);
-        r = finish_cut(disk, io);
+        r = finish_cut(disk, io, NULL);
         if (r >= 0) {
                 __atomic_store_n(&disk->cache.head->cut, random | 1, __ATOMIC_RELEASE);
-                r = finish_cut(disk, io);
+                r = finish_cut(disk, io, action);
         }
         co_mutex_unlock(&disk->mutex);
         return r;

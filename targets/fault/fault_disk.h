@@ -5,6 +5,7 @@
 
 #include "targets/fault/fault_cache.h"
 #include "targets/target.h"
+#include "targets/target_action.h"
 #include "targets/target_locks.h"
 
 /* Zero-initialise. */
@@ -20,8 +21,13 @@ struct fault_disk {
 int fault_disk_begin(
         struct fault_disk *disk, bool caches, const struct target_kept *kept, uint32_t block_size);
 void fault_disk_end(struct fault_disk *disk);
+/* Read what the child has, past the cache: scan() of the fault target. Suspends. */
+int fault_disk_scan(struct target_action *action, struct target_queue *queue, uint64_t offset,
+        uint32_t length, void *memory);
 /* Perform a request of the fault target. Suspends. Return what its callback answers. */
 int fault_disk_perform(struct fault_disk *disk, struct target_io *io);
-/* Let the power fail: a part of the blocks in the cache reaches the child, by a random number. Suspends. Return 0 or -errno; what
- * has begun goes on with the next request. */
-int fault_disk_cut(struct fault_disk *disk, struct target_io *io, uint64_t random);
+/* Let the power fail: a part of the blocks in the cache reaches the child, by a random number. io: whose queue and tag it has.
+ * action: one that reports what is lost, as ranges of the disk; NULL: none does. Suspends, but not after its end. Return 0 or
+ * -errno; what has begun goes on with the next request. */
+int fault_disk_cut(
+        struct fault_disk *disk, struct target_io *io, uint64_t random, struct target_action *action);

@@ -2,6 +2,7 @@
 /* The options of the fault target, as its generated tables fill them. */
 #pragma once
 
+#include "targets/scrub/scrub_desc.h"
 #include "ublkd/values/dispatch.h"
 
 struct fault_options {
@@ -25,5 +26,12 @@ struct fault_rule_options {
         int64_t await;
 };
 
-extern const struct option_table fault_options_table;
-extern const struct option_table fault_rule_options_table;
+enum fault_verb { FAULT_VERB_POWERCUT, FAULT_VERB_SCRUB };
+
+/* Of the action "powercut". */
+struct fault_powercut_arguments {
+        int64_t seed; /* 0: that of the target decides */
+};
+
+extern const struct option_table fault_options_table, fault_rule_options_table;
+extern const struct option_table fault_powercut_arguments_table, fault_scrub_arguments_table;

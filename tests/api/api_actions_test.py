@@ -139,10 +139,34 @@ def test_a_tree_has_what_all_of_its_targets_have(server):
     check_problem(server.ask("POST", "/devices/tree/actions/powercut"), 404, "no-such-action")
 
 
+def fault(**fields):
+    return {"type": "fault", "child": LOOP["target"], **fields}
+
+
+def test_powercut_needs_a_volatile_cache(server):
+    server.tell("fault-targets allow")
+    create(server, target=fault())
+    problem = check_problem(server.ask("POST", "/devices/data/actions/powercut"), 404, "no-such-action")
+    assert "volatileCache" in problem["detail"]
+
+
+def test_powercut_of_a_target_for_tests_needs_the_setting(server):
+    server.tell("fault-targets allow")
+    create(server, target=fault(volatileCache=True))
+    server.tell("fault-targets refuse")
+    problem = check_problem(server.ask("POST", "/devices/data/actions/powercut"), 422, "invalid-request")
+    assert [error["reason"] for error in problem["errors"]] == ["TestTargetNotAllowed"]
+    assert items(server) == []
+    server.tell("fault-targets allow")
+    check_problem(server.ask("POST", "/devices/data/actions/powercut", {"seed": 0}), 422, "invalid-request")
+    answer = server.ask("POST", "/devices/data/actions/powercut", {"seed": 7})
+    assert answer.status == 202 and answer.json["arguments"] == {"seed": 7}
+
+
 def test_the_schema_has_them(server):
     targets = {target["name"]: target for target in server.ask("GET", "/targets").json["items"]}
     names = {name: [action["name"] for action in target["actions"]] for name, target in targets.items()}
-    assert names == {"fault": [], "linear": ["scrub"], "loop": ["scrub"], "null": [], "stripe": ["scrub"]}
+    assert names == {"fault": ["powercut", "scrub"], "linear": ["scrub"], "loop": ["scrub"], "null": [], "stripe": ["scrub"]}
     for name, actions in names.items():
         schema = server.ask("GET", f"/schemas/targets/{name}").json
         assert list(schema.get("actions", {})) == actions

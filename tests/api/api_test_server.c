@@ -379,6 +379,12 @@ static int command_connections(struct server *server, char *arguments _unused_)
         return (int)server->api->connections;
 }
 
+static int command_fault_targets(struct server *server, char *arguments)
+{
+        server->api->config.allow_fault_target = strcmp(arguments, "allow") == 0;
+        return 0;
+}
+
 static int command_hold(struct server *server _unused_, char *arguments _unused_)
 {
         char line[16];
@@ -395,37 +401,38 @@ static int run_command(struct server *server, char *line)
                 const char *name;
                 int (*run)(struct server *server, char *arguments);
         } commands[] = {
-                {"policy",       command_policy      },
-                {"auto",         command_auto        },
-                {"status",       command_status      },
-                {"condition",    command_condition   },
-                {"remove",       command_remove      },
-                {"busy",         command_busy        },
-                {"own",          command_own         },
-                {"idle",         command_idle        },
-                {"stop",         command_stop        },
-                {"preflight",    command_preflight   },
-                {"preflights",   command_preflights  },
-                {"reach",        command_reach       },
-                {"searches",     command_searches    },
-                {"checks",       command_checks      },
-                {"settled",      command_settled     },
-                {"full",         command_full        },
-                {"look",         command_look        },
-                {"looked",       command_looked      },
-                {"hold",         command_hold        },
-                {"waits",        command_waits       },
-                {"first-passes", command_first_passes},
-                {"connections",  command_connections },
-                {"watches",      command_watches     },
-                {"note",         command_note        },
-                {"act",          command_act         },
-                {"count",        command_count       },
-                {"errors",       command_errors      },
-                {"failed",       command_failed      },
-                {"restarts",     command_restarts    },
-                {"stats-error",  command_stats_error },
-                {"flood",        command_flood       },
+                {"policy",        command_policy       },
+                {"auto",          command_auto         },
+                {"status",        command_status       },
+                {"condition",     command_condition    },
+                {"remove",        command_remove       },
+                {"busy",          command_busy         },
+                {"own",           command_own          },
+                {"idle",          command_idle         },
+                {"stop",          command_stop         },
+                {"preflight",     command_preflight    },
+                {"preflights",    command_preflights   },
+                {"reach",         command_reach        },
+                {"searches",      command_searches     },
+                {"checks",        command_checks       },
+                {"settled",       command_settled      },
+                {"full",          command_full         },
+                {"look",          command_look         },
+                {"looked",        command_looked       },
+                {"hold",          command_hold         },
+                {"fault-targets", command_fault_targets},
+                {"waits",         command_waits        },
+                {"first-passes",  command_first_passes },
+                {"connections",   command_connections  },
+                {"watches",       command_watches      },
+                {"note",          command_note         },
+                {"act",           command_act          },
+                {"count",         command_count        },
+                {"errors",        command_errors       },
+                {"failed",        command_failed       },
+                {"restarts",      command_restarts     },
+                {"stats-error",   command_stats_error  },
+                {"flood",         command_flood        },
         };
         char *rest = line, *name = strsep(&rest, " ");
 

@@ -107,6 +107,39 @@ def test_a_power_cut_keeps_what_was_flushed_and_loses_a_part_of_the_rest(file_of
     assert _bytes_of(path, 0, count * 4096) == left
 
 
+def test_a_power_cut_as_an_action(file_of, allowing):
+    """It has succeeded although its worker is dead, and what it says is lost is what is lost."""
+    path = file_of(size=16 * _MIB)
+    count = 64
+    spec = _over(path, recovery={"onCrash": "reissue"})
+    spec["target"]["volatileCache"] = True
+    disk = Disk(allowing.api.create(spec)["status"]["id"])
+    for letter in "fu":
+        for number in range(count):
+            disk.write(number * 4096, block(letter))
+        if letter == "f":
+            disk.flush()
+    pid = allowing.worker_pid("data")
+    action = allowing.api.ask("POST", "/devices/data/actions/powercut", 202, json={"seed": 7})
+    allowing.api.wait_other_worker("data", pid)
+    done = {}
+
+    def has_ended():
+        done.update(allowing.api.ask("GET", f"/devices/data/actions/{action['id']}", 200))
+        return done["state"] not in ("Pending", "Running")
+
+    wait_until(has_ended, "the action to end", 60)
+    assert (done["state"], done["result"]["seed"]) == ("Succeeded", 7), done
+    left = disk.read(0, count * 4096)
+    lost = [offset for offset in range(0, len(left), 512) if left[offset:offset + 512] == block("f")[:512]]
+    assert 0 < len(lost) < len(left) // 512
+    assert done["result"]["lost"]["bytes"] == 512 * len(lost)
+    first = done["result"]["lost"]["ranges"][0]
+    assert lost[0] == first["offset"]
+    assert done["result"]["bytesWritten"] == len(left) - 512 * len(lost)
+    assert _bytes_of(path, 0, count * 4096) == left
+
+
 @pytest.mark.parametrize("moment", ["suspended", "resumed"])
 def test_a_death_at_each_await_of_a_flush(file_of, allowing, moment):
     """Three blocks in the cache: a flush waits four times. The worker that follows a death flushes what is left."""

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Deaths that the fault target asks for, at each await of a request. */
+/* Deaths that the fault target asks for: at each await of a request, and by the action "powercut", whose end is in the region. */
 #include "tests/target/fault_bench.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 #include "ublkd/base/cleanup.h"
+#include "ublkd/proto/region_action.h"
+
+#include "targets/fault/fault_options.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -129,6 +132,73 @@ static void test_many_at_a_time(void)
         fault_bench_tear_down(&bench);
 }
 
+/* ---- powercut ---- */
+
+static const struct region_action *action_of(const struct fault_bench *bench)
+{
+        return &device_region_control(bench->host.shared.region)->action;
+}
+
+static int64_t seed;
+
+static int write_and_cut(struct fault_bench *bench)
+{
+        const struct fault_powercut_arguments arguments = {.seed = seed};
+
+        if (write_blocks(bench, LENGTH / BLOCK) != LENGTH)
+                return BROKEN;
+        (void)target_host_act(&bench->host, 5, FAULT_VERB_POWERCUT, &arguments, sizeof(arguments));
+        return ENDED;
+}
+
+/* Its end, its seed and what was lost are there before the worker is gone. */
+static uint32_t test_powercut(int64_t with, unsigned *ret_left)
+{
+        const struct region_action *action;
+        struct fault_bench bench;
+        uint32_t used;
+
+        fault_bench_set_up_with(&bench, CACHE, "");
+        target_host_close(&bench.host);
+        seed = with;
+        CHECK_INT(in_child(&bench, write_and_cut), FAULT_EXIT_STATUS);
+        CHECK_INT(fault_bench_open(&bench), 0);
+        action = action_of(&bench);
+        used = action->number;
+        *ret_left = blocks_of(&bench, 'n');
+        CHECK(action->id == 5 && action->state == REGION_ACTION_DONE);
+        CHECK(action->done == LENGTH && action->total == LENGTH);
+        CHECK(*ret_left > 0 && *ret_left < LENGTH / BLOCK);
+        CHECK_INT(action->found_bytes, LENGTH - *ret_left * BLOCK);
+        CHECK(used > 0 && (with == 0 || used == with));
+        CHECK_INT(target_host_one(&bench.host, IO_FLUSH, 0, 0, 0), 0);
+        CHECK_INT(blocks_of(&bench, 'n'), *ret_left); /* nothing of it comes later */
+        fault_bench_tear_down(&bench);
+        return used;
+}
+
+static void test_its_seed(void)
+{
+        unsigned first, again;
+        uint32_t used = test_powercut(0, &first);
+
+        CHECK_INT(test_powercut(used, &again), used);
+        CHECK_INT(again, first);
+        CHECK_INT(test_powercut(7, &again), 7);
+}
+
+/* The worker was started with other options than the client now sees. */
+static void test_without_a_cache(void)
+{
+        const struct fault_powercut_arguments arguments = {};
+        struct fault_bench bench;
+
+        fault_bench_set_up(&bench, "");
+        CHECK_INT(target_host_act(&bench.host, 5, FAULT_VERB_POWERCUT, &arguments, sizeof(arguments)), 0);
+        CHECK_INT(action_of(&bench)->state, REGION_ACTION_FAILED);
+        fault_bench_tear_down(&bench);
+}
+
 int main(void)
 {
         if (!io_uring_is_there())
@@ -138,5 +208,7 @@ int main(void)
         test_each_await("resumed", 1);
         test_the_only_await();
         test_many_at_a_time();
+        test_its_seed();
+        test_without_a_cache();
         return check_report();
 }

@@ -112,6 +112,22 @@ static void test_stripe(void)
         close_bench(&bench);
 }
 
+/* Rules are for requests. */
+static void test_fault(void)
+{
+        const struct region_action *action;
+        struct bench bench = {};
+
+        if (open_bench(&bench, "{\"target\":{\"type\":\"fault\",\"rules\":[{\"action\":\"error\",\"op\":"
+                               "\"read\"}],\"child\":" LOOP("%s") "}}")) {
+                CHECK_INT(truncate(bench.paths[0], FILE_BYTES - BLOCK), 0);
+                action = scrub(&bench, 1, 5, FAST);
+                CHECK(action->state == REGION_ACTION_DONE && action->done == FILE_BYTES);
+                CHECK(action->found == 1 && has_range(action, 0, FILE_BYTES - BLOCK, BLOCK));
+        }
+        close_bench(&bench);
+}
+
 /* Requests of the disk are answered meanwhile; the next action is another. */
 static void test_cancelled(void)
 {
@@ -157,6 +173,7 @@ int main(void)
         test_a_part();
         test_one_after_another();
         test_stripe();
+        test_fault();
         test_cancelled();
         test_without();
         return check_report();

@@ -229,8 +229,8 @@ struct region_action {
         uint32_t error;       /* errno */
         uint32_t range_count; /* of those that were found, the first */
         struct region_range ranges[REGION_ACTION_RANGES];
-        uint32_t ends; /* how often one has ended */
-        uint32_t unused;
+        uint32_t ends;   /* how often one has ended */
+        uint32_t number; /* of the target; 0: none, as where an older program writes this */
         /* Written by the supervisor: */
         uint64_t cancel; /* the id of the action that is to end */
 };

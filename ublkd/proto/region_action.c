@@ -35,7 +35,7 @@ void region_action_begin(struct region_control *control, uint64_t id, uint64_t w
         action->worker = worker;
         action->done = action->total = 0;
         action->found = action->found_bytes = 0;
-        action->error = action->range_count = 0;
+        action->error = action->range_count = action->number = 0;
         memset(action->ranges, 0, sizeof(action->ranges));
         end_write(action);
 }
@@ -64,6 +64,13 @@ void region_action_found(struct region_control *control, uint64_t offset, uint64
                         action->ranges[action->range_count++] = (struct region_range){offset, length};
         }
         end_write(action);
+}
+
+void region_action_number(struct region_control *control, uint32_t number)
+{
+        begin_write(&control->action);
+        control->action.number = number;
+        end_write(&control->action);
 }
 
 void region_action_end(struct region_control *control, enum region_action_state state, int error)
@@ -115,6 +122,7 @@ static struct action_report check(const struct region_action *found, bool is_tor
                 .done = bounded(found->done, total),
                 .found = bounded(found->found, NUMBER_MAX),
                 .found_bytes = bounded(found->found_bytes, NUMBER_MAX),
+                .number = found->number,
                 .state = is_torn || found->state >= _REGION_ACTION_STATE_MAX
                                  ? REGION_ACTION_RUNNING
                                  : (enum region_action_state)found->state,

@@ -16,6 +16,7 @@ struct action_report {
         uint64_t done, total;
         uint64_t found, found_bytes;
         int error;            /* errno; 0: none */
+        uint32_t number;      /* of the target; 0: none */
         unsigned range_count; /* at most `found` */
         struct region_range ranges[REGION_ACTION_RANGES];
 };
@@ -28,6 +29,8 @@ void region_action_begin(struct region_control *control, uint64_t id, uint64_t w
 void region_action_progress(struct region_control *control, uint64_t done, uint64_t total);
 /* Note a range. One that continues the last is the same range. */
 void region_action_found(struct region_control *control, uint64_t offset, uint64_t length);
+/* Note a number of the target. */
+void region_action_number(struct region_control *control, uint32_t number);
 /* End it. error: errno, of FAILED. */
 void region_action_end(struct region_control *control, enum region_action_state state, int error);
 /* Return whether the supervisor wants that action to end. */

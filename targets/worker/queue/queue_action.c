@@ -48,6 +48,16 @@ void target_action_found(struct target_action *action, uint64_t offset, uint64_t
         region_action_found(of(action)->port->control, offset, length);
 }
 
+void target_action_number(struct target_action *action, uint32_t number)
+{
+        region_action_number(of(action)->port->control, number);
+}
+
+void target_action_succeeded(struct target_action *action)
+{
+        region_action_end(of(action)->port->control, REGION_ACTION_DONE, 0);
+}
+
 /* In moments, between which it is asked to end. Return 0 or -ECANCELED. */
 static int nap_until(struct queue_action *self, uint64_t at)
 {

@@ -90,7 +90,10 @@ static void test_nodes_and_their_pointers(void)
         }
 }
 
-/* Of the outermost target, if all of them can do it. */
+#define FAULT_TARGET(MORE) "{\"type\":\"fault\"," MORE "\"child\":" LOOP_TARGET "}"
+#define CACHE "\"volatileCache\":true,"
+
+/* Of the outermost target, if all of them can do it; and of one for tests wherever it stands. */
 static void test_verbs(void)
 {
         static const struct {
@@ -98,13 +101,21 @@ static void test_verbs(void)
                 int result,
                         node; /* the node of the verb, or the one that lacks it; -1: the options refuse it */
         } cases[] = {
-                {LOOP_TARGET,                                                            "scrub",    0,           0},
-                {LOOP_TARGET,                                                            "powercut", -ENOENT,     0},
-                {NULL_TARGET,                                                            "scrub",    -ENOENT,     0},
-                {"{\"type\":\"linear\",\"child\":" LOOP_TARGET "}",                      "scrub",    0,           0},
-                {"{\"type\":\"stripe\",\"children\":[" LOOP_TARGET "," NULL_TARGET "]}", "scrub",    -EOPNOTSUPP,
-                 2                                                                                                 },
-                {"{\"type\":\"linear\",\"child\":" NULL_TARGET "}",                      "scrub",    -EOPNOTSUPP, 1},
+                {LOOP_TARGET,                                                                               "scrub",    0,           0 },
+                {LOOP_TARGET,                                                                               "powercut", -ENOENT,     0 },
+                {NULL_TARGET,                                                                               "scrub",    -ENOENT,     0 },
+                {"{\"type\":\"linear\",\"child\":" LOOP_TARGET "}",                                         "scrub",    0,           0 },
+                {"{\"type\":\"stripe\",\"children\":[" LOOP_TARGET "," NULL_TARGET "]}",                    "scrub",    -EOPNOTSUPP,
+                 2                                                                                                                     },
+                {"{\"type\":\"linear\",\"child\":" NULL_TARGET "}",                                         "scrub",    -EOPNOTSUPP, 1 },
+                {"{\"type\":\"linear\",\"child\":" FAULT_TARGET("") "}",                                    "scrub",    0,           0 },
+                {FAULT_TARGET(CACHE),                                                                       "powercut", 0,           0 },
+                {FAULT_TARGET(""),                                                                          "powercut", -EOPNOTSUPP, -1},
+                {"{\"type\":\"linear\",\"child\":" FAULT_TARGET(CACHE) "}",                                 "powercut", 0,           1 },
+                {"{\"type\":\"linear\",\"child\":{\"type\":\"fault\",\"child\":" NULL_TARGET "}}",          "scrub",
+                 -EOPNOTSUPP,                                                                                                        2 },
+                {"{\"type\":\"linear\",\"child\":{\"type\":\"fault\"," CACHE "\"child\":" NULL_TARGET "}}",
+                 "powercut",                                                                                            0,           1 },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

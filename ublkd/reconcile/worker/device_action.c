@@ -101,6 +101,7 @@ static char *result_of(const struct device_record *record, const struct device_a
         struct target_findings findings = {.done = report->done,
                 .found = report->found,
                 .bytes = report->found_bytes,
+                .number = report->number,
                 .range_count = report->range_count};
         _cleanup_json_ cJSON *result = verb ? cJSON_CreateObject() : NULL;
 
