@@ -97,6 +97,17 @@ int api_test_set_error(struct device_store *store, char *arguments)
         return r;
 }
 
+/* numbers: how far it is, and how far it has to go; "": it has not begun. */
+static int run_action(struct device_store *store, const char *name, uint64_t id, const char *numbers)
+{
+        unsigned long long done, total;
+        int r = device_store_run_action(store, name, id);
+
+        if (r >= 0 && sscanf(numbers, "%llu %llu", &done, &total) == 2)
+                r = device_store_set_action_progress(store, name, id, done, total);
+        return r;
+}
+
 int api_test_act(struct device_store *store, char *rest)
 {
         const char *name = strsep(&rest, " ");
@@ -106,8 +117,8 @@ int api_test_act(struct device_store *store, char *rest)
 
         if (!action)
                 return -ENOENT;
-        if (rest && strcmp(rest, "run") == 0)
-                return device_store_run_action(store, name, action->id);
+        if (rest && strncmp(rest, "run", strlen("run")) == 0)
+                return run_action(store, name, action->id, rest + strlen("run"));
         (void)device_store_set_action_progress(store, name, action->id, 4096, 1 << 20);
         return device_store_end_action(store, name, action->id,
                 &(const struct action_end){.state = good ? DEVICE_ACTION_SUCCEEDED : DEVICE_ACTION_FAILED,

@@ -61,6 +61,34 @@ def test_progress_of_wait_and_delete(ctl, server):
     assert terminal.end()[0].endswith("data removed\r\n")
 
 
+def test_progress_of_an_action_is_a_bar(ctl, server):
+    """It is drawn over and over on one line while the action goes on, and wiped before the result."""
+    ctl("create", "data", "target.type=loop", "target.path=/nowhere.img", "size=1MiB")
+    terminal = Terminal(ctl, "action", "data", "scrub", LC_ALL="C.UTF-8", columns=100)
+    terminal.read_until(b"data: scrub   0% ")
+    server.tell("act data run 524288 1048576")
+    terminal.read_until(b"data: scrub  50% ")
+    server.tell("act data run 1048576 1048576")
+    terminal.read_until(b"data: scrub 100% ")
+    server.tell("act data succeed")
+    text, status = terminal.end()
+    assert re.search("\rdata: scrub  50% \\(512.*KiB of 1.*MiB\\) \u2588{15}\x1b\\[K\r", text)
+    assert re.search("\rdata: scrub 100% \\(1.*MiB of 1.*MiB\\) \u2588{30}\x1b\\[K\r", text)
+    drawn, result = text.rsplit("\r\x1b[K", 1)
+    assert "\n" not in drawn and status == 0 and json.loads(result) == {"bytesRead": 4096}
+
+
+def test_no_bar_of_an_action_without_a_terminal(ctl, server):
+    ctl("create", "data", "target.type=loop", "target.path=/nowhere.img", "size=1MiB")
+    terminal = Terminal(ctl, "action", "data", "scrub", streams=(0, 1))
+    while not server.ask("GET", "/devices/data/actions").json["items"]:
+        pass
+    server.tell("act data run 524288 1048576")
+    server.tell("act data fail")
+    text, status = terminal.end()
+    assert status != 0 and "scrub" not in text and "\x1b" not in text
+
+
 IN_USE = "status data Stopping StillHeld The kernel waits for its last users: mounted at /mnt."
 
 
