@@ -9,8 +9,23 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
-enum { LATE_MS = 3500, BEGIN_MS = 11000 };
+enum { LATE_MS = 3500, BEGIN_MS = 11000, RETRY_SEC = 31 };
+
+/* How far the clock of ublkd has been put forward; the timers of its loop are the kernel's. */
+static time_t later;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+        int r = __real_clock_gettime(clock, ret);
+
+        ret->tv_sec += clock == CLOCK_MONOTONIC ? later : 0;
+        return r;
+}
 
 static const struct device_action *action_of(const struct world *world)
 {
@@ -194,6 +209,89 @@ static void it_ends_where_nothing_can_be_served(void)
         world_free(&world);
 }
 
+/* A turn that needs no database. */
+static void wake(struct world *world)
+{
+        reconciler_set_control(world->reconciler, world->ctl);
+        world_settle(world, 20);
+}
+
+/* The end is stored when the database can be written again, with the result that it had; until then there is one warning, and
+ * the database is left alone. */
+static void its_end_is_stored_when_the_database_is_back(void)
+{
+        struct region_control *control;
+        struct world world;
+        uint64_t id = begin(&world, &control);
+
+        region_action_begin(control, id, started_at());
+        region_action_found(control, 4096, 512);
+        region_action_progress(control, 10, 10);
+        region_action_end(control, REGION_ACTION_DONE, 0);
+        world.disk.write_error = -ENOSPC;
+        wake(&world);
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_RUNNING);
+        CHECK_INT(world_count_events(&world, REASON_NOT_STORED), 1);
+        later += RETRY_SEC;
+        wake(&world);
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_RUNNING);
+        CHECK_INT(world_count_events(&world, REASON_NOT_STORED), 1);
+        world.disk.write_error = 0;
+        wake(&world);
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_RUNNING); /* not before its time */
+        later += RETRY_SEC;
+        wake(&world);
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_SUCCEEDED);
+        CHECK(action_of(&world)->result && strstr(action_of(&world)->result, "4096"));
+        CHECK_INT(world_count_events(&world, REASON_ACTION_SUCCEEDED), 1);
+        world_free(&world);
+}
+
+/* No worker is asked for an action that the database does not have as RUNNING. */
+static void it_is_not_begun_before_the_database_has_it(void)
+{
+        struct region_control *control;
+        struct world world;
+        uint64_t id = 0;
+
+        world_new(&world);
+        control = world_bring_up_with_region(&world, "");
+        CHECK_INT(device_store_begin_action(world.store, "data", "scrub", "{}", &id), 0);
+        world.disk.write_error = -EIO;
+        world_settle(&world, 20);
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_PENDING);
+        CHECK_INT(fake_worker("data")->action, 0);
+        CHECK_INT(world_count_events(&world, REASON_NOT_STORED), 1);
+        CHECK_INT(region_action_id(control), 0);
+        world.disk.write_error = 0;
+        later += RETRY_SEC;
+        wake(&world);
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_RUNNING);
+        CHECK_INT(fake_worker("data")->action, id);
+        world_free(&world);
+}
+
+/* A kernel timer brings the turn: nothing else happens to the device. */
+static void a_timer_brings_the_retry(void)
+{
+        struct region_control *control;
+        struct world world;
+        uint64_t id;
+
+        later = 0;
+        id = begin(&world, &control);
+        region_action_begin(control, id, started_at());
+        region_action_end(control, REGION_ACTION_DONE, 0);
+        later = 2 - RETRY_SEC; /* the timer is due in two seconds */
+        world.disk.write_error = -EIO;
+        wake(&world);
+        world.disk.write_error = 0;
+        later = 0;
+        world_settle(&world, LATE_MS);
+        CHECK_INT(action_of(&world)->state, DEVICE_ACTION_SUCCEEDED);
+        world_free(&world);
+}
+
 int main(void)
 {
         fake_acts = true;
@@ -205,5 +303,8 @@ int main(void)
         one_that_was_not_taken_in_time_is_cancelled();
         one_of_another_database_is_ended_first();
         it_ends_where_nothing_can_be_served();
+        its_end_is_stored_when_the_database_is_back();
+        it_is_not_begun_before_the_database_has_it();
+        a_timer_brings_the_retry();
         return check_report();
 }
