@@ -22,19 +22,59 @@ static char *map_data(void)
         return data == MAP_FAILED ? NULL : data;
 }
 
+static int open_loop(struct target_host *host, unsigned index)
+{
+        struct target_device *device = &host->disk.device;
+        unsigned stacks =
+                HOST_DEPTH + wait_room_stacks(device, index, HOST_DEPTH) + queue_action_stacks(device, index);
+        struct io_loop *loop = target_host_loop(host, index);
+        int r = io_loop_init(loop, device, index, HOST_DEPTH, stacks, -1, IO_LOOP_HELD_BY_RING);
+
+        return r < 0 ? r : wait_room_open(loop, HOST_DEPTH, host->work, &host->failure);
+}
+
+static int start_loop(struct target_host *host, unsigned index)
+{
+        const struct target *target = host->disk.device.target;
+        struct io_loop *loop = target_host_loop(host, index);
+        int r;
+
+        if (host->disk.device.queues_kept)
+                loop->queue.kept = &host->disk.device.queues_kept[index];
+        if (target->queue_size > 0) {
+                loop->queue.state = calloc(1, target->queue_size);
+                if (!loop->queue.state)
+                        return -ENOMEM;
+        }
+        r = target->start_queue ? target->start_queue(&loop->queue) : 0;
+        host->started += r >= 0;
+        return r < 0 ? r : io_loop_start(loop);
+}
+
+/* As the worker has it: all queues are started before one runs. */
+static int start_loops(struct target_host *host)
+{
+        int r = 0;
+
+        for (unsigned i = 0; r >= 0 && i < host->queues; i++)
+                r = start_loop(host, i);
+        for (unsigned i = 0; r >= 0 && i < host->queues; i++)
+                r = wait_room_run(target_host_loop(host, i));
+        return r;
+}
+
 static int start(struct target_host *host, struct problem_list *problems)
 {
         const struct target *target = host->disk.device.target;
         unsigned threads = target->desc->waits.work_threads;
-        unsigned stacks = HOST_DEPTH + wait_room_stacks(&host->disk.device, 0, HOST_DEPTH)
-                          + queue_action_stacks(&host->disk.device, 0);
-        int r = io_loop_init(
-                &host->loop, &host->disk.device, 0, HOST_DEPTH, stacks, -1, IO_LOOP_HELD_BY_RING);
+        int r = 0;
 
-        if (r >= 0 && threads > 0)
-                r = work_pool_new(threads, 1, NULL, NULL, &host->work);
-        if (r >= 0)
-                r = wait_room_open(&host->loop, HOST_DEPTH, host->work, &host->failure);
+        host->queues = host->disk.device.queues;
+        assert(host->queues > 0 && host->queues <= HOST_QUEUES_MAX);
+        if (threads > 0)
+                r = work_pool_new(threads, host->queues, NULL, NULL, &host->work);
+        for (unsigned i = 0; r >= 0 && i < host->queues; i++)
+                r = open_loop(host, i);
         throttle_open(&host->throttle, host->shared.region, 0);
         if (r >= 0 && target->desc->verb_count > 0)
                 r = action_port_new(device_region_control(host->shared.region), -1, &host->actions);
@@ -49,18 +89,7 @@ static int start(struct target_host *host, struct problem_list *problems)
         r = disk_start(&host->disk, device_region_control(host->shared.region), problems);
         if (r < 0)
                 return r;
-        if (host->disk.device.queues_kept)
-                host->loop.queue.kept = &host->disk.device.queues_kept[0];
-        if (target->queue_size > 0) {
-                host->loop.queue.state = calloc(1, target->queue_size);
-                if (!host->loop.queue.state)
-                        return -ENOMEM;
-        }
-        r = target->start_queue ? target->start_queue(&host->loop.queue) : 0;
-        if (r >= 0)
-                r = io_loop_start(&host->loop);
-        if (r >= 0)
-                r = wait_room_run(&host->loop);
+        r = start_loops(host);
         if (r >= 0)
                 r = queue_action_begin(&host->action);
         if (r >= 0)
@@ -69,14 +98,15 @@ static int start(struct target_host *host, struct problem_list *problems)
         return r;
 }
 
-static int parse(struct worker_config *config, const char *spec, struct problem_list *problems)
+static int parse(
+        struct worker_config *config, const char *spec, unsigned queues, struct problem_list *problems)
 {
         const struct worker_msg msg = {
                 .type = WORKER_MSG_CONFIG,
                 .config = {.name = (char *)(uintptr_t) "test",
                            .uid = (char *)(uintptr_t) "test",
                            .spec = (char *)(uintptr_t)spec,
-                           .queues = 1,
+                           .queues = (uint16_t)queues,
                            .queue_depth = HOST_DEPTH,
                            .max_io_size = HOST_DATA_SIZE}
         };
@@ -91,7 +121,7 @@ int target_host_new_region(const char *spec, int *ret, uint64_t *ret_size)
         _cleanup_close_ int fd = -1;
         struct region_kept_wish wish = {.new_disk = true};
         struct worker_config config;
-        int r = parse(&config, spec, &problems);
+        int r = parse(&config, spec, key.queues, &problems);
 
         if (r >= 0) {
                 const struct target_desc *desc = config.target->desc;
@@ -118,12 +148,13 @@ int target_host_new_region(const char *spec, int *ret, uint64_t *ret_size)
         return 0;
 }
 
-static int open_with(struct target_host *host, const char *spec, int region, struct problem_list *problems)
+static int open_with(struct target_host *host, const char *spec, unsigned queues, int region,
+        struct problem_list *problems)
 {
         int r;
 
         *host = (struct target_host){};
-        r = parse(&host->config, spec, problems);
+        r = parse(&host->config, spec, queues, problems);
         if (r >= 0 && region >= 0)
                 r = region_kept_give(region);
         if (r >= 0 && region >= 0)
@@ -152,13 +183,19 @@ int target_host_start(struct target_host *host, struct problem_list *problems)
 
 int target_host_open(struct target_host *host, const char *spec, struct problem_list *problems)
 {
-        return open_with(host, spec, -1, problems);
+        return open_with(host, spec, 1, -1, problems);
+}
+
+int target_host_open_queues(
+        struct target_host *host, const char *spec, unsigned queues, struct problem_list *problems)
+{
+        return open_with(host, spec, queues, -1, problems);
 }
 
 int target_host_open_kept(
         struct target_host *host, const char *spec, int region, struct problem_list *problems)
 {
-        return open_with(host, spec, region, problems);
+        return open_with(host, spec, 1, region, problems);
 }
 
 static int turn(struct io_loop *loop, bool wait)
@@ -166,19 +203,26 @@ static int turn(struct io_loop *loop, bool wait)
         return wait ? loop_turn(loop) : io_loop_submit(loop, false);
 }
 
-void target_host_close(struct target_host *host)
+static void close_loop(struct target_host *host, unsigned index)
 {
         const struct target *target = host->disk.device.target;
+        struct io_loop *loop = target_host_loop(host, index);
 
         if (host->open)
-                (void)queue_action_stop(&host->action, turn);
+                (void)wait_room_stop(loop, turn);
+        if (index < host->started && target->stop_queue)
+                target->stop_queue(&loop->queue);
+        free(loop->queue.state);
+        wait_room_close(loop);
+        io_loop_destroy(loop);
+}
+
+void target_host_close(struct target_host *host)
+{
         if (host->open)
-                (void)wait_room_stop(&host->loop, turn);
-        if (host->open && target->stop_queue)
-                target->stop_queue(&host->loop.queue);
-        free(host->loop.queue.state);
-        wait_room_close(&host->loop);
-        io_loop_destroy(&host->loop);
+                (void)queue_action_stop(&host->action, turn);
+        for (unsigned i = host->queues; i-- > 0;)
+                close_loop(host, i);
         host->work = work_pool_free(host->work);
         host->actions = action_port_free(host->actions);
         disk_close(&host->disk);

@@ -8,12 +8,14 @@
 #include "targets/worker/queue/queue_action.h"
 #include "targets/worker/io/io_loop.h"
 
-enum { HOST_DEPTH = 64, HOST_DATA_SIZE = 64 * 1024 };
+enum { HOST_DEPTH = 64, HOST_DATA_SIZE = 64 * 1024, HOST_QUEUES_MAX = 4 };
 
 struct target_host {
         struct worker_config config;
         struct disk disk;
-        struct io_loop loop;
+        struct io_loop loop;                        /* of the first queue */
+        struct io_loop others[HOST_QUEUES_MAX - 1]; /* of the queues behind it, on the same thread */
+        unsigned queues, started;                   /* how many are open; with start_queue() done */
         struct work_pool *work;
         int failure;                 /* of the wait room, and of the coroutine of actions */
         struct throttle throttle;    /* without limits, until the test sets some */
@@ -38,6 +40,9 @@ struct host_request {
 
 /* Opens the device of a spec, as the worker would. 0, or -errno with problems; close it in any case. */
 int target_host_open(struct target_host *host, const char *spec, struct problem_list *problems);
+/* The same with up to HOST_QUEUES_MAX queues, or one if the target cannot serve several. */
+int target_host_open_queues(
+        struct target_host *host, const char *spec, unsigned queues, struct problem_list *problems);
 /* The same with the kept memory of a region that stays the caller's: one of a single queue (region_kept_format()). */
 int target_host_open_kept(
         struct target_host *host, const char *spec, int region, struct problem_list *problems);
@@ -48,6 +53,11 @@ int target_host_start(struct target_host *host, struct problem_list *problems);
  * nothing; -errno. */
 int target_host_new_region(const char *spec, int *ret, uint64_t *ret_size);
 void target_host_close(struct target_host *host);
+
+static inline struct io_loop *target_host_loop(struct target_host *host, unsigned queue)
+{
+        return queue == 0 ? &host->loop : &host->others[queue - 1];
+}
 
 /* Carries out an action with parsed arguments, from its beginning to its end. 0 or -errno of the ring; what became of it is in
  * the region. */

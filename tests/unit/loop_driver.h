@@ -17,6 +17,18 @@ static inline bool io_uring_is_there(void)
         return r != -ENOSYS && r != -EPERM && r != -EACCES;
 }
 
+/* What a completion of USER_DATA_PLAIN leads to. */
+struct driver_plain {
+        void (*moved)(struct driver_plain *plain, int result);
+};
+
+static inline void driver_plain_moved(uint64_t user_data, int result)
+{
+        struct driver_plain *plain = user_data_of_plain(user_data);
+
+        plain->moved(plain, result);
+}
+
 /* Wait for completions, and take them. 0, or the -errno that broke the ring. */
 static inline int loop_turn(struct io_loop *loop)
 {
@@ -30,6 +42,8 @@ static inline int loop_turn(struct io_loop *loop)
         {
                 if (user_data_kind(cqe->user_data) == USER_DATA_AWAIT)
                         io_loop_wake(loop, cqe->user_data, cqe->res);
+                else if (user_data_kind(cqe->user_data) == USER_DATA_PLAIN)
+                        driver_plain_moved(cqe->user_data, cqe->res);
                 else if (cqe->user_data == USER_DATA_NUDGE)
                         io_loop_nudged(loop);
                 count++;
