@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs of the crash judge: a disk that is served and noted, and the workers after its crashes. */
 #include "tests/crash/crash.h"
-#include "tests/crash/crash_client.h"
 #include "tests/target/scratch.h"
 
 #include <fcntl.h>
@@ -270,15 +269,22 @@ static void check_answers(struct run *run, const struct client *client)
 static void serve(struct run *run, struct target_host *host)
 {
         struct client client = {.host = host, .record = &run->record, .model = &run->model};
-        const struct client_habits habits = {
-                .requests = run->effort.requests, .depth = run->effort.depth, .seed = run->seed};
+        const struct client_habits habits = {.requests = run->effort.requests,
+                .depth = run->effort.depth,
+                .seed = run->seed,
+                .entry = run->crash->entry};
+        struct io_loop *loops[RECORD_LOOPS_MAX];
         uint64_t capacity = run->image.capacity;
 
-        record_begin(&run->record, &host->loop, run->before.fds, run->crash->files, capacity, run->seed);
+        for (unsigned i = 0; i < host->queues; i++)
+                loops[i] = target_host_loop(host, i);
+        record_begin(
+                &run->record, loops, host->queues, run->before.fds, run->crash->files, capacity, run->seed);
         kept_begin(&run->kept);
         run->record.kept = &run->kept;
         client_run(&client, &habits);
         record_end(&run->record);
+        run->result->plain += client.plain;
         model_settle(&run->model);
         check_record(run);
         if (run->result->verdict == CRASH_PASSED)
@@ -308,27 +314,45 @@ static int print_unusable(
         return error;
 }
 
-static int open_host(struct target_host *host, const char *spec, int region, struct problem_list *problems)
+static int open_host(const struct run *run, struct target_host *host, const char *spec, int region,
+        struct problem_list *problems)
 {
-        return region < 0 ? target_host_open(host, spec, problems)
+        unsigned queues = run->crash->queues ? run->crash->queues : 1;
+
+        _Static_assert((int)HOST_QUEUES_MAX <= (int)RECORD_LOOPS_MAX, "the record sees all queues");
+        assert(region < 0 || queues == 1);
+        return region < 0 ? target_host_open_queues(host, spec, queues, problems)
                           : target_host_open_kept(host, spec, region, problems);
+}
+
+/* What the case asks for would not be judged. */
+static int check_host(const struct crash_case *crash, const struct target_host *host)
+{
+        if (crash->queues > host->queues
+                || (crash->entry != CLIENT_BY_CALLBACKS && !host_plain_is_there(host)))
+                return -EOPNOTSUPP;
+        return 0;
 }
 
 static int record_disk(struct run *run)
 {
         _cleanup_problems_ struct problem_list problems = {};
         struct target_host host;
-        int r = open_host(&host, run->before.spec, run->kept.before, &problems);
+        int r = open_host(run, &host, run->before.spec, run->kept.before, &problems);
+        const char *what = "the disk cannot be opened";
 
-        if (r < 0) {
-                (void)print_unusable(run, "the disk cannot be opened", r, &problems);
-        } else {
-                r = begin_disk(run, &host);
-                if (r < 0)
-                        (void)print_unusable(run, "the disk cannot be filled", r, &problems);
-                else
-                        serve(run, &host);
+        if (r >= 0) {
+                what = "the disk has not the queues or the plain way that the case asks for";
+                r = check_host(run->crash, &host);
         }
+        if (r >= 0) {
+                what = "the disk cannot be filled";
+                r = begin_disk(run, &host);
+        }
+        if (r < 0)
+                (void)print_unusable(run, what, r, &problems);
+        else
+                serve(run, &host);
         target_host_close(&host);
         return r;
 }
@@ -344,7 +368,7 @@ static int look(struct run *run, enum crash_kind kind)
         int r;
 
         kept_give(&run->kept);
-        r = open_host(&host, run->after.spec, run->kept.after, &problems);
+        r = open_host(run, &host, run->after.spec, run->kept.after, &problems);
 
         if (r >= 0 && host.disk.params.size / CRASH_SECTOR != run->model.sectors)
                 r = -ERANGE;

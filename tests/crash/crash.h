@@ -4,15 +4,19 @@
  * For each seed it serves a disk with the real callbacks of the target, its real files and random requests, several at
  * a time; crash_record.h notes what happens to the files. Then, for each moment of the record, it makes the files that a
  * crash at that moment can have left (crash_image.h) and the kept memory (crash_kept.h), opens them with the target
- * again, as the next worker does, reads the whole disk, and holds it against crash_model.h. The answers to reads before the crash are held against it as well.
+ * again, as the next worker does, reads the whole disk, and holds it against crash_model.h. The answers to reads before
+ * the crash are held against it as well.
  *
- * What it does not show: requests of the fast path, which no callback of the target sees (queue/plain.h); several
- * queues; errors of the files; a worker that is replaced while the driver replays what was in flight; of
- * the stores into kept memory between two moments, a death that leaves only some of them; what the kernel
- * and the disk below the files do. And all that crash_record.h cannot see. */
+ * A disk may have several queues, which one thread turns in an order drawn from the seed: what two threads do to the
+ * memory of the target at the same time does not show. Of the plain way (queue/plain.h), which no callback of the target
+ * sees, its rules and moves are judged; queue_requests.c around them is not.
+ *
+ * What it does not show either: kept memory of several queues; errors of the files; a worker that is replaced while the
+ * driver replays what was in flight; of the stores into kept memory between two moments, a death that leaves only some
+ * of them; what the kernel and the disk below the files do. And all that crash_record.h cannot see. */
 #pragma once
 
-#include "tests/crash/crash_image.h"
+#include "tests/crash/crash_client.h"
 
 #include <stdio.h>
 
@@ -27,6 +31,8 @@ struct crash_case {
         uint64_t capacity;      /* bytes that each file may grow to; 0: file_size */
         /* Make of the empty files what the target opens. Return 0 or -errno. NULL: they are as they should be. */
         int (*prepare)(char *const *paths);
+        unsigned queues;           /* at least so many; 0: one. Only of a target without kept memory */
+        enum client_entry entry;   /* a plain one: of a disk that lies in one file as it is */
         bool discard_is_undefined; /* a discarded sector need not read as zeroes */
         bool deaths_only; /* all of the disk is in kept memory, which a power cut empties: no power cuts */
 };
@@ -58,6 +64,7 @@ struct crash_result {
         uint64_t seed, runs, images; /* of that run; how many runs; how many images a target was opened on */
         uint64_t judged;             /* moments, of each kind and draw; many have the same image */
         uint64_t overtaken;          /* operations that were done after one that was begun later */
+        uint64_t plain;              /* requests that went the plain way */
         uint64_t fingerprint;        /* of the records: equal for equal seeds */
 };
 

@@ -143,7 +143,8 @@ static unsigned draw_flags(struct client *client, enum io_op op)
         return op == IO_WRITE_ZEROES && crash_random_chance(&client->random, 40) ? IO_NOUNMAP : 0;
 }
 
-static void answered(struct client_slot *slot, int result)
+/* The answer to a request. */
+static void answer(struct client_slot *slot, int result)
 {
         struct client *client = slot->client;
         struct target_io *io = &slot->io;
@@ -155,8 +156,43 @@ static void answered(struct client_slot *slot, int result)
         if (result >= 0 && io->op == IO_READ && !client->lied)
                 client->lied = !model_accepts_read(client->model, io->offset / CRASH_SECTOR,
                         io->length / CRASH_SECTOR, io->data, begun, client->record->now, &client->finding);
-        client->ended++;
+}
+
+static void answered(struct client_slot *slot, int result)
+{
+        if (!slot->early)
+                answer(slot, result);
+        slot->early = false;
+        slot->client->ended++;
         slot->busy = false;
+}
+
+static void plain_ended(struct host_plain *plain, int result)
+{
+        struct client_slot *slot = (struct client_slot *)plain;
+
+        slot->client->plain++;
+        answered(slot, result);
+}
+
+static bool is_plain(const struct client *client, const struct target_io *io)
+{
+        return client->entry != CLIENT_BY_CALLBACKS && (io->op == IO_READ || io->op == IO_WRITE);
+}
+
+/* Return whether the request goes the plain way. It may have ended by then. */
+static bool begin_plain(struct client_slot *slot)
+{
+        struct client *client = slot->client;
+
+        slot->plain.ended = plain_ended;
+        if (!is_plain(client, &slot->io) || !host_plain_begin(client->host, &slot->plain, &slot->io))
+                return false;
+        if (client->entry == CLIENT_PLAIN_EARLY && slot->busy && slot->io.op == IO_WRITE) {
+                answer(slot, (int)slot->io.length);
+                slot->early = true;
+        }
+        return true;
 }
 
 static void request_co(void *argument)
@@ -174,17 +210,40 @@ static struct client_slot *free_slot(struct client *client)
         return NULL;
 }
 
+/* Any queue may get any request: the block layer chooses by the CPU. */
+static struct io_loop *draw_loop(struct client *client)
+{
+        struct target_host *host = client->host;
+
+        return target_host_loop(
+                host, host->queues > 1 ? (unsigned)crash_random_below(&client->random, host->queues) : 0);
+}
+
+/* Turn the loop of one of the requests that are under way. So the queues overtake one another. Return 0 or -errno. */
+static int turn_one(struct client *client)
+{
+        struct io_loop *busy[HOST_DEPTH];
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < HOST_DEPTH; i++)
+                if (client->slots[i].busy)
+                        busy[count++] = io_loop_of(client->slots[i].io.queue);
+        return loop_turn(busy[client->host->queues > 1 ? crash_random_below(&client->random, count) : 0]);
+}
+
 /* Begin a request that is allowed now, if one is drawn. */
 static void begin_one(struct client *client)
 {
         struct client_slot *slot = free_slot(client);
+        struct io_loop *loop;
         struct target_io *io;
         int r;
 
         if (!slot)
                 return;
+        loop = draw_loop(client);
         io = &slot->io;
-        *io = (struct target_io){.queue = &client->host->loop.queue, .op = draw_op(client)};
+        *io = (struct target_io){.queue = &loop->queue, .op = draw_op(client)};
         if (io->op != IO_FLUSH)
                 draw_range(client, io);
         if (!client->overlaps && io->op != IO_FLUSH && is_met(client, io->offset, io->length))
@@ -207,7 +266,9 @@ static void begin_one(struct client *client)
                         io->length / CRASH_SECTOR, io->data);
         slot->busy = true;
         client->begun++;
-        r = co_start(&client->host->loop.coroutines, request_co, slot);
+        if (begin_plain(slot))
+                return;
+        r = co_start(&loop->coroutines, request_co, slot);
         if (r < 0)
                 answered(slot, r);
 }
@@ -236,13 +297,14 @@ void client_run(struct client *client, const struct client_habits *habits)
         client->random.state = crash_mix(~habits->seed);
         client->block = client->host->disk.params.logical_block_size;
         client->depth = habits->depth;
+        client->entry = habits->entry;
         draw_place(client);
         while (r >= 0 && (client->ended < client->begun || wants_more(client, habits))) {
                 while (wants_more(client, habits) && client->begun - client->ended < client->depth
                         && crash_random_chance(&client->random, 75))
                         begin_one(client);
                 if (client->begun > client->ended)
-                        r = loop_turn(&client->host->loop);
+                        r = turn_one(client);
         }
         if (r < 0)
                 client->error = r;

@@ -3,11 +3,20 @@
 #pragma once
 
 #include "tests/crash/crash_model.h"
-#include "tests/target/target_host.h"
+#include "tests/target/host_plain.h"
+
+/* How reads and writes without FUA come in. */
+enum client_entry {
+        CLIENT_BY_CALLBACKS,
+        CLIENT_PLAIN, /* on the plain way, where a request is plain (targets/worker/queue/plain.h) */
+        /* For a test of the judge: the same, but a write is answered when the ring has it. */
+        CLIENT_PLAIN_EARLY,
+};
 
 struct client_habits {
         unsigned requests, depth;
         uint64_t seed;
+        enum client_entry entry;
 };
 
 struct client {
@@ -19,10 +28,13 @@ struct client {
         uint64_t hot_first, hot_count; /* blocks: where most requests go, so that they meet */
         bool overlaps;                 /* requests that are under way may touch the same blocks */
         uint64_t block;                /* bytes */
+        enum client_entry entry;
         unsigned begun, ended;
+        unsigned plain; /* requests that no callback has seen */
         struct client_slot {
+                struct host_plain plain; /* first */
                 struct client *client;
-                bool busy;
+                bool busy, early; /* early: answered, but not done */
                 unsigned version;
                 struct target_io io;
         } slots[HOST_DEPTH];

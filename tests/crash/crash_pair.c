@@ -27,7 +27,8 @@ struct range {
 struct pair_queue {
         struct range unwritten, undiscarded;
         bool flushes;
-        struct co_list joined; /* what waits for that flush */
+        struct co_list joined;                  /* what waits for that flush */
+        uint64_t changes[FILES], synced[FILES]; /* how many were done; how many of them a flush has reached */
         bool copied[COPIES];
         char unwritten_data[WRITE_MAX], copies[COPIES][BLOCK]; /* of the first blocks of the disk */
 };
@@ -47,6 +48,7 @@ static const char *const fault_names[] = {
         [PAIR_FLUSHES_ONE_FILE] = "flushes-one-file",
         [PAIR_DISCARDS_LATE] = "discards-late",
         [PAIR_JOINS_FLUSHES] = "joins-flushes",
+        [PAIR_FLUSHES_OWN_WRITES] = "flushes-own-writes",
         [PAIR_READS_STALE] = "reads-stale",
         [PAIR_HIDES_WRITES] = "hides-writes",
         [_PAIR_FAULT_MAX] = NULL,
@@ -86,7 +88,7 @@ static const struct option_table pair_options_table = {
 static const struct target_desc pair_desc = {
         .name = "pair",
         .summary = "Takes turns between two files, for tests",
-        .flags = TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_ONE_QUEUE,
+        .flags = TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE,
         .options = &pair_options_table,
 };
 
@@ -205,6 +207,7 @@ static int pair_read(struct target_io *io)
 
 static int pair_write(struct target_io *io)
 {
+        struct pair_queue *state = io->queue->state;
         int flags = io->flags & IO_FUA && fault_of(io) != PAIR_IGNORES_FUA ? RWF_DSYNC : 0;
         const struct range range = range_of(io);
         int r = write_what_was_answered(io);
@@ -217,12 +220,14 @@ static int pair_write(struct target_io *io)
         for (uint32_t done = 0; r >= 0 && done < io->length; done += piece.length) {
                 piece = piece_at(&range, done);
                 r = await_write(io, piece.file, piece.position, piece.length, piece.offset, flags);
+                state->changes[piece.file]++;
         }
         return r < 0 ? r : (int)io->length;
 }
 
 static int punch(struct target_io *io, const struct range *range)
 {
+        struct pair_queue *state = io->queue->state;
         struct piece piece;
         int r = 0;
 
@@ -230,7 +235,22 @@ static int punch(struct target_io *io, const struct range *range)
                 piece = piece_at(range, done);
                 r = await_fallocate(io, piece.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, piece.offset,
                         piece.length);
+                state->changes[piece.file]++;
         }
+        return r;
+}
+
+static int flush_changed(struct target_io *io, unsigned file)
+{
+        struct pair_queue *state = io->queue->state;
+        uint64_t changes = state->changes[file];
+        int r;
+
+        if (state->synced[file] == changes)
+                return 0;
+        r = await_fdatasync(io, file);
+        if (r >= 0 && state->synced[file] < changes)
+                state->synced[file] = changes;
         return r;
 }
 
@@ -244,7 +264,7 @@ static int flush_files(struct target_io *io)
         state->undiscarded.length = 0;
         r = punch(io, &late);
         for (unsigned i = 0; r >= 0 && i < files; i++)
-                r = await_fdatasync(io, i);
+                r = fault_of(io) == PAIR_FLUSHES_OWN_WRITES ? flush_changed(io, i) : await_fdatasync(io, i);
         return r;
 }
 

@@ -16,7 +16,8 @@ enum pair_fault {
         PAIR_FLUSHES_ONE_FILE,
         PAIR_DISCARDS_LATE, /* a discard is answered before it is done, and done after newer writes */
         PAIR_JOINS_FLUSHES, /* a flush that comes while another one is under way is answered with that one */
-        PAIR_READS_STALE,   /* a read has its data from a copy that writes do not change */
+        PAIR_FLUSHES_OWN_WRITES, /* a flush leaves out a file that its own queue has not changed: no fault with one queue */
+        PAIR_READS_STALE, /* a read has its data from a copy that writes do not change */
         PAIR_HIDES_WRITES, /* a write is done by a system call that the record does not see: no fault of a target */
         _PAIR_FAULT_MAX
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -28,6 +29,8 @@ int __real_fsync(int fd);
 int __wrap_fsync(int fd);
 int __real_fdatasync(int fd);
 int __wrap_fdatasync(int fd);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
 
 static _Thread_local struct record *active;
 
@@ -144,7 +147,7 @@ static int file_of_entry(const struct record *record, const struct io_uring_sqe 
         int index = sqe->fd - IO_LOOP_FIRST_FILE;
 
         if (!(sqe->flags & IOSQE_FIXED_FILE) || index < 0
-                || (unsigned)index >= record->loop->queue.device->file_count)
+                || (unsigned)index >= record->loops[0].loop->queue.device->file_count)
                 return -1;
         return record->at[index];
 }
@@ -226,9 +229,9 @@ static const struct io_uring_cqe *completion_of(struct io_uring *ring, uint64_t 
 }
 
 /* Wait for the completion of the entry that the kernel has got, which the loop finds later. */
-static void await_completion(struct record *record, unsigned fd, unsigned flags, uint64_t user_data)
+static void await_completion(struct record *record, struct io_uring *ring, unsigned flags, uint64_t user_data)
 {
-        struct io_uring *ring = &record->loop->ring;
+        unsigned fd = (unsigned)ring->enter_ring_fd;
         const struct io_uring_cqe *cqe;
         struct record_op *op;
 
@@ -259,17 +262,18 @@ static void check_data(struct record *record, uint64_t user_data)
 }
 
 /* Of all entries that wait, hand over one. The others stay in the ring, and are in flight for the target. */
-static int enter(unsigned fd, unsigned complete, unsigned flags)
+static int enter(struct record *record, struct record_loop *of, unsigned complete, unsigned flags)
 {
-        struct record *record = active;
-        struct io_uring_sq *sq = &record->loop->ring.sq;
+        struct io_uring *ring = &of->loop->ring;
+        struct io_uring_sq *sq = &ring->sq;
         unsigned head = *sq->khead, tail = *sq->ktail, drawn;
         unsigned plain = flags & ~(unsigned)(IORING_ENTER_EXT_ARG | IORING_ENTER_GETEVENTS);
+        unsigned fd = (unsigned)ring->enter_ring_fd;
         struct io_uring_sqe *first, taken;
         int r;
 
-        for (; record->noted != tail; record->noted++)
-                note_entry(record, &sq->sqes[record->noted & sq->ring_mask]);
+        for (; of->noted != tail; of->noted++)
+                note_entry(record, &sq->sqes[of->noted & sq->ring_mask]);
         if (head == tail)
                 return __real_io_uring_enter2(
                         fd, 0, complete, flags & ~(unsigned)IORING_ENTER_EXT_ARG, NULL, 0);
@@ -281,15 +285,16 @@ static int enter(unsigned fd, unsigned complete, unsigned flags)
         check_data(record, taken.user_data);
         r = __real_io_uring_enter2(fd, 1, 0, plain | IORING_ENTER_GETEVENTS, NULL, 0);
         if (r == 1 && !is_about_no_file(&taken))
-                await_completion(record, fd, plain, taken.user_data);
+                await_completion(record, ring, plain, taken.user_data);
         return r;
 }
 
 int __wrap_io_uring_enter2(
         unsigned fd, unsigned submit, unsigned complete, unsigned flags, sigset_t *signals, size_t size)
 {
-        if (active && fd == (unsigned)active->loop->ring.enter_ring_fd)
-                return enter(fd, complete, flags);
+        for (unsigned i = 0; active && i < active->loop_count; i++)
+                if (fd == (unsigned)active->loops[i].loop->ring.enter_ring_fd)
+                        return enter(active, &active->loops[i], complete, flags);
         return __real_io_uring_enter2(fd, submit, complete, flags, signals, size);
 }
 
@@ -308,20 +313,47 @@ static void end_call(struct record *record, size_t count, ssize_t result)
                 end_op(record, &record->ops[count], result < 0 ? -errno : (int)result);
 }
 
-ssize_t __wrap_pwrite(int fd, const void *data, size_t length, off_t offset)
+/* As record_of_call(); *ret_count: how many operations there were before. */
+static struct record *begin_pwrite(int fd, const void *data, size_t length, off_t offset, size_t *ret_count)
 {
         int file;
         struct record *record = record_of_call(fd, &file);
-        size_t count = record ? record->count : 0;
-        ssize_t n;
 
+        *ret_count = record ? record->count : 0;
         if (record)
                 begin_op(record, &(struct record_op){.kind = RECORD_WRITE,
                                          .file = (unsigned)file,
                                          .offset = (uint64_t)offset,
                                          .length = length,
                                          .address = (uintptr_t)data});
-        n = __real_pwrite(fd, data, length, offset);
+        return record;
+}
+
+ssize_t __wrap_pwrite(int fd, const void *data, size_t length, off_t offset)
+{
+        size_t count;
+        struct record *record = begin_pwrite(fd, data, length, offset, &count);
+        ssize_t n = __real_pwrite(fd, data, length, offset);
+
+        end_call(record, count, n);
+        return n;
+}
+
+/* As syscall(): whatever was not given is garbage, and not looked at. */
+long __wrap_syscall(long number, ...)
+{
+        struct record *record = NULL;
+        long a[6], n;
+        size_t count = 0;
+        va_list list;
+
+        va_start(list, number);
+        for (size_t i = 0; i < ARRAY_SIZE(a); i++)
+                a[i] = va_arg(list, long);
+        va_end(list);
+        if (number == SYS_pwrite64)
+                record = begin_pwrite((int)a[0], (const void *)(uintptr_t)a[1], (size_t)a[2], a[3], &count);
+        n = __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
         end_call(record, count, n);
         return n;
 }
@@ -380,15 +412,17 @@ int __wrap_fdatasync(int fd)
 
 /* ---- beginning and end ---- */
 
-void record_begin(struct record *record, struct io_loop *loop, const int *fds, unsigned files,
-        uint64_t capacity, uint64_t seed)
+void record_begin(struct record *record, struct io_loop *const *loops, unsigned loop_count, const int *fds,
+        unsigned files, uint64_t capacity, uint64_t seed)
 {
+        const struct target_device *device = loops[0]->queue.device;
         struct stat stat;
 
         *record = (struct record){
-                .random = {crash_mix(seed)}, .loop = loop, .files = files, .capacity = capacity};
-        assert(files <= RECORD_FILES_MAX && !active);
-        record->noted = *loop->ring.sq.ktail;
+                .random = {crash_mix(seed)}, .loop_count = loop_count, .files = files, .capacity = capacity};
+        assert(files <= RECORD_FILES_MAX && loop_count <= RECORD_LOOPS_MAX && !active);
+        for (unsigned i = 0; i < loop_count; i++)
+                record->loops[i] = (struct record_loop){loops[i], *loops[i]->ring.sq.ktail};
         for (unsigned i = 0; i < files; i++)
                 if (fstat(fds[i], &stat) < 0)
                         record_fault(record, "file %u cannot be looked at: %s", i, strerror(errno));
@@ -396,8 +430,8 @@ void record_begin(struct record *record, struct io_loop *loop, const int *fds, u
                         record->names[i].device = stat.st_dev;
                         record->names[i].inode = stat.st_ino;
                 }
-        for (unsigned i = 0; i < loop->queue.device->file_count; i++)
-                record->at[i] = file_of(record, loop->queue.device->files[i]);
+        for (unsigned i = 0; i < device->file_count; i++)
+                record->at[i] = file_of(record, device->files[i]);
         active = record;
 }
 

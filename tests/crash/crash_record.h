@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Notes what a target does to its files, in order and with the data, while a test runs it.
  *
- * It stands between the loop of the worker and the kernel: the linker puts it in the place of io_uring_enter2()
+ * It stands between the loops of the worker and the kernel: the linker puts it in the place of io_uring_enter2()
  * (--wrap), so it meets every entry of the ring, whichever await_*() has made it. Of the entries that wait it has
  * the kernel carry out one at a time, drawn from the seed, and waits for its completion. Thus an operation is in
  * flight from the moment at which the target has handed it over to the one at which the kernel has answered it,
  * others overtake it meanwhile, and the whole order comes from the seed. The kernel really does each operation.
  *
  * These system calls of the thread that runs the target are noted as well, as over at once, on the files that were
- * named to record_begin(): pwrite(), fallocate(), ftruncate(), fsync(), fdatasync().
+ * named to record_begin(): pwrite(), also by syscall(), fallocate(), ftruncate(), fsync(), fdatasync().
  *
  * What it cannot see: other system calls (pwritev(), write(), copy_file_range()), memory that is mapped, other
  * threads, what open() and close() of the target do (the record lies between them), and files by another name than
@@ -23,7 +23,7 @@
 #include "tests/crash/crash_random.h"
 #include "ublkd/base/cleanup.h"
 
-enum { RECORD_FILES_MAX = 10 };
+enum { RECORD_FILES_MAX = 10, RECORD_LOOPS_MAX = 4 };
 
 /* The moment of what has not happened. */
 #define RECORD_NEVER UINT64_MAX
@@ -48,10 +48,13 @@ struct record {
         size_t ordered;
         uint64_t now; /* the last moment: counts what has happened, to files and to requests */
         struct crash_random random;
-        struct io_loop *loop;
+        struct record_loop {
+                struct io_loop *loop;
+                unsigned noted; /* the position in its ring up to which entries were noted */
+        } loops[RECORD_LOOPS_MAX];
+        unsigned loop_count;
         struct crash_kept
-                *kept;  /* set by the caller behind record_begin(); NULL: nothing notes kept memory */
-        unsigned noted; /* the position in the ring up to which entries were noted */
+                *kept; /* set by the caller behind record_begin(); NULL: nothing notes kept memory */
         unsigned files;
         uint64_t capacity; /* bytes that a file may grow to */
         struct {
@@ -61,10 +64,11 @@ struct record {
         char fault[256];          /* why the record is of no use; empty: it is good */
 };
 
-/* Begin to note what the open loop does to the regular files that are open as `fds`. capacity: bytes. */
-void record_begin(struct record *record, struct io_loop *loop, const int *fds, unsigned files,
-        uint64_t capacity, uint64_t seed);
-/* End it: the ring is the kernel's alone again. */
+/* Begin to note what open loops do to the regular files that are open as `fds`: up to RECORD_LOOPS_MAX of one disk, which this
+ * thread turns. capacity: bytes. */
+void record_begin(struct record *record, struct io_loop *const *loops, unsigned loop_count, const int *fds,
+        unsigned files, uint64_t capacity, uint64_t seed);
+/* End it: the rings are the kernel's alone again. */
 void record_end(struct record *record);
 /* Free what was noted. A zero-initialised record is fine. */
 void record_clear(struct record *record);

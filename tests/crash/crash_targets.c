@@ -33,6 +33,31 @@ static const struct crash_case cases[] = {
                               "\"blockSize\":4096}", .parent = "/var/tmp",
          .files = 1,
          .file_size = 128 * 1024},
+        {.name = "loop, plain",
+         .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"@0\",\"directIo\":\"off\"}}",
+         .parent = "/var/tmp",
+         .files = 1,
+         .file_size = 128 * 1024,
+         .entry = CLIENT_PLAIN},
+        {.name = "loop, plain, in memory", /* by system calls */
+                .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"@0\"}}",
+         .files = 1,
+         .file_size = 128 * 1024,
+         .entry = CLIENT_PLAIN},
+        {.name = "linear over loop, plain",
+         .spec = "{\"target\":{\"type\":\"linear\",\"offset\":12800,\"child\":{\"type\":\"loop\","
+                        "\"path\":"
+                        "\"@0\"}},\"size\":65536,\"blockSize\":512}", .parent = "/var/tmp",
+         .files = 1,
+         .file_size = 128 * 1024,
+         .entry = CLIENT_PLAIN},
+        {.name = "loop, plain, 3 queues",
+         .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"@0\",\"directIo\":\"off\"}}",
+         .parent = "/var/tmp",
+         .files = 1,
+         .file_size = 128 * 1024,
+         .queues = 3,
+         .entry = CLIENT_PLAIN},
         {.name = "fault over loop",
          .spec = "{\"target\":{\"type\":\"fault\",\"child\":{\"type\":\"loop\",\"path\":\"@0\"}}}",
          .files = 1,
@@ -49,6 +74,12 @@ static const struct crash_case cases[] = {
                         "\"path\":\"@0\"},"
                         "{\"type\":\"loop\",\"path\":\"@1\"}]}}", .files = 2,
          .file_size = 64 * 1024},
+        {.name = "stripe, 3 queues",
+         .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"loop\","
+                        "\"path\":\"@0\"},"
+                        "{\"type\":\"loop\",\"path\":\"@1\"}]}}", .files = 2,
+         .file_size = 64 * 1024,
+         .queues = 3},
         {.name = "list of two loops",
          .spec = "{\"target\":{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":"
                         "61440,\"child\":{\"type\":"

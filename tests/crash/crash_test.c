@@ -3,6 +3,7 @@
  * in the same targets without one. */
 #include "tests/crash/crash.h"
 #include "targets/fault/fault.h"
+#include "targets/linear/linear.h"
 #include "targets/null/null.h"
 #include "targets/target_desc.h"
 #include "targets/stripe/stripe.h"
@@ -77,6 +78,18 @@ static int start_late(struct target_queue *queue)
         return null_target.start_queue(queue);
 }
 
+/* The target `linear`, which has the core move plain requests to another place than its own. */
+static struct target_desc crooked_desc;
+static struct target crooked_target;
+
+static bool part_beside(const struct target_device *device, uint64_t *ret)
+{
+        bool is_part = linear_target.is_part(device, ret);
+
+        *ret += CRASH_SECTOR;
+        return is_part;
+}
+
 /* The linker puts ours beside those of the worker. */
 const struct target *__real_target_find(const char *name);
 const struct target *__wrap_target_find(const char *name);
@@ -85,8 +98,8 @@ const struct target_desc *__wrap_target_desc_find(const char *name);
 
 static const struct target *ours(const char *name)
 {
-        static const struct target *const all[] = {
-                &pair_target, &slots_target, &flushless_target, &careless_target, &late_target};
+        static const struct target *const all[] = {&pair_target, &slots_target, &flushless_target,
+                &careless_target, &late_target, &crooked_target};
 
         for (size_t i = 0; i < ARRAY_SIZE(all); i++)
                 if (all[i]->desc && strcmp(name, all[i]->desc->name) == 0)
@@ -253,6 +266,15 @@ static void make_late(void)
         late_target.flush = append_what_was_answered;
 }
 
+static void make_crooked(void)
+{
+        crooked_desc = *linear_target.desc;
+        crooked_desc.name = "crooked";
+        crooked_target = linear_target;
+        crooked_target.desc = &crooked_desc;
+        crooked_target.is_part = part_beside;
+}
+
 /* What a worker has acknowledged is in a memory that dies with it, or is stored into kept memory too late. */
 static void test_the_next_worker_lacks_what_was_acknowledged(void)
 {
@@ -323,6 +345,103 @@ static void test_a_flush_that_skips_a_child_is_found(void)
                         CHECK_INT(result.kind, CRASH_POWER_CUT);
         }
         skips_a_child = false;
+}
+
+/* Of requests that no callback of the target sees. */
+static void test_faults_of_the_plain_way_are_found(void)
+{
+        static const struct {
+                struct crash_case crash;
+                unsigned verdicts; /* bits */
+        } cases[] = {
+                {.crash = {.name = "loop, plain",
+                         .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"@0\",\"directIo\":\"off\"}}",
+                         .parent = "/var/tmp",
+                         .files = 1,
+                         .file_size = 64 * 1024,
+                         .entry = CLIENT_PLAIN},
+                 .verdicts = 1 << CRASH_PASSED                },
+                {.crash = {.name = "answered before the write",
+                         .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"@0\",\"directIo\":\"off\"}}",
+                         .parent = "/var/tmp",
+                         .files = 1,
+                         .file_size = 64 * 1024,
+                         .entry = CLIENT_PLAIN_EARLY},
+                 .verdicts = 1 << CRASH_LOST | 1 << CRASH_LIED},
+                {.crash = {.name = "moved to another place",
+                         .spec = "{\"target\":{\"type\":\"crooked\",\"offset\":4096,\"child\":{\"type\":"
+                                 "\"loop\","
+                                 "\"path\":\"@0\"}},\"size\":32768,\"blockSize\":512}",
+                         .files = 1,
+                         .file_size = 64 * 1024,
+                         .entry = CLIENT_PLAIN},
+                 .verdicts = 1 << CRASH_LOST | 1 << CRASH_LIED},
+        };
+
+        make_crooked();
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                bool sound = cases[i].verdicts == 1 << CRASH_PASSED;
+                struct crash_result result;
+
+                CHECK_INT(judge(&cases[i].crash, sound ? RUNS_MAX / 8 : RUNS_MAX, !sound, &result), 0);
+                CHECK(cases[i].verdicts & 1U << result.verdict);
+                CHECK(result.plain > 0);
+                printf("%s: %s in run %ju, with %ju plain requests\n", cases[i].crash.name,
+                        crash_verdict_name(result.verdict), (uintmax_t)result.runs, (uintmax_t)result.plain);
+        }
+}
+
+/* A flush of one queue is for what any of them has answered. */
+static void test_a_flush_of_its_own_queue_is_found(void)
+{
+        static const struct {
+                enum pair_fault fault;
+                unsigned queues;
+                enum crash_verdict verdict;
+        } cases[] = {
+                {PAIR_SOUND,              HOST_QUEUES_MAX, CRASH_PASSED},
+                {PAIR_FLUSHES_OWN_WRITES, 1,               CRASH_PASSED},
+                {PAIR_FLUSHES_OWN_WRITES, 2,               CRASH_LOST  },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                bool sound = cases[i].verdict == CRASH_PASSED;
+                char spec[256];
+                struct crash_case crash = pair_case(spec, sizeof(spec), cases[i].fault);
+                struct crash_result result;
+
+                crash.queues = cases[i].queues;
+                CHECK_INT(judge(&crash, sound ? RUNS_MAX / 8 : RUNS_MAX, !sound, &result), 0);
+                CHECK_STR(crash_verdict_name(result.verdict), crash_verdict_name(cases[i].verdict));
+                if (!sound)
+                        CHECK_INT(result.kind, CRASH_POWER_CUT);
+                printf("%s, %u queues: %s in run %ju\n", crash.name, crash.queues,
+                        crash_verdict_name(result.verdict), (uintmax_t)result.runs);
+        }
+}
+
+/* What cannot be judged as the case asks for passes for nothing. */
+static void test_a_case_that_asks_for_what_is_not_there_is_refused(void)
+{
+        static const struct crash_case cases[] = {
+                {.name = "a plain way past a target that sees all",
+                 .spec = "{\"target\":{\"type\":\"fault\",\"child\":{\"type\":\"loop\",\"path\":\"@"
+                                "0\"}}}",                                                    .files = 1,
+                 .file_size = 64 * 1024,
+                 .entry = CLIENT_PLAIN},
+                {.name = "queues of a target that has one",
+                 .spec = "{\"target\":{\"type\":\"slots\",\"data\":\"@0\",\"map\":\"@1\"}}",
+                 .files = 2,
+                 .file_size = 64 * 1024,
+                 .queues = 2          },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                struct crash_result result;
+
+                CHECK_INT(judge(&cases[i], 1, true, &result), -EOPNOTSUPP);
+                CHECK_INT(result.images, 0);
+        }
 }
 
 /* Two sectors written around the beginning of a flush, and one durably. */
@@ -422,6 +541,9 @@ int main(void)
         test_the_next_worker_lacks_what_was_acknowledged();
         test_a_flush_from_memory_is_found_below_a_volatile_cache();
         test_a_flush_that_skips_a_child_is_found();
+        test_faults_of_the_plain_way_are_found();
+        test_a_flush_of_its_own_queue_is_found();
+        test_a_case_that_asks_for_what_is_not_there_is_refused();
         test_what_a_crash_leaves();
         test_a_seed_repeats_a_run();
         if (check_failures > 0)
