@@ -351,8 +351,9 @@ int target_tree_check(const struct target_tree *tree, uint64_t size, struct prob
 
 unsigned target_tree_flags(const struct target_tree *tree)
 {
-        static const unsigned of_one = TARGET_ONE_QUEUE | TARGET_STORE_OF_USER;
-        unsigned all = ~of_one, any = 0;
+        static const unsigned of_one =
+                TARGET_ONE_QUEUE | TARGET_STORE_OF_USER | TARGET_SEES_ALL | TARGET_FOR_TESTS;
+        unsigned all = tree->count > 1 ? ~(of_one | TARGET_IS_PART) : ~of_one, any = 0;
 
         for (unsigned i = 0; i < tree->count; i++) {
                 all &= tree->nodes[i].desc->flags;

@@ -52,7 +52,7 @@ int target_tree_report(const struct target_tree *tree, unsigned number, const st
         struct problem_list *problems);
 
 /* Return what the whole tree promises (enum target_flag): what all of its targets promise, and each restriction of one of
- * them. */
+ * them. A tree of several is TARGET_IS_PART of nothing. */
 unsigned target_tree_flags(const struct target_tree *tree);
 /* Return what its targets keep in all (enum target_need). */
 unsigned target_tree_needs(const struct target_tree *tree);

@@ -306,25 +306,28 @@ static void test_equality(void)
 /* Every pair of sets of flags below a node that has all. */
 static void test_flags(void)
 {
-        enum { FLAGS = 6 };
+        enum { FLAGS = 9 };
         struct target_desc desc[3] = {};
         struct target_node nodes[3] = {{.desc = &desc[0]}, {.desc = &desc[1]}, {.desc = &desc[2]}};
         struct target_tree tree = {.nodes = nodes, .count = 3};
-        const unsigned all =
-                TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_REGISTERED_BUFFERS;
+        static const unsigned all = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE
+                                    | TARGET_REGISTERED_BUFFERS,
+                              any = TARGET_ONE_QUEUE | TARGET_STORE_OF_USER | TARGET_SEES_ALL
+                                    | TARGET_FOR_TESTS;
 
-        for (unsigned one = 0; one < 1U << FLAGS; one++)
-                for (unsigned two = 0; two < 1U << FLAGS; two++)
-                        for (unsigned node = 0; node < 1U << FLAGS; node++) {
-                                unsigned wanted;
+        /* Each flag follows from the same one alone: so each flag with each pattern of nodes, and each pair of flags. */
+        for (unsigned one = 0; one < FLAGS; one++)
+                for (unsigned two = one; two < FLAGS; two++)
+                        for (unsigned pattern = 0; pattern < 64; pattern++) {
+                                unsigned and_all = ~0U, or_any = 0;
 
-                                desc[0].flags = node;
-                                desc[1].flags = one;
-                                desc[2].flags = two;
-                                wanted = (one & two & node & all)
-                                         | ((one | two | node) & (TARGET_ONE_QUEUE | TARGET_STORE_OF_USER));
-                                if (target_tree_flags(&tree) != wanted)
-                                        CHECK_INT(target_tree_flags(&tree), wanted);
+                                for (unsigned node = 0; node < ARRAY_SIZE(desc); node++) {
+                                        desc[node].flags = (pattern >> node & 1) << one
+                                                           | (pattern >> (node + 3) & 1) << two;
+                                        and_all &= desc[node].flags;
+                                        or_any |= desc[node].flags;
+                                }
+                                CHECK_INT(target_tree_flags(&tree), (and_all & all) | (or_any & any));
                         }
         desc[1].needs = TARGET_NEEDS_NETWORK;
         CHECK_INT(target_tree_needs(&tree), TARGET_NEEDS_NETWORK);
