@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the documents say of the tree is so: links and anchors, paths, tests, C that they quote, verbs and options of
+"""What the documents say of the tree is so: links and anchors, paths, tests, C and schemas that they quote, verbs and options of
 ublkctl. And no line of prose is longer than 120 columns, or speaks the dialect of rules.py."""
 
 import functools
+import json
 import os
 import pathlib
 import re
@@ -136,6 +137,22 @@ def test_quoted_c_is_in_the_tree():
     there = "".join(read(name) for name in files() if name.startswith(("targets/", "tests/kernel/keeping/")))
     quoted = [match.group(4) for match in FENCE.finditer(read("docs/writing-a-target.md")) if match.group(3) == "c"]
     assert quoted and [text for text in quoted if "example_" not in text and text not in there] == []
+
+
+def agrees(quoted, real):
+    """Whether `quoted` is of `real`: it may leave out "$schema" and "$id", and the end of a text for "..."."""
+    if isinstance(quoted, dict) and isinstance(real, dict):
+        left_out = real.keys() - quoted.keys() - {"$schema", "$id"}
+        return not left_out and all(key in real and agrees(value, real[key]) for key, value in quoted.items())
+    if isinstance(quoted, str) and isinstance(real, str) and quoted.endswith("..."):
+        return real.startswith(quoted.removesuffix("..."))
+    return quoted == real
+
+
+def test_quoted_schemas_are_in_the_tree():
+    there = [json.loads(read(name)) for name in files() if name.startswith("schemas/targets/") and name.endswith(".json")]
+    quoted = [match.group(4) for match in FENCE.finditer(read("docs/writing-a-target.md")) if match.group(3) == "json"]
+    assert quoted and [text for text in quoted if not any(agrees(json.loads(text), real) for real in there)] == []
 
 
 @functools.cache
