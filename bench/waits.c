@@ -83,6 +83,12 @@ static void rwlock_co(void)
         co_rwlock_unlock_read(&rwlock);
 }
 
+static void rwlock_write_co(void)
+{
+        await_rwlock_write(&loop.queue, &rwlock);
+        co_rwlock_unlock_write(&rwlock);
+}
+
 static void range_co(void)
 {
         struct co_range range;
@@ -189,22 +195,23 @@ static const struct way {
         bool twice;      /* on two coroutines, COUNT times in all */
         bool background; /* none of them: what is counted is to stop the background, and to begin it again */
 } ways[] = {
-        {"switch",      switch_co,      NULL,           false, false},
-        {"mutex",       mutex_co,       NULL,           false, false},
-        {"mutex-waits", mutex_waits_co, NULL,           true,  false},
-        {"rwlock",      rwlock_co,      NULL,           false, false},
-        {"range",       range_co,       NULL,           false, false},
-        {"range-127",   range_co,       hold_others_co, false, false},
-        {"condition",   NULL,           NULL,           true,  false},
-        {"all-1",       all_1_co,       NULL,           false, false},
-        {"all-4",       all_4_co,       NULL,           false, false},
-        {"all-4-wait",  all_4_wait_co,  NULL,           false, false},
-        {"timeout",     timeout_co,     NULL,           false, false},
-        {"fd",          fd_co,          NULL,           false, false},
-        {"send-recv",   stream_co,      NULL,           false, false},
-        {"work",        work_co,        NULL,           false, false},
-        {"read",        read_co,        NULL,           false, false},
-        {"background",  NULL,           NULL,           false, true },
+        {"switch",       switch_co,       NULL,           false, false},
+        {"mutex",        mutex_co,        NULL,           false, false},
+        {"mutex-waits",  mutex_waits_co,  NULL,           true,  false},
+        {"rwlock",       rwlock_co,       NULL,           false, false},
+        {"rwlock-write", rwlock_write_co, NULL,           false, false},
+        {"range",        range_co,        NULL,           false, false},
+        {"range-127",    range_co,        hold_others_co, false, false},
+        {"condition",    NULL,            NULL,           true,  false},
+        {"all-1",        all_1_co,        NULL,           false, false},
+        {"all-4",        all_4_co,        NULL,           false, false},
+        {"all-4-wait",   all_4_wait_co,   NULL,           false, false},
+        {"timeout",      timeout_co,      NULL,           false, false},
+        {"fd",           fd_co,           NULL,           false, false},
+        {"send-recv",    stream_co,       NULL,           false, false},
+        {"work",         work_co,         NULL,           false, false},
+        {"read",         read_co,         NULL,           false, false},
+        {"background",   NULL,            NULL,           false, true },
 };
 static const struct way *way;
 
