@@ -31,9 +31,9 @@ enum io_flag {
 
 struct target_queue;
 
-/* Of all kept memory of a disk together: that of the disk and that of each queue. Constant from start_device() on. */
+/* Of all kept memory of a disk together: of each target, that of the disk and that of each queue. Constant from start_device() on. */
 enum target_kept_state {
-        TARGET_KEPT_NONE, /* the target declares none, stands below another one, or is not started yet */
+        TARGET_KEPT_NONE, /* the target declares none, or is not started yet */
         /* All zeroes, and no worker has served this disk since the kernel has it. The store may hold data, of a disk before a
          * reboot or a stop: the slow path, as after a power failure. */
         TARGET_KEPT_FRESH,
@@ -58,8 +58,8 @@ enum target_kept_state {
  *   that the memory is damaged), and by failing flushes as after a failed one, until the administrator accepts that. A
  *   target that cannot serve then returns -ENODATA from start_device(): each worker ends with the reason KeptMemoryLost, and
  *   finds the same, until the disk is recreated.
- * - A target that declares 0 bytes has none, and costs nothing. One that cannot do without refuses to stand below another one, in
- *   target_desc.check_below().
+ * - A target that declares 0 bytes has none, and costs nothing. Each target of a tree has its own, wherever it stands, and sees
+ *   no other; but all have one fate: where one of them is of another version, or there is one more, all begin with zeroes.
  * - open() does not see it: it also runs in a preflight, and while the worker before this one may still store there. */
 struct target_kept {
         void *memory;  /* `size` bytes, aligned to 64; NULL: TARGET_KEPT_NONE */

@@ -45,6 +45,9 @@ struct target_waits {
 /* What is shared with a target while it serves (ublkd/proto/region_target.h): bytes of packed options, and numbers. */
 enum { TARGET_LIVE_MAX = 1024, TARGET_COUNTS_MAX = 64 };
 
+/* Kept memory that all targets of a disk can have together, in bytes (ublkd/proto/region_kept.h). */
+enum { TARGET_KEPT_DISK_MAX = 16 * 1024 * 1024, TARGET_KEPT_QUEUE_MAX = 1024 * 1024 };
+
 /* What a target may declare. */
 enum {
         TARGET_CHILDREN_MAX = 14,
@@ -98,9 +101,9 @@ struct target_desc {
         struct target_waits waits;
         bool size_required; /* the target has no size of its own */
         const struct option_table *options;
-        /* Kept memory (struct target_kept of targets/target.h): bytes for the disk and for each queue, within the bounds of
-         * ublkd/proto/region_kept.h; both 0: none. The version is another whenever the target stores something else
-         * there, or the same in another form; with each change of it, or of a size, the memory begins as zeroes. */
+        /* Kept memory (struct target_kept of targets/target.h): bytes for the disk and for each queue, within the bounds above; both
+         * 0: none. Each target of a tree has its own (targets/target_tree_kept.h). The version is another whenever the target stores
+         * something else there, or the same in another form; with each change of it, or of a size, the memory begins as zeroes. */
         uint64_t kept_disk_bytes, kept_queue_bytes;
         uint32_t kept_version;
         /* What clients can start: of a tree, those of the outermost target, and those of others that are `anywhere`. */

@@ -3,6 +3,7 @@
  * one another, and no function calls itself. */
 #include "targets/target_tree.h"
 
+#include "targets/target_tree_kept.h"
 #include "ublkd/base/cleanup.h"
 
 #include <assert.h>
@@ -333,6 +334,22 @@ static int check_waits(const struct target_tree *tree, struct problem_list *prob
                 "them");
 }
 
+/* Likewise. */
+static int check_kept(const struct target_tree *tree, struct problem_list *problems)
+{
+        char pointer[TARGET_POINTER_SIZE];
+        int beyond = target_tree_kept_beyond(tree);
+
+        if (beyond < 0)
+                return 0;
+        target_tree_pointer(tree, (unsigned)beyond, pointer);
+        return problem_add(problems, EINVAL, pointer, "TargetsKeepTooMuch",
+                "with this target the tree keeps more memory than the %d MiB for a disk and %d MiB for a "
+                "queue "
+                "that there are; leave it out, or give fewer targets that keep some",
+                TARGET_KEPT_DISK_MAX >> 20, TARGET_KEPT_QUEUE_MAX >> 20);
+}
+
 int target_tree_check(const struct target_tree *tree, uint64_t size, struct problem_list *problems)
 {
         unsigned stores = 0;
@@ -346,7 +363,9 @@ int target_tree_check(const struct target_tree *tree, uint64_t size, struct prob
                 r = problem_add(problems, EINVAL, "/target", "TooManyStores",
                         "the tree has %u targets with a backing store; give %d at most", stores,
                         TARGET_STORES_MAX);
-        return r < 0 ? r : check_waits(tree, problems);
+        if (r >= 0)
+                r = check_waits(tree, problems);
+        return r < 0 ? r : check_kept(tree, problems);
 }
 
 unsigned target_tree_flags(const struct target_tree *tree)

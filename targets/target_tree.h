@@ -38,8 +38,8 @@ DEFINE_CLEANUP(struct target_tree, target_tree_free);
 #define _cleanup_target_tree_ _cleanup_(target_tree_free_pointer)
 
 /* Check what a schema cannot say, of a tree that was parsed without problems. size: bytes, of the spec; 0: not given. Refuse
- * a tree that has more stores than a disk may have, or whose targets wait for more than a queue can reserve. Return 0, also if
- * problems were added; -ENOMEM. */
+ * a tree that has more stores than a disk may have, or whose targets wait for more than a queue can reserve, or keep more
+ * memory than a disk can have. Return 0, also if problems were added; -ENOMEM. */
 int target_tree_check(const struct target_tree *tree, uint64_t size, struct problem_list *problems);
 
 /* Write the RFC 6901 pointer of a node ("/target/children/1"). */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Kept memory: the next worker of a disk has what the one before it kept there; a disk that is recreated has nothing.
+"""Kept memory: the next worker of a disk has what the one before it kept there, of each target of a tree; a disk that is
+recreated has nothing.
 
 The disk of tests/kernel/keeping has no store. Its data lies in kept memory alone, and its last block reports."""
 
@@ -19,6 +20,11 @@ _BLOCK, _BLOCKS = 512, 64  # as in tests/kernel/keeping
 _KEPT = 8 + 64 * 1024
 _REPORT = struct.Struct("=QIIII")
 _SPEC = null_spec("data", size=(_BLOCKS + 1) * _BLOCK, dataPath="copy")
+
+
+_PLACE = (_BLOCKS + 1) * _BLOCK  # of one target on the disk, with its report
+_LIST = {"type": "linear", "children": [{"type": "linear", "length": _PLACE, "child": {"type": "null"}}, {"type": "null"}]}
+_STRIPE = {"type": "stripe", "chunk": 4096, "children": [{"type": "null"}, {"type": "null"}]}
 
 
 def _start(make_daemon):
@@ -75,6 +81,54 @@ def test_the_next_worker_has_what_was_kept(make_daemon):
     _disk(daemon.api.wait_other_worker("data", pid))
     later.result()
     _check(disk, "f", workers=4)
+
+
+@pytest.mark.parametrize(
+    ("target", "size", "places"),
+    [
+        pytest.param(_LIST, 2 * _PLACE, [(0, _BLOCKS * _BLOCK), (_PLACE, _BLOCKS * _BLOCK)], id="linear"),
+        pytest.param(_STRIPE, 2 * _BLOCKS * _BLOCK, [(0, 2 * _BLOCKS * _BLOCK)], id="stripe"),
+    ],
+)
+def test_each_target_of_a_tree_has_what_it_kept(make_daemon, target, size, places):
+    daemon = make_daemon(program=programs.ublkd_keeping(), worker=programs.worker_keeping()).start()
+    data = {place: bytes(place[1]) for place in places}
+
+    def look(device):
+        assert device["status"]["keptBytes"] == 64 + 8 + 2 * 64 * 1024
+        disk = Disk(device["status"]["id"])
+        for place, kept in data.items():
+            assert disk.read(*place) == kept
+        return disk
+
+    def write():
+        for place in places:
+            data[place] = os.urandom(place[1])
+            disk.write(place[0], data[place])
+
+    disk = look(daemon.api.create({"name": "data", "target": target, "size": size, "dataPath": "copy"}))
+    write()
+    pid = daemon.kill_worker("data")
+    disk = look(daemon.api.wait_other_worker("data", pid))
+    write()
+    disk = look(daemon.api.restart("data"))
+    write()
+    daemon.kill()
+    daemon.start()
+    disk = look(daemon.api.wait_phase("data", "Live"))
+    write()
+    pid = daemon.worker_pid("data")
+    daemon.kill()
+    write()
+    os.kill(pid, signal.SIGKILL)
+    daemon.start()
+    disk = look(daemon.api.wait_other_worker("data", pid))
+    for place in places if target is _LIST else []:
+        workers, disk_was_fresh, queue_was_fresh, records, rejected = _REPORT.unpack_from(
+            disk.read(place[0] + _BLOCKS * _BLOCK, _BLOCK)
+        )
+        assert (workers, disk_was_fresh, queue_was_fresh, records, rejected) == (4, 0, 0, _BLOCKS, 0)
+    assert not [event for event in daemon.events("data") if event["reason"] == "KeptMemoryLost"]
 
 
 def test_a_recreated_disk_has_nothing(make_daemon):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The map of the rooms: which file may include which. docs/architecture.md says why, rules.py holds the tree against it."""
 
-CONTRACT = [f"targets/{name}.h" for name in "target target_action target_desc target_locks target_tree target_wait".split()]
+CONTRACT = [f"targets/{name}.h" for name in "target target_action target_desc target_locks target_tree target_tree_kept target_wait".split()]
 
 
 def rooms(top, names):
@@ -54,7 +54,7 @@ QUOTED = [
     ("ublkd/peers/*", BASE + rooms("ublkd", "kernel offload")),
     ("ublkd/authority/*", BASE + rooms("ublkd", "peers")),
     ("ublkd/cgroups/*", BASE + rooms("ublkd", "offload")),
-    ("ublkd/model/*", COMMON + PROTO + ["targets/target_desc.h", "targets/target_tree.h"]),
+    ("ublkd/model/*", COMMON + PROTO + ["targets/target_desc.h", "targets/target_tree.h", "targets/target_tree_kept.h"]),
     ("ublkd/policy/*", VALUES + rooms("ublkd", "kernel model") + ["targets/target_desc.h"]),
     ("ublkd/plan/plan.[ch]", ["!", "ublkd/plan/plan.h"]),
     ("ublkd/plan/backoff.[ch]", ["!", "ublkd/plan/backoff.h"]),

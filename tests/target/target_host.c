@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Serves a target without a driver. */
 #include "tests/target/target_host.h"
+#include "targets/target_tree_kept.h"
 #include "targets/worker/disk/disk_start.h"
 #include "targets/worker/queue/perform.h"
 #include "targets/worker/wait/wait_room.h"
@@ -120,16 +121,16 @@ int target_host_new_region(const char *spec, int *ret, uint64_t *ret_size)
         _cleanup_problems_ struct problem_list problems = {};
         _cleanup_close_ int fd = -1;
         struct region_kept_wish wish = {.new_disk = true};
+        struct target_tree_kept kept;
         struct worker_config config;
         int r = parse(&config, spec, key.queues, &problems);
 
         if (r >= 0) {
-                const struct target_desc *desc = config.target->desc;
-
-                wish.target = desc->name;
-                wish.disk_bytes = desc->kept_disk_bytes;
-                wish.queue_bytes = desc->kept_queue_bytes;
-                wish.version = desc->kept_version;
+                target_tree_kept(config.tree, &kept);
+                wish.target = kept.name;
+                wish.disk_bytes = kept.disk_bytes;
+                wish.queue_bytes = kept.queue_bytes;
+                wish.version = kept.version;
         }
         worker_config_clear(&config);
         if (r < 0)

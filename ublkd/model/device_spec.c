@@ -71,8 +71,9 @@ static int rule_kept(const struct device_spec *spec, struct problem_list *proble
         format_size(most, most_text);
         format_size(kept, kept_text);
         return problem_add(problems, EINVAL, "/resources/memoryMax", "KeptMemoryTooLarge",
-                "memoryMax is %s, but the target %s keeps %s for a disk; give as much, or fewer queues",
-                most_text, spec->target->name, kept_text);
+                "memoryMax is %s, but the %s %s %s %s for a disk; give as much, or fewer queues", most_text,
+                spec->tree->count > 1 ? "targets of" : "target", spec->target->name,
+                spec->tree->count > 1 ? "keep" : "keeps", kept_text);
 }
 
 static int rule_on_crash(const struct device_spec *spec, struct problem_list *problems)
@@ -357,16 +358,18 @@ unsigned device_spec_flags(const struct device_spec *spec)
 
 uint64_t device_spec_kept_bytes(const struct device_spec *spec)
 {
-        const struct target_desc *target = spec->target;
+        struct target_tree_kept kept = {};
         int64_t queues = spec->options.queues;
 
-        if (!target || target->kept_queue_bytes == 0)
-                return target ? target->kept_disk_bytes : 0;
+        if (spec->tree)
+                target_tree_kept(spec->tree, &kept);
+        if (kept.queue_bytes == 0)
+                return kept.disk_bytes;
         if (device_spec_flags(spec) & TARGET_ONE_QUEUE)
                 queues = 1;
         else if (queues == OPTION_AUTO)
                 queues = QUEUES_AUTO_MAX;
-        return target->kept_disk_bytes + (uint64_t)queues * target->kept_queue_bytes;
+        return kept.disk_bytes + (uint64_t)queues * kept.queue_bytes;
 }
 
 enum on_crash device_spec_on_crash(const struct device_spec *spec)

@@ -2,7 +2,7 @@
 /* A device spec: what a client wants of a device, parsed and checked. No I/O. */
 #pragma once
 
-#include "targets/target_tree.h"
+#include "targets/target_tree_kept.h"
 #include "ublkd/kernel/data_path.h"
 #include "ublkd/values/cpu_list.h"
 
@@ -130,7 +130,7 @@ bool device_spec_needs_new_disk(const struct device_spec *from, const struct dev
 
 /* Return what the targets of the spec promise together (enum target_flag). */
 unsigned device_spec_flags(const struct device_spec *spec);
-/* Return how many bytes the target keeps for the disk and its queues over the death of a worker, in the runtime directory. "auto"
+/* Return how many bytes the targets keep for the disk and its queues over the death of a worker, in the runtime directory. "auto"
  * queues count as many as they can become on a larger machine. */
 uint64_t device_spec_kept_bytes(const struct device_spec *spec);
 /* Return `recovery.onCrash`, with the default of the target instead of ON_CRASH_DEFAULT. */

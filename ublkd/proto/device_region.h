@@ -52,7 +52,7 @@ struct region_kept {
         uint32_t lost;   /* enum region_kept_loss of region_kept.h; 0 where an older supervisor made it */
         uint32_t given;  /* how often it was given to a worker: see region_kept_give() */
         uint32_t taken;  /* the `given` of the last worker that took it; written by the worker */
-        char target[32]; /* its name, and zeroes */
+        char target[32]; /* its name, or that of a layout, and zeroes */
 };
 
 struct device_region_header {

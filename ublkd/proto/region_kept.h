@@ -29,11 +29,11 @@ enum region_kept_loss {
         REGION_KEPT_LOSS_REPORTED, /* the same, and the database has one */
 };
 
-/* What the target of the next worker wants to find. */
+/* What the targets of the next worker want to find. */
 struct region_kept_wish {
-        const char *target;               /* its name */
+        const char *target;               /* its name, or one of the layout of a tree (target_tree_kept.h) */
         uint64_t disk_bytes, queue_bytes; /* for the disk, and for each queue; both 0: no kept memory */
-        uint32_t version;                 /* of what the target stores there */
+        uint32_t version;                 /* of what the targets store there */
         bool new_disk; /* the kernel has no disk yet: what was kept belonged to the disk before this one */
 };
 

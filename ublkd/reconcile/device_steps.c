@@ -57,7 +57,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
  * program. */
 static int check_kept(struct managed_device *device, const struct device_record *record)
 {
-        int r = device_shared_check_kept(device, record->spec->target);
+        int r = device_shared_check_kept(device, record->spec->tree);
 
         if (r < 0)
                 device_kill_worker(device, KILL_UNWANTED);

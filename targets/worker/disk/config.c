@@ -4,6 +4,7 @@
  * The supervisor has checked the spec against the schema. Here only the fields that are used are looked at,
  * so that a new field of the spec does not concern the worker. */
 #include "targets/worker/disk/config.h"
+#include "targets/target_tree_kept.h"
 #include "targets/worker/disk/registry.h"
 #include "ublkd/values/cpu_list.h"
 #include "ublkd/values/json_util.h"
@@ -306,15 +307,20 @@ static void share_live(struct worker_config *config, struct region_control *cont
 
 static int map_region(struct worker_config *config, int fd, void **ret)
 {
-        const struct target_desc *desc = config->target->desc;
-        const struct region_kept_wish wish = {
-                .target = desc->name,
-                .disk_bytes = desc->kept_disk_bytes,
-                .queue_bytes = desc->kept_queue_bytes,
-                .version = desc->kept_version,
-        };
+        struct target_tree_kept kept;
+        struct region_kept_wish wish;
         int r = fd < 0 ? -EBADF : device_region_map(fd, config->wish.queues, ret);
 
+        _Static_assert((int)REGION_KEPT_DISK_MAX == (int)TARGET_KEPT_DISK_MAX
+                               && (int)REGION_KEPT_QUEUE_MAX == (int)TARGET_KEPT_QUEUE_MAX,
+                "the contract promises what the region has");
+        target_tree_kept(config->tree, &kept);
+        wish = (struct region_kept_wish){
+                .target = kept.name,
+                .disk_bytes = kept.disk_bytes,
+                .queue_bytes = kept.queue_bytes,
+                .version = kept.version,
+        };
         if (r >= 0)
                 share_live(config, device_region_control(*ret));
         if (r >= 0)

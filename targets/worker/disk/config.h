@@ -46,7 +46,7 @@ int worker_config_parse(
  * there are more or fewer than the list says; -ENOMEM. */
 int worker_config_take_stores(
         struct worker_config *config, int fds[static STORE_LIST_MAX], struct problem_list *problems);
-/* Map the region that is open as fd, and in it the kept memory that the target declares. *ret: as in device_region_map().
+/* Map the region that is open as fd, and in it the kept memory that the targets declare. *ret: as in device_region_map().
  * The memory is this worker's then: region_kept_take(). Return 0; or -errno with problems, or -ENOMEM. */
 int worker_config_map_region(struct worker_config *config, int fd, void **ret, struct problem_list *problems);
 void worker_config_clear(struct worker_config *config);

@@ -5,6 +5,7 @@
 #include "targets/worker/disk/stack.h"
 
 #include "targets/worker/disk/stack_internal.h"
+#include "targets/worker/disk/stack_kept.h"
 #include "targets/worker/disk/stack_rules.h"
 #include "targets/worker/disk/stack_stores.h"
 
@@ -213,8 +214,10 @@ static void stack_close(struct target_device *disk)
                         device->target->close(device);
                 free(device->state);
         }
-        if (stack->config)
+        if (stack->config) {
                 stack_stores_closed(stack->config);
+                stack_kept_close(stack);
+        }
         free(stack->nodes);
         free(stack->devices);
         *stack = (struct stack){};
@@ -331,14 +334,11 @@ void stack_settle(const struct target_device *disk)
         }
 }
 
-/* Only the outermost target has kept memory. */
 static int stack_start_device(struct target_device *disk, struct problem_list *problems)
 {
         struct stack *stack = disk->state;
-        int r = 0;
+        int r = stack_kept_divide(stack, disk);
 
-        stack->devices[0].kept = disk->kept;
-        stack->devices[0].queues_kept = disk->queues_kept;
         for (unsigned i = stack_count(stack); r >= 0 && i-- > 0;) {
                 _cleanup_problems_ struct problem_list found = {};
                 struct target_device *device = &stack->devices[i];
@@ -358,7 +358,7 @@ static void set_up_queue(const struct stack *stack, const struct target_queue *q
         state->queues[number] = (struct target_queue){
                 .device = &stack->devices[number],
                 .index = queue->index,
-                .kept = number == 0 ? queue->kept : NULL,
+                .kept = stack_kept_of_queue(stack, number, queue->index),
                 .first_file = stack->nodes[number].first_file,
                 .first_place = stack->nodes[number].first_place,
                 .of_disk = queue->of_disk,

@@ -100,17 +100,12 @@ void device_shared_recall_history(const struct managed_device *device, struct re
                 (void)device_region_get_history(fd, ret);
 }
 
-static bool keeps(const struct target_desc *target)
-{
-        return target->kept_disk_bytes > 0 || target->kept_queue_bytes > 0;
-}
-
-void device_shared_count_restart(const struct managed_device *device, const struct target_desc *target,
+void device_shared_count_restart(const struct managed_device *device, const struct target_tree *tree,
         const struct region_history *history)
 {
         _cleanup_close_ int fd = -1;
 
-        if (!keeps(target)) {
+        if (!target_tree_keeps(tree)) {
                 device_shared_keep_history(device, history);
                 return;
         }
@@ -120,11 +115,11 @@ void device_shared_count_restart(const struct managed_device *device, const stru
 }
 
 /* Where the region cannot be read, the next worker begins with zeroes. */
-int device_shared_check_kept(struct managed_device *device, const struct target_desc *target)
+int device_shared_check_kept(struct managed_device *device, const struct target_tree *tree)
 {
         _cleanup_close_ int fd = -1;
 
-        if (!keeps(target))
+        if (!target_tree_keeps(tree))
                 return 0;
         fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
         if (fd < 0 || region_kept_is_taken(fd) != 0)
@@ -165,11 +160,11 @@ void device_shared_report_loss(struct managed_device *device, int fd)
 
 uint64_t device_shared_kept_bytes(const struct managed_device *device, const struct device_record *record)
 {
-        const struct target_desc *target = record->spec ? record->spec->target : NULL;
+        const struct target_tree *tree = record->spec ? record->spec->tree : NULL;
         _cleanup_close_ int fd = -1;
         uint64_t bytes = 0;
 
-        if (!target || !keeps(target))
+        if (!tree || !target_tree_keeps(tree))
                 return 0; /* no system call with each status */
         fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
         return fd >= 0 && region_kept_read_bytes(fd, &bytes) >= 0 ? bytes : 0;

@@ -61,23 +61,27 @@ static int spec_text(const struct managed_device *device, const struct device_re
         return r;
 }
 
-/* Have a region with the kept memory of the target: it belongs to the disk, so that of a disk before this one is replaced
+/* Have a region with the kept memory of the targets: it belongs to the disk, so that of a disk before this one is replaced
  * by zeroes. Whatever the worker sees of it later, it cannot be larger. */
-static int keep_memory(struct managed_device *device, const char *uid, const struct target_desc *target,
+static int keep_memory(struct managed_device *device, const char *uid, const struct target_tree *tree,
         const struct device_region_key *key, bool new_disk)
 {
-        const struct region_kept_wish wish = {
-                .target = target->name,
-                .disk_bytes = target->kept_disk_bytes,
-                .queue_bytes = target->kept_queue_bytes,
-                .version = target->kept_version,
+        struct target_tree_kept kept;
+        struct region_kept_wish wish;
+        _cleanup_close_ int fd = -1;
+
+        target_tree_kept(tree, &kept);
+        wish = (struct region_kept_wish){
+                .target = kept.name,
+                .disk_bytes = kept.disk_bytes,
+                .queue_bytes = kept.queue_bytes,
+                .version = kept.version,
                 .new_disk = new_disk,
         };
-        _cleanup_close_ int fd = runtime_dir_ensure_kept(device->env->config.runtime_dir, uid, key, &wish);
-
+        fd = runtime_dir_ensure_kept(device->env->config.runtime_dir, uid, key, &wish);
         if (fd >= 0)
                 device_shared_report_loss(device, fd);
-        if (fd < 0 || (target->kept_disk_bytes == 0 && target->kept_queue_bytes == 0))
+        if (fd < 0 || !target_tree_keeps(tree))
                 return fd < 0 ? fd : 0;
         return region_kept_give(fd);
 }
@@ -112,7 +116,7 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
         int r = spec_text(device, record, &spec);
 
         if (r >= 0)
-                r = keep_memory(device, uid, record->spec->target, &key, !down || preflight);
+                r = keep_memory(device, uid, record->spec->tree, &key, !down || preflight);
         if (r >= 0 && !preflight)
                 r = device_faults_carry(device, &key);
         if (r < 0)
@@ -169,7 +173,7 @@ int device_launch_preflight(struct managed_device *device, const struct device_r
         msg.config.shared = true; /* the served disk may have the claim */
         msg.config.has_data = true;
         msg.config.store_user = device_store_user(record, spec);
-        r = keep_memory(device, uid, spec->target,
+        r = keep_memory(device, uid, spec->tree,
                 &(struct device_region_key){.queues = msg.config.queues, .epoch = record->epoch}, true);
         if (r >= 0)
                 r = backing_wish_of_spec(device, record, spec, &stores, &msg);

@@ -368,12 +368,12 @@ static bool was_lost_unseen(const struct managed_device *device)
         return device->process.state == WORKER_NONE && device->view.facts.kernel == KERNEL_DOWN;
 }
 
-static void count_restart(struct managed_device *device, const struct target_desc *target)
+static void count_restart(struct managed_device *device, const struct target_tree *tree)
 {
         if (was_lost_unseen(device) && device->process.died_at == 0)
                 device->process.died_at = device->turn.began; /* time of death unknown: count from now */
         device->process.history.restarts++;
-        device_shared_count_restart(device, target, &device->process.history);
+        device_shared_count_restart(device, tree, &device->process.history);
 }
 
 int device_spawn(struct managed_device *device, const struct device_record *record)
@@ -388,7 +388,7 @@ int device_spawn(struct managed_device *device, const struct device_record *reco
         device->process.size = record->spec->options.size;
         device->process.kill_reported = device->process.hung = device->process.reported_channel = false;
         if (device->process.state == WORKER_DEAD || was_lost_unseen(device))
-                count_restart(device, record->spec->target);
+                count_restart(device, record->spec->tree);
         device->process.state = WORKER_HELD;
         return 0;
 }

@@ -2,6 +2,7 @@
 /* policy_check: what a rule has against a spec. */
 #include "ublkd/policy/policy_check.h"
 
+#include "targets/null/null_options.h"
 #include "tests/unit/ublkd/policy/policy_world.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ static int check(
         int r = -EBADMSG;
 
         if (spec && target)
-                spec->target = target;
+                spec->tree->nodes[0].desc = spec->target = target;
         if (spec && CHECK(world->policy)) {
                 r = policy_check(policy_rule_for(world->policy, &client), &client, spec, &usage, problems);
                 CHECK_INT(r, problems->count > 0 ? -EPERM : 0);
@@ -207,8 +208,10 @@ static void test_how_much(struct world *world)
 /* It lies in memory of the host, so it counts as if the disk was larger. */
 static void test_kept_memory(struct world *world)
 {
-        static const struct target_desc keeping = {
-                .name = "null", .kept_disk_bytes = 5 << 20, .kept_queue_bytes = 1 << 20};
+        static const struct target_desc keeping = {.name = "null",
+                .options = &null_options_table,
+                .kept_disk_bytes = 5 << 20,
+                .kept_queue_bytes = 1 << 20};
         static const struct {
                 const char *spec;
                 uint64_t kept;

@@ -15,7 +15,8 @@ struct device {
         struct device_spec spec;
 };
 
-static const struct target_desc keeping = {.kept_disk_bytes = 77};
+static const struct target_desc keeping = {.name = "keeping", .kept_disk_bytes = 77};
+static struct target_tree tree = {.nodes = &(struct target_node){.desc = &keeping}, .count = 1};
 static struct device devices[DEVICES];
 static struct tree users;
 
@@ -28,14 +29,14 @@ static void change(struct device *device)
         if (user > 0)
                 tenant_of_user(user, device->record.tenant);
         device->spec.options.size = (uint64_t)(random() % 1000);
-        device->spec.target = random() % 2 ? &keeping : NULL;
+        device->spec.tree = random() % 2 ? &tree : NULL;
         device->record.spec = random() % 8 ? &device->spec : NULL;
         store_usage_count(&users, &device->share, &device->record);
 }
 
 static uint64_t bytes_of(const struct device *device)
 {
-        return device->spec.options.size + (device->spec.target ? keeping.kept_disk_bytes : 0);
+        return device->spec.options.size + (device->spec.tree ? keeping.kept_disk_bytes : 0);
 }
 
 static struct store_usage look(uid_t first, uid_t last)
