@@ -18,7 +18,8 @@
 
 extern const struct target_desc fault_desc;
 
-enum { SEED_BITS = 52 };                   /* within the bounds of the schema, to be given again */
+enum { SEED_BITS = 52 }; /* within the bounds of the schema, to be given again */
+enum { BLOCK_SIZE_MIN = 512 };
 #define TICK_NSEC (UINT64_C(10) * 1000000) /* how late a change of the rules may end a wait */
 
 struct fault_state {
@@ -27,6 +28,8 @@ struct fault_state {
         unsigned changes;  /* how often the rules have changed */
         struct fault_counts *counts, own_counts;
         struct fault_disk disk;
+        uint32_t
+                block_size; /* of the cache below another target; 0: the outermost one has that of the disk */
 };
 
 /* ---- the rules ---- */
@@ -201,6 +204,18 @@ static int fault_act(struct target_action *action, unsigned verb)
 
 /* ---- the device ---- */
 
+/* A target above aligns its requests to the blocks that are below it, and those of the disk can be larger. */
+static uint32_t block_size_below(const struct target_device *device, const struct target_geometry *geometry)
+{
+        uint32_t size = geometry->logical_block_size;
+
+        if (device->wanted_block_size > 0)
+                return device->wanted_block_size;
+        if (size < geometry->logical_block_size_min)
+                size = geometry->logical_block_size_min;
+        return size > BLOCK_SIZE_MIN ? size : BLOCK_SIZE_MIN;
+}
+
 static int fault_open(
         struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
 {
@@ -211,6 +226,7 @@ static int fault_open(
                 return -EINVAL;
         ret->prefers_zero_copy = false; /* a rule may change the bytes */
         ret->volatile_cache = ret->volatile_cache || options->volatile_cache;
+        state->block_size = device->is_below ? block_size_below(device, ret) : 0;
         return fault_parse(device->config, &state->rules, problems);
 }
 
@@ -237,7 +253,7 @@ static int fault_start_queue(struct target_queue *queue)
         if (queue->index > 0)
                 return -EINVAL;
         r = fault_disk_begin(&state->disk, options->volatile_cache, &queue->device->kept,
-                queue->device->logical_block_size);
+                state->block_size > 0 ? state->block_size : queue->device->logical_block_size);
         if (r < 0)
                 return r;
         state->counts = queue->device->live.counts ? (struct fault_counts *)queue->device->live.counts

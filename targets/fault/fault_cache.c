@@ -8,12 +8,26 @@
 
 #define ORDER_MAX (UINT64_MAX / 2)
 
+enum { BLOCK_SIZE_MIN = 512 };
+
+/* The blocks that are there lie by the size that they were written with. */
+static uint32_t size_of_blocks(struct fault_cache_head *head, uint32_t wanted)
+{
+        uint64_t found = head->block_size;
+        bool is_valid = found >= BLOCK_SIZE_MIN && found <= wanted && (found & (found - 1)) == 0;
+
+        if (!is_valid)
+                head->block_size = wanted;
+        return is_valid ? (uint32_t)found : wanted;
+}
+
 void fault_cache_open(struct fault_cache *cache, void *memory, uint32_t block_size)
 {
+        uint32_t size = size_of_blocks(memory, block_size);
         unsigned count = (unsigned)((FAULT_CACHE_BYTES - sizeof(struct fault_cache_head))
-                                    / (block_size + sizeof(struct fault_slot)));
+                                    / (size + sizeof(struct fault_slot)));
 
-        *cache = (struct fault_cache){.head = memory, .block_size = block_size, .count = count};
+        *cache = (struct fault_cache){.head = memory, .block_size = size, .count = count};
         cache->slots = (struct fault_slot *)(cache->head + 1);
         cache->data = (char *)(cache->slots + count);
         for (unsigned i = 0; i < count; i++) {

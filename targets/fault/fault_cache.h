@@ -16,8 +16,9 @@ struct fault_slot {
 };
 
 struct fault_cache_head {
-        uint64_t cut; /* what a power cut that has begun chooses by; 0: none has */
-        uint64_t unused[7];
+        uint64_t cut;        /* what a power cut that has begun chooses by; 0: none has */
+        uint64_t block_size; /* bytes; 0 where an older program has made the cache */
+        uint64_t unused[6];
 };
 
 /* Zero-initialise. */
@@ -30,7 +31,8 @@ struct fault_cache {
         uint64_t order;      /* of the newest block */
 };
 
-/* Take FAULT_CACHE_BYTES of memory, which are zeroes or what an earlier cache of this block size has left there. */
+/* Take FAULT_CACHE_BYTES of memory, which are zeroes or what an earlier cache has left there. block_size: of a new one; a cache
+ * that is there goes on with its own (cache->block_size) if that is not larger. */
 void fault_cache_open(struct fault_cache *cache, void *memory, uint32_t block_size);
 /* Put a block. Return false if there is no room. */
 bool fault_cache_put(struct fault_cache *cache, uint64_t block, const void *data);

@@ -35,9 +35,6 @@ static int check_below(
         if (node->child_count == 0)
                 return problem_add(problems, EINVAL, "/target/child", "MissingField",
                         "child is missing; give the target that the requests go to");
-        if (((const struct fault_options *)node->options)->volatile_cache && node->level > 1)
-                return problem_add(problems, EINVAL, "/target/volatileCache", "VolatileCacheBelow",
-                        "only the outermost target has memory for a volatile cache; leave it out");
         if (!is_first(tree, node))
                 return problem_add(problems, EINVAL, "/target/type", "SecondFaultTarget",
                         "the tree has another fault target; leave one out");

@@ -17,7 +17,8 @@ struct fault_disk {
         char *own_memory; /* where there is no kept memory, as in some tests */
 };
 
-/* Begin, on the thread of the queue. kept: of the device. Return 0 or -ENOMEM. */
+/* Begin, on the thread of the queue. kept: of the device. block_size: each request begins and ends at a multiple of it. Return 0
+ * or -ENOMEM. */
 int fault_disk_begin(
         struct fault_disk *disk, bool caches, const struct target_kept *kept, uint32_t block_size);
 void fault_disk_end(struct fault_disk *disk);

@@ -62,3 +62,14 @@ def test_each_fault_of_the_rules_is_named(tmp_path):
         problem = check_problem(server.ask("POST", "/devices", _of({**FAULT, "rules": [rule]})), 422, "invalid-spec")
         assert [(fault["pointer"], fault["reason"]) for fault in problem["errors"]] == [(f"/target/rules/0/{field}", reason)]
     server.stop()
+
+
+def test_a_volatile_cache_may_be_below_other_targets(tmp_path):
+    server = Server(tmp_path, "--allow-fault-target", "yes")
+    cached = {**FAULT, "volatileCache": True}
+    for target in ({"type": "linear", "child": cached}, {"type": "stripe", "children": [{"type": "null"}, cached]}):
+        assert server.ask("POST", "/devices", _of(target)).status == 201
+        assert server.ask("DELETE", "/devices/data").status in (200, 202, 204)
+    problem = check_problem(server.ask("POST", "/devices", _of({"type": "stripe", "children": [FAULT, cached]})), 422, "invalid-spec")
+    assert [(fault["pointer"], fault["reason"]) for fault in problem["errors"]] == [("/target/children/1/type", "SecondFaultTarget")]
+    server.stop()

@@ -26,9 +26,13 @@ def _fired(daemon):
     return [rule["fired"] for rule in daemon.api.ask("GET", "/devices/data/stats", 200)["fault"]["rules"]]
 
 
-def _set_rules(daemon, *rules):
-    daemon.api.ask("PATCH", "/devices/data?wait=ready&timeout=60s", 200, json={"target": {"rules": list(rules)}},
+def _change_target(daemon, change):
+    daemon.api.ask("PATCH", "/devices/data?wait=ready&timeout=60s", 200, json={"target": change},
                    headers={"Content-Type": "application/merge-patch+json"})
+
+
+def _set_rules(daemon, *rules):
+    _change_target(daemon, {"rules": list(rules)})
 
 
 def _bytes_of(path, offset, length):
@@ -79,32 +83,37 @@ def test_a_request_that_hangs_goes_on_when_the_rules_change(file_of, allowing):
     assert allowing.worker_pid("data") == pid
 
 
-def test_a_power_cut_keeps_what_was_flushed_and_loses_a_part_of_the_rest(file_of, allowing):
+@pytest.mark.parametrize("start", [pytest.param(0, id="outermost"), pytest.param(_MIB, id="below")])
+def test_a_power_cut_keeps_what_was_flushed_and_loses_a_part_of_the_rest(file_of, allowing, start):
     path = file_of(size=16 * _MIB)
     count = 64
     spec = _over(path, recovery={"onCrash": "reissue"})
     spec["target"]["volatileCache"] = True
+    if start > 0:
+        spec["target"] = {"type": "linear", "offset": start, "child": spec["target"]}
+        spec["size"] = 14 * _MIB
     disk = Disk(allowing.api.create(spec)["status"]["id"])
     assert disk.queue("write_cache") == "write back"
-    before = _bytes_of(path, 0, count * 4096)
+    before = _bytes_of(path, start, count * 4096)
     for number in range(count):
         disk.write(number * 4096, block("f"))
-    assert _bytes_of(path, 0, count * 4096) == before
+    assert _bytes_of(path, start, count * 4096) == before
     disk.flush()
-    assert _bytes_of(path, 0, count * 4096) == block("f") * count
+    assert _bytes_of(path, start, count * 4096) == block("f") * count
     for number in range(count):
         disk.write(number * 4096, block("u"))
     pid = allowing.worker_pid("data")
     allowing.api.restart("data")  # no power cut: nothing is lost
     allowing.api.wait_other_worker("data", pid)
     assert disk.read(0, count * 4096) == block("u") * count
-    _set_rules(allowing, {"action": "powercut", "op": "write", "from": 8 * _MIB, "times": 1})
+    rules = {"rules": [{"action": "powercut", "op": "write", "from": 8 * _MIB, "times": 1}]}
+    _change_target(allowing, {"child": rules} if start > 0 else rules)
     disk.write(8 * _MIB, block("z"))
     assert _fired(allowing) == [1]
     left = disk.read(0, count * 4096)
     sectors = [left[offset:offset + 512] for offset in range(0, len(left), 512)]
     assert {sector for sector in sectors} == {block("f")[:512], block("u")[:512]}
-    assert _bytes_of(path, 0, count * 4096) == left
+    assert _bytes_of(path, start, count * 4096) == left
 
 
 def test_a_power_cut_as_an_action(file_of, allowing):

@@ -59,6 +59,21 @@ void fault_bench_set_up_with(struct fault_bench *bench, const char *more, const 
         CHECK_INT(fault_bench_open(bench), 0);
 }
 
+void fault_bench_set_up_below(struct fault_bench *bench, const char *more, const char *rules)
+{
+        uint64_t size;
+
+        *bench = (struct fault_bench){.before = 1536};
+        CHECK_INT(scratch_make(&bench->scratch, "/tmp"), 0);
+        CHECK_INT(scratch_file(&bench->scratch, "file", FILE_SIZE, bench->path, sizeof(bench->path)), 0);
+        snprintf(bench->spec, sizeof(bench->spec),
+                "{\"target\":{\"type\":\"linear\",\"offset\":%d,\"child\":{\"type\":\"fault\",\"seed\":42,%s"
+                "\"rules\":[%s],\"child\":{\"type\":\"loop\",\"path\":\"%s\"}}}}",
+                (int)bench->before, more, rules, bench->path);
+        CHECK_INT(target_host_new_region(bench->spec, &bench->region, &size), 0);
+        CHECK_INT(fault_bench_open(bench), 0);
+}
+
 void fault_bench_set_up(struct fault_bench *bench, const char *rules)
 {
         fault_bench_set_up_with(bench, "", rules);
@@ -77,9 +92,9 @@ unsigned fault_bench_changed_bytes(const struct fault_bench *bench)
         unsigned char bytes[LENGTH];
         unsigned changed = 0;
 
-        CHECK_INT(pread(fd, bytes, sizeof(bytes), 0), LENGTH);
+        CHECK_INT(pread(fd, bytes, sizeof(bytes), (off_t)bench->before), LENGTH);
         for (unsigned i = 0; i < LENGTH; i++)
-                if (bytes[i] != scratch_pattern(i))
+                if (bytes[i] != scratch_pattern(bench->before + i))
                         changed = i + 1;
         return changed;
 }

@@ -13,11 +13,14 @@ struct fault_bench {
         struct scratch scratch;
         char path[300], spec[1600];
         int region;
+        uint64_t before; /* bytes of the file that lie before the disk */
         struct target_host host;
 };
 
 /* Make the file and the region, and serve. more: fields of the target, each with a comma behind it. rules: in the list. */
 void fault_bench_set_up_with(struct fault_bench *bench, const char *more, const char *rules);
+/* The same below a linear target, so that the disk does not begin with the file. */
+void fault_bench_set_up_below(struct fault_bench *bench, const char *more, const char *rules);
 void fault_bench_set_up(struct fault_bench *bench, const char *rules);
 void fault_bench_tear_down(struct fault_bench *bench);
 /* Serve again, as the worker after one that has closed. Return 0 or -errno. */

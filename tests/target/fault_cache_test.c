@@ -13,6 +13,16 @@
 
 enum { BLOCK = 512, BLOCKS = LENGTH / BLOCK };
 
+static bool is_below; /* another target */
+
+static void set_up(struct fault_bench *bench, const char *rules)
+{
+        if (is_below)
+                fault_bench_set_up_below(bench, CACHE, rules);
+        else
+                fault_bench_set_up_with(bench, CACHE, rules);
+}
+
 static int write_letter(struct fault_bench *bench, char letter, unsigned flags)
 {
         memset(target_host_data(&bench->host, 0), letter, LENGTH);
@@ -28,7 +38,7 @@ static void read_file(const struct fault_bench *bench, char bytes[static LENGTH]
 {
         _cleanup_close_ int fd = open(bench->path, O_RDONLY | O_CLOEXEC);
 
-        CHECK_INT(pread(fd, bytes, LENGTH, 0), LENGTH);
+        CHECK_INT(pread(fd, bytes, LENGTH, (off_t)bench->before), LENGTH);
 }
 
 static bool file_is(const struct fault_bench *bench, char letter)
@@ -58,7 +68,7 @@ static void test_writes_stay_in_the_cache_until_a_flush(void)
 {
         struct fault_bench bench;
 
-        fault_bench_set_up_with(&bench, CACHE, "");
+        set_up(&bench, "");
         CHECK(bench.host.disk.params.volatile_cache && bench.host.disk.params.fua);
         CHECK_INT(write_letter(&bench, 'a', 0), LENGTH);
         CHECK_INT(write_letter(&bench, 'b', 0), LENGTH);
@@ -78,7 +88,7 @@ static void test_fua_is_on_the_disk_and_replaces_older_blocks(void)
 {
         struct fault_bench bench;
 
-        fault_bench_set_up_with(&bench, CACHE, "");
+        set_up(&bench, "");
         CHECK_INT(write_letter(&bench, 'a', 0), LENGTH);
         CHECK_INT(target_host_one(&bench.host, IO_WRITE, 0, LENGTH, BLOCK),
                 BLOCK); /* of others it writes none */
@@ -94,7 +104,7 @@ static void test_a_full_cache_writes_the_oldest_down(void)
 {
         struct fault_bench bench;
 
-        fault_bench_set_up_with(&bench, CACHE, "");
+        set_up(&bench, "");
         for (unsigned i = 0; i < 2 * FAULT_CACHE_BYTES / LENGTH; i++)
                 CHECK_INT(write_letter(&bench, (char)('a' + i % 26), 0), LENGTH);
         CHECK(fault_bench_changed_bytes(&bench) > 0);
@@ -142,7 +152,7 @@ static void test_power_cut(void)
         struct fault_bench bench;
 
         for (unsigned run = 0; run < 2; run++) {
-                fault_bench_set_up_with(&bench, CACHE, CUT_AT_FLUSH);
+                set_up(&bench, CUT_AT_FLUSH);
                 cut_in_child(&bench);
                 read_file(&bench, run == 0 ? first : bytes);
                 CHECK_INT(fault_bench_open(&bench), 0);
@@ -165,7 +175,7 @@ static void test_power_cut_is_finished_by_the_next_worker(void)
         struct fault_bench bench;
         char bytes[LENGTH];
 
-        fault_bench_set_up_with(&bench, CACHE, "");
+        set_up(&bench, "");
         CHECK_INT(write_letter(&bench, 'a', 0), LENGTH);
         CHECK_INT(flush(&bench), 0);
         CHECK_INT(write_letter(&bench, 'b', 0), LENGTH);
@@ -183,12 +193,50 @@ static void test_power_cut_is_finished_by_the_next_worker(void)
         fault_bench_tear_down(&bench);
 }
 
+/* A disk that is there gives its block size to the next worker, and it can be larger than that of the target. */
+static void test_blocks_keep_the_size_that_they_were_written_with(void)
+{
+        static char memory[FAULT_CACHE_BYTES], small[BLOCK], large[4096];
+        struct fault_cache cache;
+
+        memset(memory, 0, sizeof(memory));
+        memset(small, 's', sizeof(small));
+        memset(large, 'l', sizeof(large));
+        fault_cache_open(&cache, memory, BLOCK);
+        CHECK(fault_cache_put(&cache, 3, small));
+        fault_cache_open(&cache, memory, sizeof(large));
+        CHECK_INT(cache.block_size, BLOCK);
+        if (CHECK(fault_cache_find(&cache, 3)))
+                CHECK_INT(memcmp(fault_cache_find(&cache, 3), small, BLOCK), 0);
+        /* As an older program has left it; and as none does. */
+        cache.head->block_size = 0;
+        fault_cache_open(&cache, memory, BLOCK);
+        CHECK_INT(cache.block_size, BLOCK);
+        CHECK(fault_cache_find(&cache, 3));
+        for (unsigned i = 0; i < 3; i++) {
+                static const uint64_t bad[] = {1, 768, UINT64_C(1) << 32};
+
+                cache.head->block_size = bad[i];
+                fault_cache_open(&cache, memory, sizeof(large));
+                CHECK_INT(cache.block_size, sizeof(large));
+        }
+        memset(memory, 0, sizeof(memory));
+        fault_cache_open(&cache, memory, sizeof(large));
+        CHECK(fault_cache_put(&cache, 1, large));
+        fault_cache_open(&cache, memory, BLOCK); /* larger than what requests are made of */
+        CHECK_INT(cache.block_size, BLOCK);
+}
+
 int main(void)
 {
-        test_writes_stay_in_the_cache_until_a_flush();
-        test_fua_is_on_the_disk_and_replaces_older_blocks();
-        test_a_full_cache_writes_the_oldest_down();
-        test_power_cut();
-        test_power_cut_is_finished_by_the_next_worker();
+        test_blocks_keep_the_size_that_they_were_written_with();
+        for (unsigned i = 0; i < 2; i++) {
+                is_below = i > 0;
+                test_writes_stay_in_the_cache_until_a_flush();
+                test_fua_is_on_the_disk_and_replaces_older_blocks();
+                test_a_full_cache_writes_the_oldest_down();
+                test_power_cut();
+                test_power_cut_is_finished_by_the_next_worker();
+        }
         return check_report();
 }
