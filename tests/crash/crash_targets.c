@@ -66,6 +66,17 @@ static const struct crash_case cases[] = {
          .spec = "{\"target\":{\"type\":\"fault\",\"volatileCache\":true,\"child\":{\"type\":\"loop\","
                         "\"path\":\"@0\"}}}", .files = 1,
          .file_size = 16 * 1024}, /* each read looks through the whole cache for each block */
+        {.name = "linear over fault, cache",
+         .spec = "{\"target\":{\"type\":\"linear\",\"offset\":4608,\"child\":{\"type\":\"fault\","
+                        "\"volatileCache\":true,"
+                        "\"child\":{\"type\":\"loop\",\"path\":\"@0\"}}}}", .files = 1,
+         .file_size = 16 * 1024},
+        {.name = "stripe, one with a cache",
+         .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"fault\","
+                        "\"volatileCache\":"
+                        "true,\"child\":{\"type\":\"loop\",\"path\":\"@0\"}},{\"type\":\"loop\",\"path\":\"@"
+                        "1\"}]}}", .files = 2,
+         .file_size = 8 * 1024},
         {.name = "keeping",
          .spec = "{\"target\":{\"type\":\"null\"},\"size\":32768}", /* without its report */
                 .deaths_only = true},

@@ -224,11 +224,18 @@ static const struct row rows[] = {
         "{\"target\":{\"type\":\"fault\"," CACHE "\"child\":{\"type\":\"loop\",\"path\":\"%1$s\"}}}"
         {.name = "loop", .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"%1$s\"}}", .awaits = true},
         {.name = "stripe",
-                                                                   .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"loop\","
+                                                                   .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,"
+                        "\"children\":[{\"type\":\"loop\","
                         "\"path\":\"%1$s\"},"
                         "{\"type\":\"loop\",\"path\":\"%2$s\"}]}}", .awaits = true},
         {.name = "fault", .spec = FAULT(""), .awaits = true},
         {.name = "fault, volatile cache", .spec = FAULT("\"volatileCache\":true,"), .awaits = true},
+        {.name = "stripe, one with a cache",
+                                                                   .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,"
+                        "\"children\":[{\"type\":\"fault\","
+                        "\"volatileCache\":true,\"child\":{\"type\":\"loop\",\"path\":\"%1$s\"}},{\"type\":"
+                        "\"loop\","
+                        "\"path\":\"%2$s\"}]}}", .awaits = true},
         {.name = "fault, memory lost",
                                                                    .spec = FAULT("\"volatileCache\":true,"),
                                                                    .awaits = true,
