@@ -386,11 +386,31 @@ static int refuse_other(struct managed_device *device, const struct device_recor
         return -ESTALE;
 }
 
+/* What is written down is of the disk. Else the spec counts, for a worker that was started for it. */
+bool device_backing_is_miscounted(const struct managed_device *device)
+{
+        const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
+        const struct device_backing *backing = &device->backing;
+
+        if (!device->process.worker || !worker_proc_stores(device->process.worker)
+                || device_backing_of_worker(device))
+                return false;
+        return is_known(backing)
+               || (record && record->spec && worker_proc_epoch(device->process.worker) == record->epoch
+                       && device_backing_fits(backing, record->spec));
+}
+
 /* Compare again: a worker of another version may not have compared. */
 static int check_identities(struct managed_device *device, const struct device_record *record)
 {
         const struct worker_stores *stores = device_backing_of_worker(device);
 
+        if (device_backing_is_miscounted(device)) {
+                device_note(device, REASON_WORKER_BROKE_PROTOCOL,
+                        "The worker (pid %d) reports another number of backing stores than the disk has.",
+                        (int)worker_proc_pid(device->process.worker));
+                return -ESTALE;
+        }
         /* Without: it uses the descriptors that it got. */
         for (unsigned i = 0; stores && i < stores->count; i++)
                 if (device_backing_compare(device, record, i, &stores->items[i].identity) == BACKING_OTHER)

@@ -81,6 +81,9 @@ enum backing_match device_backing_compare(const struct managed_device *device,
 bool device_backing_fits(const struct device_backing *backing, const struct device_spec *spec);
 /* Return the stores of the worker; NULL: it has reported none, or other ones than the device has by their number. */
 const struct worker_stores *device_backing_of_worker(const struct managed_device *device);
+/* Return whether the worker has reported another number of stores than its disk has: no worker that ublkd has started
+ * for the disk does. False also if that number is unknown. */
+bool device_backing_is_miscounted(const struct managed_device *device);
 /* Fill in the stores for the status. Return 0 or -ENOMEM. */
 int device_backing_show(const struct managed_device *device, const struct device_record *record,
         struct device_status *status);

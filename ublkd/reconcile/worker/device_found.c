@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The supervisor accepts the claims of an adopted worker only if an earlier supervisor has written them down. Else a
- * worker under an attacker's control could claim the store of another device, or more of its own. */
+/* The supervisor accepts the claims and the number of stores of an adopted worker only if an earlier supervisor has
+ * written them down. Else a worker under an attacker's control could claim the store of another device, or more of its
+ * own. */
 #include "ublkd/reconcile/worker/device_found.h"
+#include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
@@ -47,4 +49,6 @@ void device_judge_found(struct managed_device *device)
                 return;
         if (!may_claim(device, &params->claims))
                 worker_proc_refuse(worker, "it claims another backing store than its disk has");
+        else if (device_backing_is_miscounted(device))
+                worker_proc_refuse(worker, "it reports another number of backing stores than its disk has");
 }

@@ -4,5 +4,5 @@
 
 struct managed_device;
 
-/* Kill an adopted worker with claims that were not written down for its disk. */
+/* Kill an adopted worker with claims, or another number of stores, than were written down for its disk. */
 void device_judge_found(struct managed_device *device);

@@ -321,6 +321,39 @@ static void an_exchange_cannot_be_accepted(void)
         end(&place);
 }
 
+/* Whatever it says of them would be compared with nothing. Also where the file of the stores was removed on the host:
+ * then the spec counts. */
+static void an_adopted_worker_with_another_number_of_stores_is_killed(void)
+{
+        static const unsigned counts[] = {0, 1, 3}; /* 0: no list */
+
+        for (unsigned i = 0; i < 2 * ARRAY_SIZE(counts); i++) {
+                unsigned count = counts[i / 2], kills;
+                struct place place;
+
+                begin(&place);
+                if (i % 2)
+                        CHECK_INT(runtime_dir_remove(place.world.dir, world_record(&place.world, "data")->uid,
+                                          RUNTIME_BACKING),
+                                0);
+                world_restart_with_workers(&place.world);
+                kills = fake_kills;
+                if (count == 0)
+                        fake_worker_store(
+                                fake_worker("data"), "file:a", fcntl(place.files[0], F_DUPFD_CLOEXEC, 0));
+                for (unsigned number = 0; number < count; number++)
+                        fake_worker_listed(fake_worker("data"), number, count,
+                                number == 0 ? "file:a" : "file:b",
+                                fcntl(place.files[number % STORES], F_DUPFD_CLOEXEC, 0));
+                fake_worker_greet(fake_worker("data"), world_record(&place.world, "data")->epoch,
+                        world_record(&place.world, "data")->number);
+                world_settle(&place.world, 5);
+                CHECK_INT(fake_kills, kills + 1);
+                CHECK(!status_of(&place)->backing.kept);
+                end(&place);
+        }
+}
+
 /* ublkd is short of descriptors: the worker serves, and nothing is taken. */
 static void an_adopted_worker_without_descriptors_goes_on(void)
 {
@@ -347,6 +380,7 @@ int main(void)
         the_note_has_the_command();
         an_exchange_cannot_be_accepted();
         an_adopted_worker_without_descriptors_goes_on();
+        an_adopted_worker_with_another_number_of_stores_is_killed();
         the_next_worker_gets_each_store();
         an_adopted_worker_gives_each_store();
         an_adopted_worker_cannot_exchange_its_stores();
