@@ -155,7 +155,7 @@ struct target_store {
         bool has_data; /* a disk with data may be on the store that open() finds */
         bool shared;   /* another disk of ours has claimed the block device for itself, and this one uses
                         another part */
-        bool is_one_of_several; /* of the disk: `given` might be another one of them, so compare it with `expected` */
+        bool is_one_of_several; /* the supervisor, which knows its pointer, writes the command for a consent */
         uint32_t
                 user; /* whose rights open() needs for the store, which is a regular file of this user; 0: those of
                           the worker */
