@@ -368,11 +368,16 @@ void device_backing_follow(struct managed_device *device, const struct device_re
                 device_backing_retry(device);
 }
 
+/* Of a store that is known, `at` has whether it is shared. */
 void device_backing_retry(struct managed_device *device)
 {
-        STORE_FOREACH(store, &device->backing)
-        store->refused = (struct backing_identity){};
-        device->backing.changed = false;
+        struct device_backing *backing = &device->backing;
+
+        for (unsigned i = 0; i < backing->count; i++) {
+                backing->stores[i].refused = (struct backing_identity){};
+                backing->stores[i].shares = false;
+        }
+        backing->changed = false;
 }
 
 /* ---- recognised ---- */

@@ -34,8 +34,8 @@ void kept_store_recall(
         struct managed_device *device, unsigned number, struct kept_store *store, uint16_t *epoch);
 /* Close the descriptors and empty it; the service manager and the worker keep theirs. */
 void kept_store_close(struct managed_device *device, struct kept_store *store);
-/* Close it for good: the disk of that epoch was removed. An exclusive open that another device relies on becomes that device's. What
- * was refused, and that it is shared, stay. */
+/* Close it for good: the disk of that epoch was removed. An exclusive open that another device relies on becomes that
+ * device's. What was refused stays. */
 void kept_store_release(
         struct managed_device *device, unsigned number, struct kept_store *store, uint16_t epoch);
 /* Return whether it is a file without a name; false also if unknown. */

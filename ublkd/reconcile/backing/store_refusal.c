@@ -78,13 +78,17 @@ bool store_refusal_take(struct managed_device *device)
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
         const struct worker_stores *stores = device_backing_of_worker(device);
         int number = problem_store(device);
+        bool was_refused = number >= 0 && stores->items[number].fd < 0;
+        const struct problem *first = problems->items;
 
-        if (number < 0 || stores->items[number].fd >= 0)
+        if (problems->count == 0)
                 return false;
-        if (problems->items[0].error == EBUSY && learn_share(device, stores, (unsigned)number))
+        if (was_refused && first->error == EBUSY && learn_share(device, stores, (unsigned)number))
                 return true;
-        device->backing.changed = problems->items[0].error == ESTALE;
-        if (device->backing.changed)
+        device->backing.changed =
+                first->error == ESTALE
+                && (was_refused || reason_from_string(first->reason) == REASON_BACKING_CHANGED);
+        if (device->backing.changed && was_refused)
                 device->backing.stores[number].refused = stores->items[number].identity;
         return false;
 }

@@ -302,6 +302,40 @@ static void the_note_has_the_command(void)
         end(&place);
 }
 
+/* Let the first store be in use: the other target has the claim of the same block device. */
+static void refuse_first_as_claimed(struct world *world)
+{
+        struct fake_worker *worker = fake_worker("data");
+
+        for (unsigned i = 0; i < STORES; i++) {
+                fake_worker_listed(worker, i, STORES, "wwid:x", -1);
+                worker->list[i].identity.is_disk = true;
+                worker->list[i].major = 8;
+                worker->list[i].claimed = i == 1;
+        }
+        fake_worker_refuse_at(worker, EBUSY, FIRST "/path", "BackingFileBusy", "It is in use.");
+        world_settle(world, 5);
+}
+
+/* A mount of the new one would be taken for the other target, and both would write. */
+static void a_new_path_does_not_share_the_claim_of_the_old_one(void)
+{
+        struct world world;
+
+        world_new(&world);
+        put(&world, "/a", "/b");
+        world_settle(&world, 0);
+        CHECK(!fake_worker("data")->wanted[0].is_shared);
+        refuse_first_as_claimed(&world);
+        CHECK(fake_worker("data")->wanted[0].is_shared);
+        put(&world, "/c", "/b");
+        world_settle(&world, 5);
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 5);
+        CHECK(!fake_worker("data")->wanted[0].is_shared);
+        world_free(&world);
+}
+
 /* The names of two stores were exchanged. Each is the wrong one, and none may be accepted. */
 static void an_exchange_cannot_be_accepted(void)
 {
@@ -379,6 +413,7 @@ int main(void)
 {
         the_note_has_the_command();
         an_exchange_cannot_be_accepted();
+        a_new_path_does_not_share_the_claim_of_the_old_one();
         an_adopted_worker_without_descriptors_goes_on();
         an_adopted_worker_with_another_number_of_stores_is_killed();
         the_next_worker_gets_each_store();
