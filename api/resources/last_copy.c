@@ -49,6 +49,8 @@ bool last_copy_may_go(struct request *request, const struct device_record *recor
 bool new_disk_keeps_store(struct request *request, const struct device_record *record,
         const struct device_spec *spec, const char *what)
 {
+        bool is_list = device_spec_has_list(spec);
+
         if (!last_copy_may_go(request, record, what))
                 return false;
         if (request->query.last_copy == LAST_COPY_DROP
@@ -57,7 +59,9 @@ bool new_disk_keeps_store(struct request *request, const struct device_record *r
         reply_problem(request, PROBLEM_PATH_ELSEWHERE,
                 "%s, and %s does not lead to the store of /dev/ublkb%d any more, so the new disk would not "
                 "have its data. Bring the store back to this path, or give its present path in the same "
-                "change (target.path), and repeat.",
-                what, device_spec_path(spec), record->number);
+                "change (%s), and repeat.",
+                what,
+                is_list ? "one of its paths (see the condition PathLeadsToStore)" : device_spec_path(spec),
+                record->number, is_list ? "target" : "target.path");
         return false;
 }

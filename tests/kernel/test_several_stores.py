@@ -14,6 +14,7 @@ from harness import ublk
 from harness.api import condition_of
 from harness.disk import Disk, block
 from harness.fio import Fio
+from harness.shell import run
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
@@ -305,6 +306,58 @@ def test_killed_workers_and_a_killed_supervisor_lose_nothing(daemon, stores, dir
     finally:
         job = fio.finish()
     job.assert_clean()
+
+
+def _paths(device):
+    return condition_of(device, "PathLeadsToStore") or {}
+
+
+def test_each_path_is_watched(daemon, stores):
+    """The condition and the event name the place; a change that would take what is at the path now is refused."""
+    api, disk = daemon.api, _create(daemon.api, stores)
+    api.wait_for("data", lambda device: _paths(device).get("status") == "True", "whose paths lead to its stores")
+    kept = _replace(stores[1])
+    device = api.wait_for("data", lambda device: _paths(device).get("reason") == "PathLeadsElsewhere", "with a path that leads elsewhere")
+    message = _paths(device)["message"]
+    assert f"{stores[1]} ({_PLACES[1]}/path)" in message and _PLACES[0] not in message
+    assert [event["message"] for event in daemon.events("data") if event["reason"] == "PathLeadsElsewhere"] == [message]
+    problem = api.ask("PATCH", "/devices/data", 409, json={"queueDepth": 64}, headers=_MERGE)
+    assert problem["type"].endswith(":path-elsewhere")
+    stores[0].rename(stores[0].with_suffix(".moved"))
+    device = api.wait_for("data", lambda device: _PLACES[0] in _paths(device)["message"], "with two of them")
+    assert _PLACES[1] in _paths(device)["message"]
+    stores[0].with_suffix(".moved").rename(stores[0])
+    _put_back(stores[1])
+    assert not kept.exists()
+    api.wait_for("data", lambda device: _paths(device)["status"] == "True", "whose paths are right again")
+    _assert_filled(disk)
+    api.ask("PATCH", "/devices/data?wait=ready&timeout=60s", 200, json={"queueDepth": 64}, headers=_MERGE)
+    _assert_filled(disk)
+    api.delete("data")
+
+
+@pytest.mark.storm
+def test_little_room_below_one_store_is_shown(daemon, stores, directory):
+    small = directory / "small"
+    small.mkdir()
+    run("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", small)
+    try:
+        sparse = small / "b.img"
+        with open(sparse, "wb") as file:
+            file.truncate(32 * _MIB)
+        _create(daemon.api, [stores[0], sparse])
+        with open(small / "filler", "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, 62 * _MIB)
+        low = daemon.api.wait_for(
+            "data", lambda device: (condition_of(device, "Space") or {}).get("reason") == "StoreLow", "with little room", timeout=120
+        )
+        assert f"{_PLACES[1]}/path" in condition_of(low, "Space")["message"] and _PLACES[0] not in condition_of(low, "Space")["message"]
+        (small / "filler").unlink()
+        daemon.api.wait_for("data", lambda device: condition_of(device, "Space") is None, "with room", timeout=120)
+        assert [event["reason"] for event in daemon.events("data") if event["reason"].startswith("Store")] == ["StoreLow", "StoreNotLow"]
+        daemon.api.delete("data")
+    finally:
+        run("umount", small)
 
 
 @pytest.mark.variant

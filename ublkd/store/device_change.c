@@ -72,12 +72,17 @@ bool device_spec_stores_equal(const struct device_spec *one, const struct device
                        && texts_equal(device_spec_path(one), device_spec_path(other)));
 }
 
+/* Of several paths each may be the one that is put right. */
 static bool names_another_path(const struct device_record *record, const struct device_spec *spec)
 {
-        const char *before = record->spec ? device_spec_path(record->spec) : NULL,
-                   *now = device_spec_path(spec);
+        unsigned count = record->spec ? device_spec_stores(record->spec) : 0;
 
-        return !before || !now || strcmp(before, now) != 0;
+        if (count == 0 || count != device_spec_stores(spec))
+                return true;
+        for (unsigned i = 0; i < count; i++)
+                if (!texts_equal(device_spec_store_path(record->spec, i), device_spec_store_path(spec, i)))
+                        return true;
+        return false;
 }
 
 bool device_change_loses_store(

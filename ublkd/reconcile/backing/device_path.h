@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches whether the path of a device's spec still leads to the store of its disk. path_condition.h makes
- * the report. */
+/* Watches whether the paths of a device's spec still lead to the stores of its disk. path_condition.h makes the
+ * reports. */
 #pragma once
 
 #include "ublkd/paths/path_watch.h"
@@ -8,20 +8,34 @@
 
 struct managed_device;
 
-/* Private to device_path.c. Zeros: empty. */
-struct device_path {
-        struct path_watch *watch;  /* NULL: there is no disk, or the target has no path */
+/* The path of one store. */
+struct watched_path {
+        struct managed_device *device;
+        unsigned number;           /* of the store among those of the device */
+        struct path_watch *watch;  /* NULL: the store is unknown, or has no path */
         enum path_state announced; /* by the last event; UNKNOWN: none was needed yet */
+        char *place;               /* with a list of stores: "/target/children/1/path"; else NULL */
 };
 
-/* Update the watch from the facts of this turn: it begins and ends with the disk. */
+/* Private to device_path.c. Zeros: empty, as long as there is no disk. */
+struct device_path {
+        struct watched_path *paths; /* one for each store of the device, which do not move */
+        unsigned count;
+};
+
+/* Update the watches from the facts of this turn: they begin and end with the disk. */
 void device_path_follow(struct managed_device *device, const struct device_record *record);
-/* End the watch. */
+/* End the watches. */
 void device_path_drop(struct managed_device *device);
-/* Return where the path leads, as far as the open descriptors identify the store of the disk. */
+/* Return where the path leads, as far as the open descriptors identify the store of the disk; of several paths what is
+ * worst: one that leads elsewhere or to nothing, then one that is unknown. */
 enum path_state device_path_state(const struct managed_device *device);
-/* Return the room below the file of the disk; not `known` if there is nothing to go by. */
-struct path_room device_path_room(const struct managed_device *device);
+/* Return how many paths there are; 0: none is watched. */
+unsigned device_path_count(const struct managed_device *device);
+/* Return the room below the file at that path; not `known` if there is nothing to go by. */
+struct path_room device_path_room(const struct managed_device *device, unsigned number);
+/* Return the pointer of that path into the spec, which stays the device's; NULL: it is the only one. */
+const char *device_path_place(const struct managed_device *device, unsigned number);
 /* Write CONDITION_PATH_LEADS_TO_STORE. Return 0 or -ENOMEM. */
 int device_path_condition(const struct managed_device *device, const struct device_record *record,
         struct device_condition *ret);

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(TARGET_STORES_MAX <= 16, "device_space.low has a bit for each store");
+
 static int open_region(const struct managed_device *device)
 {
         return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
@@ -78,28 +80,49 @@ static void report_full(const struct managed_device *device, int fd, const struc
                 device_emit(device, EVENT_WARNING, REASON_STORE_FULL, "%s", text ? text : unknown);
 }
 
-/* Return the room for what the disk may still write; not `known` if there is nothing to go by. */
-static struct path_room room_of(const struct managed_device *device, const struct device_record *record)
+/* Return the number of the stores, and the room below each for what the disk may still write; not `known` if there is
+ * nothing to go by. */
+static unsigned rooms_of(const struct managed_device *device, const struct device_record *record,
+        struct store_room ret[static TARGET_STORES_MAX])
 {
+        unsigned count = device_path_count(device);
+
         if (record->spec && record->spec->options.read_only)
-                return (struct path_room){};
-        return device_path_room(device);
+                return 0;
+        for (unsigned i = 0; i < count; i++)
+                ret[i] = (struct store_room){
+                        .room = device_path_room(device, i),
+                        .place = device_path_place(device, i),
+                };
+        return count;
 }
 
-/* Of a room that is unknown, as below a file that was deleted, there is no news. */
-static void report_low(struct managed_device *device, const struct device_record *record)
+static void report_one(struct managed_device *device, unsigned number, const struct store_room *store)
 {
-        const struct path_room room = room_of(device, record);
+        uint16_t bit = (uint16_t)(1U << number);
+        bool was_low = device->space.low & bit;
         _cleanup_free_ char *text = NULL;
 
-        if (!room.known || room.low == device->space.low || (room.low && space_explain_low(&room, &text) < 0))
+        /* Of a room that is unknown, as below a file that was deleted, there is no news. */
+        if (!store->room.known || store->room.low == was_low
+                || (store->room.low && space_explain_low(store, &text) < 0))
                 return;
-        device->space.low = room.low;
-        if (room.low)
+        device->space.low ^= bit;
+        if (store->room.low)
                 device_emit(device, EVENT_WARNING, REASON_STORE_LOW, "%s", text);
         else
                 device_emit(device, EVENT_NORMAL, REASON_STORE_NOT_LOW,
-                        "The file system of the backing file has enough space for the disk again.");
+                        "The file system of the backing file%s%s has enough space for the disk again.",
+                        store->place ? " of " : "", store->place ? store->place : "");
+}
+
+static void report_low(struct managed_device *device, const struct device_record *record)
+{
+        struct store_room rooms[TARGET_STORES_MAX];
+        unsigned count = rooms_of(device, record, rooms);
+
+        for (unsigned i = 0; i < count; i++)
+                report_one(device, i, &rooms[i]);
 }
 
 /* full_since and whether writes wait, in one number. */
@@ -202,10 +225,12 @@ void device_space_read(struct managed_device *device, const struct device_record
 int device_space_condition(
         const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
 {
+        struct store_room rooms[TARGET_STORES_MAX];
         const struct space_facts facts = {
                 .full_since = device->space.full_since,
                 .waits = device->space.waits,
-                .room = room_of(device, record),
+                .rooms = rooms,
+                .count = rooms_of(device, record, rooms),
         };
 
         return turn_view_is_off(&device->view, record) ? 0 : space_condition(&facts, ret);

@@ -41,14 +41,15 @@ static int explain_full(bool waits, struct device_condition *ret)
                         "whether there is room: this condition stays until one has succeeded.");
 }
 
-int space_explain_low(const struct path_room *room, char **ret)
+int space_explain_low(const struct store_room *store, char **ret)
 {
         int n = asprintf(ret,
-                "The file system of the backing file had %llu MiB left when ublkd looked, and the disk may "
-                "still "
-                "need %llu MiB, which the sparse file has not allocated; make room before a write finds "
-                "none.",
-                (unsigned long long)(room->available >> 20), (unsigned long long)(room->missing >> 20));
+                "The file system of the backing file%s%s had %llu MiB left when ublkd looked, and the disk "
+                "may still need %llu MiB, which the sparse file has not allocated; make room before a write "
+                "finds none.",
+                store->place ? " of " : "", store->place ? store->place : "",
+                (unsigned long long)(store->room.available >> 20),
+                (unsigned long long)(store->room.missing >> 20));
 
         if (n >= 0)
                 return 0;
@@ -56,19 +57,34 @@ int space_explain_low(const struct path_room *room, char **ret)
         return -ENOMEM;
 }
 
+/* Write the condition of a store with little room, after those of the stores before it. Return 0 or -ENOMEM. */
+static int add_low(const struct store_room *store, struct device_condition *condition)
+{
+        uint64_t seen_at = condition->observed_at;
+        _cleanup_free_ char *text = NULL, *before = TAKE_PTR(condition->message);
+        int r = space_explain_low(store, &text);
+
+        if (r >= 0)
+                r = device_condition_set(condition, CONDITION_FALSE, REASON_STORE_LOW, "%s%s%s",
+                        before ? before : "", before ? " " : "", text);
+        if (r >= 0) /* of several looks the oldest */
+                condition->observed_at =
+                        seen_at > 0 && seen_at < store->room.seen_at ? seen_at : store->room.seen_at;
+        return r;
+}
+
 int space_condition(const struct space_facts *facts, struct device_condition *ret)
 {
-        _cleanup_free_ char *text = NULL;
-        int r;
+        struct device_condition low = {};
+        int r = 0;
 
         if (facts->full_since > 0)
                 return explain_full(facts->waits, ret);
-        if (!facts->room.low)
-                return 0;
-        if (space_explain_low(&facts->room, &text) < 0)
-                return -ENOMEM;
-        r = device_condition_set(ret, CONDITION_FALSE, REASON_STORE_LOW, "%s", text);
-        if (r >= 0)
-                ret->observed_at = facts->room.seen_at;
-        return r;
+        for (unsigned i = 0; r >= 0 && i < facts->count; i++)
+                if (facts->rooms[i].room.low)
+                        r = add_low(&facts->rooms[i], &low);
+        if (r < 0 || !low.message)
+                return r;
+        *ret = low;
+        return 0;
 }

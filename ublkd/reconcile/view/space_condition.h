@@ -9,11 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The room below one backing file. */
+struct store_room {
+        struct path_room room;
+        const char *place; /* the pointer of its path into the spec; NULL: the disk has no other store */
+};
+
 /* What is known of the room. */
 struct space_facts {
         uint64_t full_since; /* a write found no room; 0: none did */
         bool waits;          /* writes that find no room wait for it */
-        struct path_room room;
+        const struct store_room *rooms;
+        unsigned count;
 };
 
 /* Write CONDITION_SPACE, or leave *ret untouched if the store has enough room. Return 0 or -ENOMEM. */
@@ -22,4 +29,4 @@ int space_condition(const struct space_facts *facts, struct device_condition *re
  * first request that found no room; NULL: not known. The caller frees it. Return 0 or -ENOMEM. */
 int space_explain_full(bool waits, const struct region_missed *missed, char **ret);
 /* Write the sentence of a room that is low, which the caller frees. Return 0 or -ENOMEM. */
-int space_explain_low(const struct path_room *room, char **ret);
+int space_explain_low(const struct store_room *store, char **ret);

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct path_view view;
+enum { PATHS = 2 };
+
+static struct path_view views[PATHS];
 static struct path_store served = {.device = 0x801, .inode = 12};
 
 const struct path_view *__wrap_path_watch_view(const struct path_watch *watch);
@@ -19,14 +21,12 @@ const struct path_store *__wrap_path_watch_store(const struct path_watch *watch)
 
 const struct path_view *__wrap_path_watch_view(const struct path_watch *watch)
 {
-        (void)watch;
-        return &view;
+        return (const struct path_view *)watch;
 }
 
 const char *__wrap_path_watch_path(const struct path_watch *watch)
 {
-        (void)watch;
-        return "/srv/i.img";
+        return (const struct path_view *)watch == &views[0] ? "/srv/i.img" : "/srv/j.img";
 }
 
 const struct path_store *__wrap_path_watch_store(const struct path_watch *watch)
@@ -51,25 +51,31 @@ static void check_state(const struct managed_device *device, enum condition_stat
         free(shown.message);
 }
 
-static void init_device(struct managed_device *device, int fd, enum plan_worker worker)
+/* With one path or, if they have places, with as many as there are. */
+static void init_device(
+        struct managed_device *device, struct watched_path *paths, unsigned count, struct kept_store *stores)
 {
+        for (unsigned i = 0; i < count; i++) {
+                paths[i].device = device;
+                paths[i].number = i;
+                paths[i].watch = (struct path_watch *)&views[i];
+        }
         *device = (struct managed_device){
-                .path.watch = (struct path_watch *)&view,
-                .backing = {.stores = &device->backing.single,
-                            .count = 1,
-                            .single = {.held = true, .fd = fd}},
-                .view.facts.worker = worker
+                .path = {.paths = paths, .count = count},
+                .backing = {.stores = stores, .count = count, .is_list = count > 1},
+                .view.facts.worker = PLAN_WORKER_SERVING
         };
 }
 
 static void a_file_without_a_name_cannot_be_moved_back(void)
 {
         char path[] = "/tmp/device-path-XXXXXX";
-        int fd = mkstemp(path);
+        struct kept_store store = {.held = true, .fd = mkstemp(path)};
+        struct watched_path paths[1] = {};
         struct managed_device device;
 
-        init_device(&device, fd, PLAN_WORKER_SERVING);
-        view = (struct path_view){
+        init_device(&device, paths, 1, &store);
+        views[0] = (struct path_view){
                 .state = PATH_OTHER, .is_store = true, .found = {.device = 0x801, .inode = 13}
         };
         check_state(&device, CONDITION_FALSE, "PathLeadsElsewhere", "inode 13 of device 8:1",
@@ -78,14 +84,53 @@ static void a_file_without_a_name_cannot_be_moved_back(void)
         CHECK_INT(unlink(path), 0);
         check_state(&device, CONDITION_FALSE, "PathLeadsElsewhere", "only this disk has its data",
                 "copy its data to another file", "Move that file");
-        view = (struct path_view){.state = PATH_GONE, .error = ENOENT};
+        views[0] = (struct path_view){.state = PATH_GONE, .error = ENOENT};
         check_state(&device, CONDITION_FALSE, "PathGone", "only this disk has its data",
                 "copy its data to another file", "Move that file");
-        CHECK_INT(close(fd), 0);
+        CHECK_INT(close(store.fd), 0);
+}
+
+/* What is worst counts, and each path of which that is so is named by its place. */
+static void of_several_paths_each_is_named(void)
+{
+        char one[] = "/tmp/device-path-XXXXXX", other[] = "/tmp/device-path-XXXXXX";
+        struct kept_store stores[PATHS] = {
+                {.held = true, .fd = mkstemp(one)  },
+                {.held = true, .fd = mkstemp(other)}
+        };
+        struct watched_path paths[PATHS] = {{.place = (char[]){"/target/children/0/path"}},
+                {.place = (char[]){"/target/children/1/path"}}};
+        struct managed_device device;
+
+        init_device(&device, paths, PATHS, stores);
+        views[0] = views[1] = (struct path_view){.state = PATH_SAME};
+        check_state(&device, CONDITION_TRUE, "PathLeadsToStore", "/srv/i.img (/target/children/0/path) leads",
+                "/srv/j.img (/target/children/1/path) leads", NULL);
+        CHECK_INT(unlink(other), 0);
+        views[1] = (struct path_view){.state = PATH_GONE, .error = ENOENT};
+        check_state(&device, CONDITION_FALSE, "PathGone",
+                "nothing at /srv/j.img (/target/children/1/path) any more", "only this disk has its data",
+                "/target/children/0");
+        CHECK_INT(device_path_state(&device), PATH_GONE);
+        views[0] = (struct path_view){.state = PATH_OTHER};
+        check_state(&device, CONDITION_FALSE, "PathLeadsElsewhere",
+                "/srv/i.img (/target/children/0/path) does not",
+                "nothing at /srv/j.img (/target/children/1/path) any more", NULL);
+        views[1] = (struct path_view){.state = PATH_UNKNOWN, .error = EIO};
+        check_state(&device, CONDITION_FALSE, "PathLeadsElsewhere", "/target/children/0/path",
+                "Move that file back", "/target/children/1");
+        views[0] = (struct path_view){.state = PATH_SAME};
+        check_state(&device, CONDITION_UNKNOWN, "PathUnknown", "/target/children/1/path", "failed",
+                "/target/children/0");
+        CHECK_INT(device_path_state(&device), PATH_UNKNOWN);
+        CHECK_INT(unlink(one), 0);
+        for (size_t i = 0; i < PATHS; i++)
+                CHECK_INT(close(stores[i].fd), 0);
 }
 
 int main(void)
 {
         a_file_without_a_name_cannot_be_moved_back();
+        of_several_paths_each_is_named();
         return check_report();
 }
