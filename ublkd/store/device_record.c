@@ -169,6 +169,17 @@ int device_record_sanitize(struct device_record *record)
         return wrong ? device_record_quarantine(record, wrong) : 0;
 }
 
+/* An older ublkd, which knows no lists, leaves the identities of a list beside the spec of a single store that it has
+ * stored since. Those of the other kind are of an earlier disk. */
+static void drop_identities_of_the_other_kind(struct device_record *record)
+{
+        if (device_spec_has_list(record->spec)) {
+                record->backing = (struct backing_identity){};
+                record->backing_boot[0] = '\0';
+        } else if (!record_stores_are_unreadable(record->stores))
+                record->stores = record_stores_free(record->stores);
+}
+
 int device_record_parse(struct device_record *record, const char *text)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -176,6 +187,8 @@ int device_record_parse(struct device_record *record, const char *text)
         int r = document ? device_spec_parse(document, record->name, &record->spec, &problems) : -EINVAL;
 
         cJSON_Delete(document);
+        if (r >= 0)
+                drop_identities_of_the_other_kind(record);
         return r == -EINVAL ? quarantine_spec(record, &problems) : r;
 }
 

@@ -101,6 +101,31 @@ static void test_an_older_ublkd_leaves_them(const char *directory)
         device_store_free(store);
 }
 
+/* An older ublkd has stored another spec since, with what it knows of: the identities of the other kind are those of
+ * an earlier disk. */
+static void test_those_of_an_earlier_disk_are_dropped(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put(store);
+        device_store_free(store);
+        execute(directory, "UPDATE device SET spec = '{\"name\":\"data\",\"target\":{\"type\":\"loop\","
+                           "\"path\":\"/a\"}}'");
+        store = open_store(directory);
+        CHECK(!device_store_get(store, "data")->stores);
+        settle_without_disk(store);
+        CHECK_INT(try_put(store, "/c", "/a"), 0);
+        for (unsigned i = 0; i < 2; i++)
+                CHECK(backing_identity_is_empty(
+                        device_record_backing(device_store_get(store, "data"), i, NULL)));
+        device_store_free(store);
+        execute(directory, "UPDATE device SET backing_lasting = 'file:c', backing_boot = 'x'");
+        store = open_store(directory);
+        CHECK(backing_identity_is_empty(&device_store_get(store, "data")->backing));
+        CHECK_STR(device_store_get(store, "data")->backing_boot, "");
+        device_store_free(store);
+}
+
 /* Without its identities any store would do. */
 static void test_what_cannot_be_read_is_quarantined(const char *directory)
 {
@@ -258,6 +283,7 @@ int main(void)
 {
         in_a_new_directory(test_they_stay);
         in_a_new_directory(test_an_older_ublkd_leaves_them);
+        in_a_new_directory(test_those_of_an_earlier_disk_are_dropped);
         in_a_new_directory(test_what_cannot_be_read_is_quarantined);
         in_a_new_directory(test_what_cannot_be_read_stays);
         in_a_new_directory(test_paths_are_exchanged);
