@@ -60,13 +60,26 @@ static int check_mount(
         return -ETXTBSY;
 }
 
-/* Return whether a store that both specs name would come to another place of the tree: the bytes of a disk would move. */
+/* Return whether a place that has this path keeps it: of two parts of one store one may go. */
+static bool stays_somewhere(const struct device_spec *from, const struct device_spec *to, const char *path)
+{
+        for (unsigned i = 0; i < device_spec_stores(from); i++) {
+                const char *before = device_spec_store_path(from, i), *now = device_spec_store_path(to, i);
+
+                if (before && now && strcmp(before, path) == 0 && strcmp(now, path) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Return whether a store that both specs name would come to another place of the tree: the bytes of a disk would
+ * move. */
 static bool moves_stores(const struct device_spec *from, const struct device_spec *to)
 {
         for (unsigned i = 0; i < device_spec_stores(from); i++) {
-                const char *path = device_spec_store_path(from, i), *there = device_spec_store_path(to, i);
+                const char *path = device_spec_store_path(from, i);
 
-                if (path && device_spec_names_store(to, path) && !(there && strcmp(there, path) == 0))
+                if (path && device_spec_names_store(to, path) && !stays_somewhere(from, to, path))
                         return true;
         }
         return false;

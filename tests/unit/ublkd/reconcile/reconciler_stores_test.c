@@ -289,6 +289,20 @@ static void stores_do_not_change_their_places(void)
         end(&place);
 }
 
+/* The other part stays where it is. */
+static void one_of_two_parts_of_a_store_goes(void)
+{
+        struct place place;
+
+        begin(&place);
+        CHECK_INT(try_put(&place.world, "/a", "/a"), 0);
+        CHECK_INT(try_put(&place.world, "/a", "/c"), 0);
+        CHECK_INT(try_put(&place.world, "/c", "/a"), -ETXTBSY);
+        CHECK_STR(device_record_backing(world_record(&place.world, "data"), 0, NULL)->lasting, "file:a");
+        CHECK(backing_identity_is_empty(device_record_backing(world_record(&place.world, "data"), 1, NULL)));
+        end(&place);
+}
+
 /* Its message would be without the pointer and the command. */
 static void the_note_has_the_command(void)
 {
@@ -426,5 +440,6 @@ int main(void)
         each_identity_has_its_own_boot();
         a_change_of_one_path_drops_that_identity_alone();
         stores_do_not_change_their_places();
+        one_of_two_parts_of_a_store_goes();
         return check_report();
 }
