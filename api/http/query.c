@@ -177,7 +177,9 @@ static int parse_accept_backing(const char *value, struct query *ret)
 
 static int parse_store(const char *value, struct query *ret)
 {
-        if (!value || strncmp(value, "/target", strlen("/target")) != 0
+        size_t root = strlen("/target");
+
+        if (!value || strncmp(value, "/target", root) != 0 || (value[root] != '\0' && value[root] != '/')
                 || strlen(value) >= TARGET_POINTER_SIZE)
                 return -EINVAL;
         ret->store = strdup(value);

@@ -406,6 +406,49 @@ def test_recover_with_consent_to_another_store(server):
         "GET", "/events?device=data", headers={"Accept": "application/json"}).json["items"]]
 
 
+def test_recover_with_consent_to_another_store_of_several(server):
+    """A consent is for one store, which the client names by the pointer of its target."""
+    children = [{"type": "loop", "path": path} for path in ("/a.img", "/b.img", "/c.img")]
+    server.ask("POST", "/devices?wait=ready", spec(id=0, target={"type": "stripe", "children": children}))
+    server.tell("status data Failed BackingChanged It is another store.")
+    stores = server.ask("GET", "/devices/data").json["status"]["backing"]["stores"]
+    assert [store["target"] for store in stores] == [f"/target/children/{i}" for i in range(3)]
+    assert [store["path"] for store in stores] == ["/a.img", "/b.img", "/c.img"]
+    assert stores[0]["found"] is None and stores[1]["found"]["identity"] == "wwid:found-1"
+
+    def recover(query):
+        return server.ask("POST", f"/devices/data/recover?{query}")
+
+    one, other = "store=/target/children/1", "store=/target/children/2"
+    for query in (one, "store=&accept-backing=x", "store=/targets&accept-backing=x", "store=/targetfoo&accept-backing=x",
+                  "store=children/1&accept-backing=x"):
+        check_problem(recover(query), 400, "bad-request")
+    check_problem(server.ask("POST", f"/devices/data/restart?{one}"), 400, "bad-request")
+    for query in (
+        "accept-backing=wwid:found-1",  # of which store?
+        "store=/target&accept-backing=wwid:found-1",
+        "store=/target/children/1/path&accept-backing=wwid:found-1",
+        "store=/target/children/3&accept-backing=wwid:found-1",
+        "store=/target/children/0&accept-backing=wwid:found-1",
+        f"{other}&accept-backing=wwid:found-1",
+        f"{one}&accept-backing=wwid:1",
+    ):
+        check_problem(recover(query), 409, "not-possible-now")
+    server.tell("busy 0 mounted at /srv")
+    check_problem(recover(f"{one}&accept-backing=wwid:found-1"), 409, "in-use")
+    server.tell("idle")
+    assert recover(f"{one}&accept-backing=wwid:found-1").status == 202
+    server.tell("status data Failed BackingChanged It is another store.")
+    check_problem(recover(f"{other}&accept-backing=wwid:found-1"), 409, "not-possible-now")
+    assert recover(f"{other}&accept-backing=wwid:found-2").status == 202
+
+
+def test_the_only_store_of_a_disk_has_no_pointer(server):
+    server.ask("POST", "/devices?wait=ready", spec(id=0))
+    server.tell("status data Failed BackingChanged It is another store.")
+    check_problem(server.ask("POST", "/devices/data/recover?store=/target&accept-backing=diskseq:9%2B0"), 409, "not-possible-now")
+
+
 def test_a_loss_that_the_client_has_not_seen_is_not_accepted(server):
     """A fault that comes between the client's GET and its consent is not part of the consent."""
     server.ask("POST", "/devices?wait=ready", spec())

@@ -2,10 +2,12 @@
 /* Statuses of the fake reconciler of the API tests. */
 #include "tests/api/api_test_status.h"
 
+#include "ublkd/model/device_spec_store.h"
 #include "ublkd/store/store_actions.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,6 +23,27 @@ static int explain(struct device_status *status, enum condition_reason reason, c
         status->next_try_at = 1700000000123000;
         r = device_status_set_cause(status, "%.*s", cause, text);
         return r < 0 ? r : device_status_explain(status, reason, "%.*s%s", cause, text, bar + strlen(" |"));
+}
+
+/* Of the first store of a list the one was found, of the others another one: "wwid:found-1". */
+static int set_stores(struct device_status *status, const struct device_spec *spec)
+{
+        unsigned count = spec && device_spec_has_list(spec) ? device_spec_stores(spec) : 0;
+
+        status->stores = count > 0 ? calloc(count, sizeof(*status->stores)) : NULL;
+        if (count > 0 && !status->stores)
+                return -ENOMEM;
+        status->store_count = count;
+        for (unsigned i = 0; i < count; i++) {
+                struct store_status *store = &status->stores[i];
+
+                device_spec_store_pointer(spec, i, store->pointer);
+                store->identity.basis = store->found.basis = BACKING_DISK_WWID;
+                snprintf(store->identity.lasting, sizeof(store->identity.lasting), "wwid:%u", i);
+                if (i > 0)
+                        snprintf(store->found.lasting, sizeof(store->found.lasting), "wwid:found-%u", i);
+        }
+        return 0;
 }
 
 int api_test_set_status(struct device_store *store, uint64_t restarts, const struct device_record *record,
@@ -40,7 +63,7 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
                 .worker.restarts = restarts,
                 .quoted = phase == PHASE_BACKOFF || phase == PHASE_STOPPING ? reason : REASON_NONE,
         };
-        int r;
+        int r = reason == REASON_BACKING_CHANGED ? set_stores(&status, record->spec) : 0;
 
         if (phase == PHASE_LIVE && tenant_is_set(record->tenant))
                 snprintf(status.node, sizeof(status.node), "/dev/ublk/private/%s", record->uid);
@@ -67,7 +90,8 @@ int api_test_set_status(struct device_store *store, uint64_t restarts, const str
                 status.worker.started_at = record->created_at;
                 status.kernel_flags = 1 << 3;
         }
-        r = explain(&status, reason, text);
+        if (r >= 0)
+                r = explain(&status, reason, text);
         if (r >= 0)
                 r = device_store_set_status(store, record->name, &status);
         device_status_clear(&status);
