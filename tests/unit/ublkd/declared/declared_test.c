@@ -100,6 +100,60 @@ static void test_a_disk_that_can_be_adopted(void)
         world_free();
 }
 
+/* Write a file of a stripe over two files. */
+static void write_stripe(const char *one, const char *other)
+{
+        char path[160];
+        FILE *file;
+
+        file_path(0, 0, path);
+        file = fopen(path, "we");
+        if (!file)
+                abort();
+        fprintf(file,
+                "{\"name\":\"d0\",\"target\":{\"type\":\"stripe\",\"children\":[{\"type\":\"loop\",\"path\":"
+                "\"%s\"},{\"type\":\"loop\",\"path\":\"%s\"}]},\"size\":\"1MiB\"}",
+                one, other);
+        fclose(file);
+        apply();
+}
+
+/* A reboot has exchanged the names of two disks, and the file was put right before ublkd has looked whether the device
+ * has a disk: with one the bytes would move. */
+static void test_an_exchange_of_paths_before_the_disks_are_known(void)
+{
+        static const struct backing_identity identities[] = {
+                {.basis = BACKING_DISK_WWID, .is_disk = true, .lasting = "wwid:a"},
+                {.basis = BACKING_DISK_WWID, .is_disk = true, .lasting = "wwid:b"}
+        };
+
+        for (int has_disk = 0; has_disk <= 1; has_disk++) {
+                const struct device_status unseen = {.phase = PHASE_UNKNOWN, .number = -1},
+                                           settled = {.phase = PHASE_FAILED, .number = -1};
+
+                world_make();
+                write_stripe("/dev/sda", "/dev/sdb");
+                CHECK_INT(device_store_set_listed(world.store, "d0", identities, 2, ""), 0);
+                CHECK_INT(device_store_set_status(world.store, "d0", &unseen), 0);
+                write_stripe("/dev/sdb", "/dev/sda");
+                CHECK_STR(device_spec_store_path(get("d0")->spec, 0), "/dev/sda");
+                CHECK(get("d0")->source_state != SOURCE_REFUSED);
+                if (has_disk)
+                        show_disks();
+                else
+                        CHECK_INT(device_store_set_status(world.store, "d0", &settled), 0);
+                world.applied = false;
+                declared_disks_are_known(world.declared);
+                while (!world.applied)
+                        CHECK(sd_event_run(world.event, 20 * 1000 * 1000) >= 0);
+                CHECK_STR(device_spec_store_path(get("d0")->spec, 0), has_disk ? "/dev/sda" : "/dev/sdb");
+                CHECK_INT(get("d0")->source_state, has_disk ? SOURCE_REFUSED : SOURCE_APPLIED);
+                for (unsigned i = 0; i < 2; i++) /* each place is for its store, wherever it is now */
+                        CHECK_STR(device_record_backing(get("d0"), i, NULL)->lasting, identities[i].lasting);
+                world_free();
+        }
+}
+
 static void write_pool(const char *pool, const char *more)
 {
         char path[160];
@@ -318,6 +372,7 @@ int main(void)
 {
         test_a_disk_that_is_no_longer_in_use_goes();
         test_before_the_disks_are_known();
+        test_an_exchange_of_paths_before_the_disks_are_known();
         test_a_disk_that_can_be_adopted();
         test_a_file_that_names_a_pool();
         test_a_target_for_tests();

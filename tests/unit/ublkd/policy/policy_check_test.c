@@ -150,6 +150,7 @@ static void test_targets_below_others(struct world *world)
 {
 #define DISK(target) "{\"name\":\"u1000-a\",\"size\":\"1GiB\",\"target\":" target "}"
 #define PART(child) "{\"type\":\"linear\",\"child\":" child "}"
+#define STRIPE(children) "{\"type\":\"stripe\",\"children\":[" children "]}"
 #define LOOP(path) "{\"type\":\"loop\",\"path\":\"" path "\"}"
         static const char all[] =
                 "\"devices\":3,\"size\":\"10GiB\",\"targets\":[\"linear\",\"loop\",\"null\",\"stripe\"],"
@@ -159,6 +160,13 @@ static void test_targets_below_others(struct world *world)
         check_good(world, DISK(PART(LOOP("/home/alice/a.img"))));
         check_good(
                 world, DISK("{\"type\":\"stripe\",\"children\":[{\"type\":\"null\"},{\"type\":\"null\"}]}"));
+        /* Several stores, whosever they are, also one in a list. */
+        check_bad(world, DISK(STRIPE(LOOP("/home/alice/a.img") "," LOOP("/home/alice/b.img"))),
+                "PolicyForbids", "/target");
+        check_bad(world, DISK(STRIPE("{\"type\":\"null\"}," LOOP("/home/alice/a.img"))), "PolicyForbids",
+                "/target");
+        check_bad(world, DISK(PART(STRIPE(LOOP("/home/alice/a.img") "," LOOP("/dev/sda")))), "PolicyForbids",
+                "/target");
         check_bad(world, DISK(PART(LOOP("/etc/shadow"))), "PolicyForbids", "/target/child/path");
         check_bad(world, DISK(PART(PART(LOOP("/home/alice/../bob/a.img")))), "PolicyForbids",
                 "/target/child/child/path");
@@ -177,6 +185,7 @@ static void test_targets_below_others(struct world *world)
         check_bad(world, DISK(PART("{\"type\":\"fault\",\"child\":{\"type\":\"null\"}}")), "PolicyForbids",
                 "/target/child/type");
 #undef LOOP
+#undef STRIPE
 #undef PART
 #undef DISK
 }
