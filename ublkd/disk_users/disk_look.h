@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One search for the users of disks: what its parts share. Private to disk_users.c, disk_mounts.c,
- * disk_openers.c, disk_mappers.c, disk_late.c, disk_rights.c, disk_exclusive.c and disk_bystanders.c. Runs in the process of the search. */
+ * disk_openers.c, disk_mappers.c, disk_late.c, disk_rights.c, disk_exclusive.c, disk_bystanders.c and
+ * disk_container.c. Runs in the process of the search. */
 #pragma once
 
 #include "ublkd/disk_users/aside.h"
@@ -124,6 +125,9 @@ int disk_node_ask(int directory, const char *name, dev_t *ret);
 int disk_of_node(const struct look *look, int asked, dev_t device, const char *path, struct disk_users **ret);
 /* disk_openers.c: add a process as a user, once. */
 int disk_process_add(const struct look *look, struct disk_users *disk, const struct process *process);
+/* disk_container.c: return whether the process is in a container, as far as that is known, and the user whose
+ * container it is. */
+bool disk_container_owner(const struct look *look, const struct process *process, uid_t *ret);
 /* disk_mappers.c: add the disks that are mapped into its memory, now or in _finish(). */
 int disk_mappers_add(struct look *look, const struct process *process);
 int disk_mappers_finish(struct look *look);

@@ -74,6 +74,18 @@ static bool is_only_a_name(int process, const char *descriptor)
         return line && sscanf(line, "flags: %o", &flags) == 1 && (flags & O_PATH);
 }
 
+/* The user whose container it is may know of it, also where its uid is a subordinate one of that user. One that root
+ * has put into the container of a user is root's. */
+static int add_process(const struct look *look, struct disk_users *disk, const struct process *process)
+{
+        uid_t uid = look_uid_of(process->directory), owner;
+
+        if (!disk_container_owner(look, process, &owner))
+                return look_add_user(disk, uid, "process %s (%s)", process->pid, process->comm);
+        return look_add_user(disk, uid == 0 || owner == 0 ? uid : owner,
+                "process %s (%s) in a container of user %u", process->pid, process->comm, (unsigned)owner);
+}
+
 /* Add a process once, even if it has the disk open several times. A worker serves the disk of a device, ublkd keeps
  * the store of a disk open, and the service manager keeps that descriptor for the next ublkd: no administrator should
  * end these processes, so a phrase names the device. */
@@ -100,8 +112,7 @@ int disk_process_add(const struct look *look, struct disk_users *disk, const str
                 return 0;
         }
         disk->kinds |= DISK_USER_PROCESS;
-        return look_add_user(
-                disk, look_uid_of(process->directory), "process %s (%s)", process->pid, process->comm);
+        return add_process(look, disk, process);
 }
 
 static int add_opener(
