@@ -23,9 +23,10 @@ static const struct refusal refusals[] = {
         {DELIVERY_AT_HOME, ANY, "AtHome",
          "The process that is to get it is on the host itself, where it is: open status.node of the device, or bind its status.mount."},
         {DELIVERY_WITHOUT_USERS, ANY, "NoUserNamespace",
-         "The container of the process has no user namespace of its own, so its root opens every node and a "
-         "device control group keeps it from the disk; start the container with --device "
-         "ublkd.io/disk=NAME or --device and the path of the disk."},
+         "The process is in a container or a service without a user namespace of its own, so its root opens every "
+         "node, and a device control group keeps it from the disk. Start a container with --device ublkd.io/disk=NAME, "
+         "or --device and the path of the disk; give it to a service in its unit, with BindPaths= and DeviceAllow= of "
+         "status.node, or with BindPaths= of status.mount."},
         {DELIVERY_ENDED, ANY, "ClientEnded",
          "The process that is to get it has ended; keep the client, or the process that \"pid\" names, until the answer comes."},
         {DELIVERY_SHARED, ANY, "SharedMount",
