@@ -41,7 +41,7 @@ int fd_result_receive(int link, int flags)
         if (recvmsg(link, &message, MSG_CMSG_CLOEXEC | flags) != (ssize_t)sizeof(result))
                 return -EPIPE;
         header = CMSG_FIRSTHDR(&message);
-        if (!header || header->cmsg_type != SCM_RIGHTS)
+        if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
                 return result < 0 ? result : -EPIPE;
         memcpy(&result, CMSG_DATA(header), sizeof(result));
         return result;

@@ -87,6 +87,11 @@ int filesystem_hold_mounted(struct filesystem_hold *hold, int point, dev_t disk)
         return 0;
 }
 
+bool filesystem_hold_is_gone(int error)
+{
+        return error == -ENOENT || error == -ENODEV || error == -ENXIO;
+}
+
 int filesystem_hold_check(const struct filesystem_hold *hold)
 {
         dev_t disk;
@@ -97,7 +102,7 @@ int filesystem_hold_check(const struct filesystem_hold *hold)
         if (r >= 0)
                 r = read_device_at(AT_FDCWD, hold->number, &disk);
         if (r < 0)
-                return r == -ENOENT ? 0 : r;
+                return filesystem_hold_is_gone(r) ? 0 : r;
         return disk == hold->disk && read_sequence(hold->number) == hold->sequence ? 1 : -ESTALE;
 }
 

@@ -27,5 +27,8 @@ int filesystem_hold_mounted(struct filesystem_hold *hold, int point, dev_t disk)
 /* Return 1: the number is still that of the disk; 0: there is no disk; -ESTALE: another disk is there, or the disk has another
  * number; other -errno: it is not known. */
 int filesystem_hold_check(const struct filesystem_hold *hold);
+/* Return whether this -errno of a read of the number says that there is no such disk: the file is not there, or was
+ * removed while it was open. */
+bool filesystem_hold_is_gone(int error);
 /* A copy of a mount that was kept ends here: the kernel may write for that. */
 void filesystem_hold_end(struct filesystem_hold *hold);

@@ -294,7 +294,7 @@ static int unmount_left(const struct filesystem_go *go, const struct filesystem_
         int r = *go->number ? hold->error : -ENOENT;
 
         if (r < 0)
-                return r == -ENOENT ? 0 : r;
+                return filesystem_hold_is_gone(r) ? 0 : r;
         r = ask_claim(go, hold);
         if (r <= FILESYSTEM_CLAIM_FREE)
                 return r;

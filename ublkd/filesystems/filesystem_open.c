@@ -56,7 +56,7 @@ int filesystem_open_in_time(int node, int flags, int msec)
         r = n > 0 ? fd_result_receive(ours, MSG_DONTWAIT) : n < 0 ? -errno : -ETIMEDOUT;
         (void)kill(pid, SIGKILL);
         /* One that hangs: filesystem_open_wait(). */
-        (void)waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | (r == -ETIMEDOUT ? WNOHANG : 0));
+        (void)waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | (n > 0 ? 0 : WNOHANG));
         return r;
 }
 
