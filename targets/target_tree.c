@@ -329,9 +329,10 @@ static int check_waits(const struct target_tree *tree, struct problem_list *prob
                 && waits.files <= TARGET_QUEUE_FILES_MAX)
                 return 0;
         return problem_add(problems, EINVAL, "/target", "TargetsReserveTooMuch",
-                "the targets of the disk reserve more coroutines or descriptors together than a queue has; "
-                "give fewer of "
-                "them");
+                "the targets of the disk reserve more coroutines (%u, and %u for the disk, of %u) or "
+                "descriptors (%u of %u) together than a queue has; give fewer of them",
+                waits.background, waits.device_background, (unsigned)TARGET_BACKGROUND_MAX, waits.files,
+                (unsigned)TARGET_QUEUE_FILES_MAX);
 }
 
 /* Likewise. */
