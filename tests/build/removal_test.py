@@ -47,7 +47,9 @@ class Machine:
             assert place in text
             name, equals, _ = place.partition("=")
             text = text.replace(place, f"{name}={path / here}" if equals else str(path / here) if here else "/")
-        text = text.replace("rmdir /dev/ublk/private", "true").replace("grep -qsx -e ublkd -e ublkd-worker", "false")
+        for command, other in (("rmdir /dev/ublk/private", "true"), ("grep -qsx -e ublkd -e ublkd-worker", "false")):
+            assert command in text
+            text = text.replace(command, other)
         (path / "removal").write_text(text)
 
     def start(self, units):
