@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose container a process is in. A container of an ordinary user has a user namespace, which the kernel has made for
- * that user. One of root may share that of the host, and then has a namespace of process ids of its own. */
+/* Whose container a process is in. Each has a mount namespace of its own. That of an ordinary user has a user namespace,
+ * which the kernel has made for that user. One of root may share that of the host, and then has a namespace of process ids
+ * of its own. */
 #include "ublkd/disk_users/disk_look.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/nsfs.h>
@@ -54,7 +56,9 @@ static bool read_owner(const struct look *look, const struct process *process, u
 
 bool disk_container_owner(const struct look *look, const struct process *process, uid_t *ret)
 {
-        int shared = shares_namespace(look, process, "ns/user");
+        int shared = shares_namespace(look, process, "ns/mnt") != 0
+                             ? -EXDEV
+                             : shares_namespace(look, process, "ns/user");
 
         if (shared == 0)
                 return read_owner(look, process, ret);

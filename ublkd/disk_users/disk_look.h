@@ -128,6 +128,13 @@ int disk_process_add(const struct look *look, struct disk_users *disk, const str
 /* disk_container.c: return whether the process is in a container, as far as that is known, and the user whose
  * container it is. */
 bool disk_container_owner(const struct look *look, const struct process *process, uid_t *ret);
+/* Return who may know of a process of `uid` in a container of `owner`: the owner, also where the uid is a subordinate one
+ * of that user; but one that root has put there is root's. */
+static inline uid_t disk_container_reader(uid_t uid, uid_t owner)
+{
+        return uid == 0 || owner == 0 ? uid : owner;
+}
+
 /* disk_mappers.c: add the disks that are mapped into its memory, now or in _finish(). */
 int disk_mappers_add(struct look *look, const struct process *process);
 int disk_mappers_finish(struct look *look);

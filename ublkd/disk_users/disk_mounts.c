@@ -57,7 +57,18 @@ static bool has_a_disk(const struct look *look, const char *type)
         return true;
 }
 
-static int add_mount(const struct look *look, uid_t uid, char *line)
+static int add_point(
+        const struct look *look, struct disk_users *disk, const struct process *process, const char *point)
+{
+        uid_t uid = look_uid_of(process->directory), owner;
+
+        if (!disk_container_owner(look, process, &owner))
+                return look_add_user(disk, uid, "mounted at %s", point);
+        return look_add_user(disk, disk_container_reader(uid, owner),
+                "mounted at %s in a container of user %u", point, (unsigned)owner);
+}
+
+static int add_mount(const struct look *look, const struct process *process, char *line)
 {
         struct disk_users *disk;
         struct mount_line mount;
@@ -75,7 +86,7 @@ static int add_mount(const struct look *look, uid_t uid, char *line)
         if (!disk)
                 return 0;
         disk->mounted = true;
-        return look_add_user(disk, uid, "mounted at %s", mount.point);
+        return add_point(look, disk, process, mount.point);
 }
 
 enum {
@@ -90,11 +101,11 @@ static int gone_of_mountinfo(int error)
 }
 
 /* Return -ETIME: there are more than `count_max`, or it is later than `until`. */
-static int read_mounts(const struct look *look, int process, size_t count_max, uint64_t until)
+static int read_mounts(
+        const struct look *look, const struct process *process, size_t count_max, uint64_t until)
 {
-        _cleanup_fclose_ FILE *file = look_open_file(process, "mountinfo");
+        _cleanup_fclose_ FILE *file = look_open_file(process->directory, "mountinfo");
         _cleanup_free_ char *line = NULL;
-        uid_t uid = look_uid_of(process);
         size_t size = 0;
         int r = 0;
 
@@ -104,7 +115,7 @@ static int read_mounts(const struct look *look, int process, size_t count_max, u
                 if (count > count_max || (count % CLOCK_EVERY == 0 && monotonic_now() >= until))
                         return -ETIME;
                 line[strcspn(line, "\n")] = '\0';
-                r = add_mount(look, uid, line);
+                r = add_mount(look, process, line);
         }
         return r < 0 || feof(file) ? r : gone_of_mountinfo(errno);
 }
@@ -147,7 +158,7 @@ static int add_namespace(struct look *look, const struct process *process)
         if (seen_set_has(&look->namespaces, all) || seen_set_has(&look->namespaces, view)
                 || seen_set_has(&look->late_namespaces, view))
                 return 0;
-        r = read_mounts(look, process->directory, look_first_share(look, FIRST_COUNT), UINT64_MAX);
+        r = read_mounts(look, process, look_first_share(look, FIRST_COUNT), UINT64_MAX);
         if (r == -ETIME) {
                 r = seen_set_add(&look->late_namespaces, view);
                 return r < 0 ? r : late_add(look, &look->late_mounts, process);
@@ -157,7 +168,7 @@ static int add_namespace(struct look *look, const struct process *process)
 
 static int read_late(struct look *look, const struct process *process, uint64_t until)
 {
-        int r = read_mounts(look, process->directory, SIZE_MAX, until);
+        int r = read_mounts(look, process, SIZE_MAX, until);
 
         look->has_unread_mounts =
                 look->has_unread_mounts || r < 0; /* also if it is gone: others may see the same */

@@ -74,15 +74,13 @@ static bool is_only_a_name(int process, const char *descriptor)
         return line && sscanf(line, "flags: %o", &flags) == 1 && (flags & O_PATH);
 }
 
-/* The user whose container it is may know of it, also where its uid is a subordinate one of that user. One that root
- * has put into the container of a user is root's. */
 static int add_process(const struct look *look, struct disk_users *disk, const struct process *process)
 {
         uid_t uid = look_uid_of(process->directory), owner;
 
         if (!disk_container_owner(look, process, &owner))
                 return look_add_user(disk, uid, "process %s (%s)", process->pid, process->comm);
-        return look_add_user(disk, uid == 0 || owner == 0 ? uid : owner,
+        return look_add_user(disk, disk_container_reader(uid, owner),
                 "process %s (%s) in a container of user %u", process->pid, process->comm, (unsigned)owner);
 }
 

@@ -29,7 +29,7 @@ static bool enter_namespace(void)
 
         snprintf(users, sizeof(users), "0 %u 1", (unsigned)geteuid());
         snprintf(groups, sizeof(groups), "0 %u 1", (unsigned)getegid());
-        return unshare(CLONE_NEWUSER) == 0 && write_file("/proc/self/uid_map", users)
+        return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_file("/proc/self/uid_map", users)
                && write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/gid_map", groups);
 }
 
