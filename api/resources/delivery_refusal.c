@@ -63,8 +63,8 @@ static const struct refusal refusals[] = {
         {DELIVERY_NO_FILE, -ELOOP, "LinkInPath",
          "A symbolic link is in the path; give the path to which it leads."},
         {DELIVERY_NO_FILE, -EACCES, "NoRight",
-         "The process may not create files at the path; ask as root of the container, or choose a path to "
-         "which the process may write."},
+         "The process may not create files at the path, or a security module forbids it to ublkd; ask as root of the "
+         "container, choose a path to which the process may write, or look for a denial in the log of the kernel."},
         {DELIVERY_NO_FILE, -EPERM, "NoSockets",
          "The file system at the path takes no sockets, or forbids changes; choose a path on another one, "
          "such as a tmpfs of the container."},

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """POST /devices/NAME/deliver, with deliveries that end as the path says. tests/kernel/test_private_nodes.py has real ones."""
 import errno
+import re
 import tempfile
 
 import pytest
@@ -73,6 +74,7 @@ def test_a_delivery_that_fails_is_a_problem_with_a_reason(tenants, outcome, erro
     answer = deliver(tenants, f"/end/{outcome}/{error}")
     check_problem(answer, 409, "not-possible-now")
     assert [(fault["pointer"], fault["reason"]) for fault in answer.json["errors"]] == [("/path", reason)]
+    assert all(re.search(r"[;:] \w", fault["detail"]) for fault in answer.json["errors"])  # what to do comes last
 
 
 def test_a_delivery_that_is_late_is_a_problem(tenants):
