@@ -139,13 +139,13 @@ class User:
 class Place:
     """A daemon with a policy, in a directory that every user can reach."""
 
-    def __init__(self, make_daemon, directory, policy):
+    def __init__(self, make_daemon, directory, policy, **more):
         self.directory = directory
         self.policy = directory / "policy.d"
         self.policy.mkdir(mode=0o755)
         self.set_policy(policy)
         directory.chmod(0o755)
-        self.daemon = make_daemon(more_options=("--policy-dir", str(self.policy)))
+        self.daemon = make_daemon(more_options=("--policy-dir", str(self.policy)), **more)
         self.daemon.directory.chmod(0o755)
         self.daemon.start()
 
