@@ -276,8 +276,12 @@ static void serve(struct run *run, struct target_host *host)
         struct io_loop *loops[RECORD_LOOPS_MAX];
         uint64_t capacity = run->image.capacity;
 
-        for (unsigned i = 0; i < host->queues; i++)
+        for (unsigned i = 0; i < host->queues; i++) {
                 loops[i] = target_host_loop(host, i);
+                /* What began with the loop, such as the wait for an action, is about no file of the case. The filling has
+                 * not submitted it where all went into a cache. */
+                (void)io_loop_submit(loops[i], false);
+        }
         record_begin(
                 &run->record, loops, host->queues, run->before.fds, run->crash->files, capacity, run->seed);
         kept_begin(&run->kept);
