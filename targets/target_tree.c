@@ -272,6 +272,27 @@ const char *target_node_path(const struct target_node *node)
         return text_option(node, "path");
 }
 
+/* Return the number of bytes that the options of a node hold for `name`; 0: there is none. */
+static uint64_t bytes_option(const struct target_node *node, const char *name)
+{
+        const struct option_field *option = node->desc ? option_find(node->desc->options, name) : NULL;
+        uint64_t bytes;
+
+        if (!option || option->kind != OPTION_BYTES)
+                return 0;
+        memcpy(&bytes, (const char *)node->options + option->offset, sizeof(bytes));
+        return bytes;
+}
+
+uint64_t target_tree_store_begin(const struct target_tree *tree, unsigned number)
+{
+        uint64_t begin = bytes_option(&tree->nodes[number], "offset");
+
+        for (; number > 0 && tree->nodes[number].index < 0; number = tree->nodes[number].parent)
+                begin += bytes_option(&tree->nodes[tree->nodes[number].parent], "offset");
+        return begin;
+}
+
 bool target_node_has_store(const struct target_node *node)
 {
         return node->desc && option_find(node->desc->options, "path");

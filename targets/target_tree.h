@@ -96,6 +96,9 @@ unsigned target_tree_stores(const struct target_tree *tree, unsigned ret[static 
 bool target_tree_has_list(const struct target_tree *tree);
 /* Return whether the target of a node takes a path of a backing store. */
 bool target_node_has_store(const struct target_node *node);
+/* Return where in its store the part of the target `number` begins, in bytes: the offset of its options and of the targets of
+ * which it is, in turn, the only child. */
+uint64_t target_tree_store_begin(const struct target_tree *tree, unsigned number);
 /* Return the path that the options of a node give; NULL: none. */
 const char *target_node_path(const struct target_node *node);
 

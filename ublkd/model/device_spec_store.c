@@ -37,6 +37,15 @@ const char *device_spec_store_path(const struct device_spec *spec, unsigned numb
                        : NULL;
 }
 
+uint64_t device_spec_store_begin(const struct device_spec *spec, unsigned number)
+{
+        unsigned numbers[TARGET_STORES_MAX];
+
+        return number < target_tree_stores(spec->tree, numbers)
+                       ? target_tree_store_begin(spec->tree, numbers[number])
+                       : 0;
+}
+
 void device_spec_store_pointer(
         const struct device_spec *spec, unsigned number, char ret[static TARGET_POINTER_SIZE])
 {

@@ -12,6 +12,8 @@ void device_spec_path_pointer(const struct device_spec *spec, char ret[static TA
 unsigned device_spec_stores(const struct device_spec *spec);
 /* Return the path of one of them as the spec has it; NULL: it has none (a pool is given). */
 const char *device_spec_store_path(const struct device_spec *spec, unsigned number);
+/* Return where in that store the part of the disk begins, in bytes. */
+uint64_t device_spec_store_begin(const struct device_spec *spec, unsigned number);
 /* Write the pointer of its target into the spec: "/target/children/1". */
 void device_spec_store_pointer(
         const struct device_spec *spec, unsigned number, char ret[static TARGET_POINTER_SIZE]);

@@ -60,26 +60,50 @@ static int check_mount(
         return -ETXTBSY;
 }
 
-/* Return whether a place that has this path keeps it: of two parts of one store one may go. */
-static bool stays_somewhere(const struct device_spec *from, const struct device_spec *to, const char *path)
+static bool has_path(const struct device_spec *spec, unsigned number, const char *path)
 {
-        for (unsigned i = 0; i < device_spec_stores(from); i++) {
-                const char *before = device_spec_store_path(from, i), *now = device_spec_store_path(to, i);
+        const char *there = device_spec_store_path(spec, number);
 
-                if (before && now && strcmp(before, path) == 0 && strcmp(now, path) == 0)
+        return there && strcmp(there, path) == 0;
+}
+
+static unsigned count_places(const struct device_spec *spec, const char *path)
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < device_spec_stores(spec); i++)
+                count += has_path(spec, i, path);
+        return count;
+}
+
+/* Return whether the place has the store in both specs. With parts of it in several places a path alone says nothing. */
+static bool keeps_store(
+        const struct device_spec *from, const struct device_spec *to, unsigned number, const char *path)
+{
+        bool in_parts = count_places(from, path) > 1 || count_places(to, path) > 1;
+
+        return has_path(from, number, path) && has_path(to, number, path)
+               && (!in_parts || device_spec_store_begin(from, number) == device_spec_store_begin(to, number));
+}
+
+/* Return whether another place than `number`, which loses the store, gets it. */
+static bool goes_elsewhere(
+        const struct device_spec *from, const struct device_spec *to, unsigned number, const char *path)
+{
+        for (unsigned i = 0; i < device_spec_stores(to); i++)
+                if (i != number && has_path(to, i, path) && !keeps_store(from, to, i, path))
                         return true;
-        }
         return false;
 }
 
-/* Return whether a store that both specs name would come to another place of the tree: the bytes of a disk would
- * move. */
+/* Return whether a store that both specs name, or a part of it, would come to another place of the tree: the bytes of a
+ * disk would move. A part may go while the others stay. */
 static bool moves_stores(const struct device_spec *from, const struct device_spec *to)
 {
         for (unsigned i = 0; i < device_spec_stores(from); i++) {
                 const char *path = device_spec_store_path(from, i);
 
-                if (path && device_spec_names_store(to, path) && !stays_somewhere(from, to, path))
+                if (path && !keeps_store(from, to, i, path) && goes_elsewhere(from, to, i, path))
                         return true;
         }
         return false;
