@@ -274,47 +274,14 @@ static int open_path(const struct store_opening *opening, struct stat *ret_stat)
         return fd;
 }
 
-/* Return whether both identities were read in the same way and to the same extent. What could not be read for a
- * moment, as a serial number or the UUID of a file system, makes no other store of one that is open. */
-static bool is_read_alike(const struct backing_identity *one, const struct backing_identity *other)
-{
-        return one->basis == other->basis && !*one->boot == !*other->boot
-               && !*one->lasting == !*other->lasting;
-}
-
-static bool is_proven_other(const struct target_store *store, const struct backing_identity *found)
-{
-        return backing_compare(&store->expected, found, store->expected_in_this_boot) == BACKING_OTHER
-               && (store->expected.is_disk != found->is_disk || is_read_alike(&store->expected, found));
-}
-
-/* The descriptor is right by where it comes from. One in the wrong place would have bytes of one store written to
- * another, so a store that is another one for certain is refused. The client may not accept it: the path does not lead
- * there. */
-static int check_given(const struct store_opening *opening, int fd, const struct stat *stat)
-{
-        const struct target_store *store = &opening->device->store;
-        struct backing_identity found;
-        int r;
-
-        if (backing_identity_is_empty(&store->expected))
-                return 0;
-        store_identify(fd, stat, &found);
-        if (!is_proven_other(store, &found))
-                return 0;
-        r = problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
-                "The worker was given another store in place of %s: it is %s, the disk is on %s; stop the "
-                "device and start it again, so that the store is opened at its path.",
-                opening->options->path, backing_identity_text(&found),
-                backing_identity_text(&store->expected));
-        return r < 0 ? r : -EBADF; /* not one of is_dead() */
-}
-
+/* The store is the right one by where it comes from, and nothing is compared: an identity that cannot be read for a
+ * moment, or that the file system changes, would be that of another store. The supervisor, which orders the descriptors of
+ * a list, knows their numbers. */
 static int open_given(const struct store_opening *opening, struct stat *ret_stat)
 {
         struct target_store *store = &opening->device->store;
         _cleanup_close_ int given = TAKE_FD(store->given);
-        int fd = reopen_for(opening, given, access_mode(opening->device)), r;
+        int fd = reopen_for(opening, given, access_mode(opening->device));
 
         if (fd < 0)
                 return fd;
@@ -327,11 +294,6 @@ static int open_given(const struct store_opening *opening, struct stat *ret_stat
                 return -EACCES;
         }
         note_place(store, ret_stat);
-        r = check_given(opening, fd, ret_stat);
-        if (r < 0) {
-                close_fd(fd);
-                return r;
-        }
         store->found = store->expected;
         store->as_given = true;
         store->claimed = S_ISBLK(ret_stat->st_mode) && !opening->device->read_only && !store->shared;

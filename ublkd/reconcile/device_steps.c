@@ -3,6 +3,7 @@
  * worked; its result only affects the back-off and the sentence in the status. */
 #include "ublkd/reconcile/device_steps.h"
 #include "ublkd/reconcile/device_add.h"
+#include "ublkd/reconcile/backing/backing_wish.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_claim.h"
 #include "ublkd/reconcile/disk/device_cpus.h"
@@ -25,11 +26,28 @@
 
 #include "ublkd/base/clock.h"
 #include "ublkd/kernel/kernel_feature.h"
+#include "ublkd/model/device_spec_store.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- starting ---- */
+
+static void note_spawn(struct managed_device *device, const struct device_record *record, int error)
+{
+        int misplaced = error == -EBADF ? backing_wish_misplaced(device) : -1;
+
+        if (misplaced < 0)
+                device_note(device, REASON_WORKER_NOT_STARTED, "The worker %s cannot be started: %s.",
+                        worker_start_program(device->env->config.worker_start), strerror(-error));
+        else
+                device_note(device, REASON_BACKING_CHANGED,
+                        "The descriptor that ublkd keeps for %s is that of another store of this disk, so "
+                        "that no worker is started with it. ublkd tries again. If it stays so, unmount the "
+                        "disk, see that PathLeadsToStore is True, then disable and enable the device.",
+                        device_spec_store_path(record->spec, (unsigned)misplaced));
+}
 
 static void step_spawn(struct managed_device *device, const struct device_record *record)
 {
@@ -48,8 +66,7 @@ static void step_spawn(struct managed_device *device, const struct device_record
         if (r >= 0)
                 device_shared_apply(device, record);
         if (r < 0)
-                device_note(device, REASON_WORKER_NOT_STARTED, "The worker %s cannot be started: %s.",
-                        worker_start_program(device->env->config.worker_start), strerror(-r));
+                note_spawn(device, record, r);
         device_step_done(device, r);
 }
 

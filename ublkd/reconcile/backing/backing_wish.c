@@ -2,6 +2,7 @@
 /* What CONFIG says of the backing stores that a worker must open. */
 #include "ublkd/reconcile/backing/backing_wish.h"
 #include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/backing/kept_store.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 
 #include "ublkd/model/device_spec_store.h"
@@ -82,6 +83,33 @@ static bool is_shared(const struct kept_store *store)
         return store->shares || (store->known && !store->at.claimed);
 }
 
+/* Return the number of another store of the device that the descriptor is of, by the numbers of the kernel; -1: it is of none. */
+static int place_of(const struct device_backing *backing, unsigned number)
+{
+        int fd = backing->stores[number].fd;
+
+        for (unsigned i = 0; i < backing->count; i++)
+                if (i != number && backing->stores[i].known && kept_store_is_at(fd, &backing->stores[i].at))
+                        return (int)i;
+        return -1;
+}
+
+/* A store is found out only by being another one of the list: the numbers of its own may be from before it was away, and an overlay
+ * changes those of a file. */
+int backing_wish_misplaced(const struct managed_device *device)
+{
+        const struct device_backing *backing = &device->backing;
+
+        for (unsigned i = 0; i < backing->count; i++) {
+                const struct kept_store *store = &backing->stores[i];
+
+                if (store->held && store->known && !kept_store_is_at(store->fd, &store->at)
+                        && place_of(backing, i) >= 0)
+                        return (int)i;
+        }
+        return -1;
+}
+
 int backing_wish_of_device(const struct managed_device *device, const struct device_record *record,
         struct backing_wish *ret, struct worker_msg *config)
 {
@@ -90,6 +118,8 @@ int backing_wish_of_device(const struct managed_device *device, const struct dev
 
         if (!device_backing_fits(backing, record->spec))
                 return -ESTALE;
+        if (backing_wish_misplaced(device) >= 0)
+                return -EBADF;
         for (unsigned i = 0; i < STORE_LIST_MAX; i++)
                 ret->fds[i] = -1;
         config->config.exists =

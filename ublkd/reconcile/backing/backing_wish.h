@@ -20,6 +20,9 @@ struct backing_wish {
 int backing_wish_of_spec(const struct managed_device *device, const struct device_record *record,
         const struct device_spec *spec, struct backing_wish *ret, struct worker_msg *config);
 /* Fill in the stores that the next worker must open. The same ownership. Return 0; -ESTALE: the disk lies in other stores than those
- * of the spec, so that no worker could serve it. */
+ * of the spec, so that no worker could serve it; -EBADF: backing_wish_misplaced(). */
 int backing_wish_of_device(const struct managed_device *device, const struct device_record *record,
         struct backing_wish *ret, struct worker_msg *config);
+/* Return the number of a store whose descriptor is that of another store of the device: its bytes would be written there. -1: there
+ * is none. Reads what the kernel has in memory, so it waits for no server. */
+int backing_wish_misplaced(const struct managed_device *device);

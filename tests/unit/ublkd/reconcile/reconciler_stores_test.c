@@ -3,11 +3,17 @@
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
+#include "ublkd/base/cleanup.h"
+#include "ublkd/reconcile/backing/backing_wish.h"
+#include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/parts/reconciler_devices.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define FIRST "/target/children/0"
@@ -423,8 +429,76 @@ static void an_adopted_worker_without_descriptors_goes_on(void)
         end(&place);
 }
 
+/* A worker would write the bytes of one store to the other. What is at none of the numbers that are known may be its store, which
+ * was away. */
+static void a_descriptor_in_the_place_of_another_is_found(void)
+{
+        static const struct {
+                int files[STORES]; /* -1: another file; -2: none is held */
+                bool known;        /* the second one */
+                int misplaced;
+        } rows[] = {
+                {{0, 1},   true,  -1},
+                {{1, 0},   true,  0 },
+                {{0, 0},   true,  1 },
+                {{1, -2},  true,  0 },
+                {{-1, 1},  true,  -1},
+                {{-2, -1}, true,  -1},
+                {{1, 0},   false, -1},
+        };
+        int files[STORES + 1] = {memfd_create("a", MFD_CLOEXEC), memfd_create("b", MFD_CLOEXEC),
+                memfd_create("c", MFD_CLOEXEC)};
+
+        for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+                struct kept_store stores[STORES] = {};
+                struct managed_device device = {
+                        .backing = {.stores = stores, .count = STORES, .is_list = true}
+                };
+
+                for (unsigned i = 0; i < STORES; i++) {
+                        int file = rows[row].files[i];
+                        struct stat stat;
+
+                        CHECK_INT(fstat(files[i], &stat), 0);
+                        stores[i].at = (struct worker_store){.major = major(stat.st_dev),
+                                .minor = minor(stat.st_dev),
+                                .inode = stat.st_ino};
+                        stores[i].known = i == 0 || rows[row].known;
+                        stores[i].held = file != -2;
+                        stores[i].fd = file == -1 ? files[STORES] : stores[i].held ? files[file] : -1;
+                }
+                if (!CHECK_INT(backing_wish_misplaced(&device), rows[row].misplaced))
+                        fprintf(stderr, "in row %zu\n", row);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+                close_fd(files[i]);
+}
+
+/* The names of the descriptors at the service manager were wrong. */
+static void no_worker_gets_exchanged_descriptors(void)
+{
+        struct managed_device *device;
+        struct place place;
+        int fd;
+
+        begin(&place);
+        device = reconciler_find(place.world.reconciler, "data");
+        if (CHECK(device)) {
+                fd = device->backing.stores[0].fd;
+                device->backing.stores[0].fd = device->backing.stores[1].fd;
+                device->backing.stores[1].fd = fd;
+                fake_worker_die(fake_worker("data"));
+                world_settle(&place.world, 5);
+                CHECK(fake_worker("data")->dead);
+                CHECK_INT(status_of(&place)->reason, REASON_BACKING_CHANGED);
+        }
+        end(&place);
+}
+
 int main(void)
 {
+        a_descriptor_in_the_place_of_another_is_found();
+        no_worker_gets_exchanged_descriptors();
         the_note_has_the_command();
         an_exchange_cannot_be_accepted();
         a_new_path_does_not_share_the_claim_of_the_old_one();
