@@ -73,22 +73,19 @@ const struct worker_store *store_refusal_place(const struct managed_device *devi
         return number < 0 ? NULL : &device_backing_of_worker(device)->items[number];
 }
 
-bool store_refusal_take(struct managed_device *device)
+/* A worker that has served may be under an attacker's control: its word about a store is not one about the path. */
+bool store_refusal_take(struct managed_device *device, bool served)
 {
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
         const struct worker_stores *stores = device_backing_of_worker(device);
         int number = problem_store(device);
-        bool was_refused = number >= 0 && stores->items[number].fd < 0;
-        const struct problem *first = problems->items;
 
-        if (problems->count == 0)
+        if (served || number < 0 || stores->items[number].fd >= 0)
                 return false;
-        if (was_refused && first->error == EBUSY && learn_share(device, stores, (unsigned)number))
+        if (problems->items[0].error == EBUSY && learn_share(device, stores, (unsigned)number))
                 return true;
-        device->backing.changed =
-                first->error == ESTALE
-                && (was_refused || reason_from_string(first->reason) == REASON_BACKING_CHANGED);
-        if (device->backing.changed && was_refused)
+        device->backing.changed = problems->items[0].error == ESTALE;
+        if (device->backing.changed)
                 device->backing.stores[number].refused = stores->items[number].identity;
         return false;
 }

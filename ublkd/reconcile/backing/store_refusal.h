@@ -12,5 +12,6 @@ const struct worker_store *store_refusal_place(const struct managed_device *devi
 /* Note which store of a list the worker has refused, as it knows neither the pointer nor the command that accepts another store.
  * Return false: it refused none of a list for being another one, and there is no note. */
 bool store_refusal_explain(struct managed_device *device, const struct device_record *record);
-/* Handle a worker that has refused a store or died. Return true: try again at once, and report nothing. */
-bool store_refusal_take(struct managed_device *device);
+/* Handle a worker that has refused a store or died. served: it has served the disk before, and refuses nothing. Return true: try
+ * again at once, and report nothing. */
+bool store_refusal_take(struct managed_device *device, bool served);

@@ -238,7 +238,7 @@ void device_take_death(struct managed_device *device)
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         bool served = device->view.facts.worker == PLAN_WORKER_SERVING || device->process.hung,
              retired = device->attempt.retired;
-        bool again_at_once = store_refusal_take(device), broke = broke_protocol(device);
+        bool again_at_once = store_refusal_take(device, served), broke = broke_protocol(device);
         bool silent = !broke && (died_silently(device) || again_at_once);
         bool stale = !broke && record && !served && device_worker_is_stale(device, record);
 

@@ -495,8 +495,28 @@ static void no_worker_gets_exchanged_descriptors(void)
         end(&place);
 }
 
+/* It may be under an attacker's control, and its sentence may have a command. */
+static void a_worker_that_has_served_refuses_no_store(void)
+{
+        static const char *const pointers[] = {FIRST "/path", "/target/path", ""};
+
+        for (size_t i = 0; i < ARRAY_SIZE(pointers); i++) {
+                struct place place;
+
+                begin(&place);
+                fake_worker_refuse_at(
+                        fake_worker("data"), ESTALE, pointers[i], "BackingChanged", "It is another store.");
+                world_settle(&place.world, 5);
+                CHECK(world_phase(&place.world, "data") != PHASE_FAILED);
+                CHECK(backing_identity_is_empty(
+                        &reconciler_find(place.world.reconciler, "data")->backing.stores[0].refused));
+                end(&place);
+        }
+}
+
 int main(void)
 {
+        a_worker_that_has_served_refuses_no_store();
         a_descriptor_in_the_place_of_another_is_found();
         no_worker_gets_exchanged_descriptors();
         the_note_has_the_command();
