@@ -170,13 +170,13 @@ int device_record_sanitize(struct device_record *record)
 }
 
 /* An older ublkd, which knows no lists, leaves the identities of a list beside the spec of a single store that it has
- * stored since. Those of the other kind are of an earlier disk. */
+ * stored since, also of a list that this ublkd cannot read. Those of the other kind are of an earlier disk. */
 static void drop_identities_of_the_other_kind(struct device_record *record)
 {
         if (device_spec_has_list(record->spec)) {
                 record->backing = (struct backing_identity){};
                 record->backing_boot[0] = '\0';
-        } else if (!record_stores_are_unreadable(record->stores))
+        } else
                 record->stores = record_stores_free(record->stores);
 }
 

@@ -20,7 +20,7 @@ struct store_stamp {
 struct device_backend {
         const char *name;
         /* Call `each` for every stored record, in any order; `document` is the spec as JSON text. A record with
-         * a column that cannot be read has `quarantine`. All stays the backend's. */
+         * list of stores that cannot be read has `quarantine`, which counts unless the spec has no list. All stays the backend's. */
         int (*load)(void *context,
                 int (*each)(void *userdata, const struct device_record *record, const char *document),
                 void *userdata, struct store_stamp *ret);

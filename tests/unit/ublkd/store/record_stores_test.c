@@ -126,6 +126,26 @@ static void test_those_of_an_earlier_disk_are_dropped(const char *directory)
         device_store_free(store);
 }
 
+/* Also where a newer ublkd has written them: they say nothing of the single store. */
+static void test_unreadable_ones_of_an_earlier_disk_are_dropped(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+
+        put(store);
+        device_store_free(store);
+        execute(directory, "UPDATE device SET stores = '{\"newer\":1}', spec = "
+                           "'{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/a\"}}', "
+                           "backing_lasting = 'file:c', backing_boot = 'x'");
+        store = open_store(directory);
+        CHECK(!device_store_get(store, "data")->quarantine);
+        CHECK(!device_store_get(store, "data")->stores);
+        CHECK_STR(device_store_get(store, "data")->backing.lasting, "file:c");
+        CHECK_INT(put_device(store, "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/a\"},"
+                                    "\"readOnly\":true}"),
+                0);
+        device_store_free(store);
+}
+
 /* Without its identities any store would do. */
 static void test_what_cannot_be_read_is_quarantined(const char *directory)
 {
@@ -284,6 +304,7 @@ int main(void)
         in_a_new_directory(test_they_stay);
         in_a_new_directory(test_an_older_ublkd_leaves_them);
         in_a_new_directory(test_those_of_an_earlier_disk_are_dropped);
+        in_a_new_directory(test_unreadable_ones_of_an_earlier_disk_are_dropped);
         in_a_new_directory(test_what_cannot_be_read_is_quarantined);
         in_a_new_directory(test_what_cannot_be_read_stays);
         in_a_new_directory(test_paths_are_exchanged);
