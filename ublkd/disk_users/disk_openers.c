@@ -81,7 +81,8 @@ static int add_process(const struct look *look, struct disk_users *disk, const s
         if (!disk_container_owner(look, process, &owner))
                 return look_add_user(disk, uid, "process %s (%s)", process->pid, process->comm);
         return look_add_user(disk, disk_container_reader(uid, owner),
-                "process %s (%s) in a container of user %u", process->pid, process->comm, (unsigned)owner);
+                "process %s (%s) in a container or sandbox of user %u", process->pid, process->comm,
+                (unsigned)owner);
 }
 
 /* Add a process once, even if it has the disk open several times. A worker serves the disk of a device, ublkd keeps
