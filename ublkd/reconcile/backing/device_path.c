@@ -120,6 +120,16 @@ struct path_room device_path_room(const struct managed_device *device, unsigned 
         return view ? view->room : (struct path_room){};
 }
 
+bool device_path_was_low(const struct managed_device *device, unsigned number)
+{
+        return device->path.paths[number].low;
+}
+
+void device_path_note_low(struct managed_device *device, unsigned number, bool low)
+{
+        device->path.paths[number].low = low;
+}
+
 const char *device_path_place(const struct managed_device *device, unsigned number)
 {
         return device->path.paths[number].place;

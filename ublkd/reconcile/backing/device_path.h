@@ -15,6 +15,7 @@ struct watched_path {
         struct path_watch *watch;  /* NULL: the store is unknown, or has no path */
         enum path_state announced; /* by the last event; UNKNOWN: none was needed yet */
         char *place;               /* with a list of stores: "/target/children/1/path"; else NULL */
+        bool low; /* there was an event that the room below its file is low, and none of its end */
 };
 
 /* Private to device_path.c. Zeros: empty, as long as there is no disk. */
@@ -34,6 +35,9 @@ enum path_state device_path_state(const struct managed_device *device);
 unsigned device_path_count(const struct managed_device *device);
 /* Return the room below the file at that path; not `known` if there is nothing to go by. */
 struct path_room device_path_room(const struct managed_device *device, unsigned number);
+/* Return whether the last event said that this room is low; set it. It ends with the watch: another store is news. */
+bool device_path_was_low(const struct managed_device *device, unsigned number);
+void device_path_note_low(struct managed_device *device, unsigned number, bool low);
 /* Return the pointer of that path into the spec, which stays the device's; NULL: it is the only one. */
 const char *device_path_place(const struct managed_device *device, unsigned number);
 /* Write CONDITION_PATH_LEADS_TO_STORE. Return 0 or -ENOMEM. */

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(TARGET_STORES_MAX <= 16, "device_space.low has a bit for each store");
-
 static int open_region(const struct managed_device *device)
 {
         return runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
@@ -99,15 +97,13 @@ static unsigned rooms_of(const struct managed_device *device, const struct devic
 
 static void report_one(struct managed_device *device, unsigned number, const struct store_room *store)
 {
-        uint16_t bit = (uint16_t)(1U << number);
-        bool was_low = device->space.low & bit;
         _cleanup_free_ char *text = NULL;
 
         /* Of a room that is unknown, as below a file that was deleted, there is no news. */
-        if (!store->room.known || store->room.low == was_low
+        if (!store->room.known || store->room.low == device_path_was_low(device, number)
                 || (store->room.low && space_explain_low(store, &text) < 0))
                 return;
-        device->space.low ^= bit;
+        device_path_note_low(device, number, store->room.low);
         if (store->room.low)
                 device_emit(device, EVENT_WARNING, REASON_STORE_LOW, "%s", text);
         else

@@ -11,7 +11,6 @@ struct device_space {
         uint64_t full_since; /* its store has no room; CLOCK_REALTIME; 0: it has */
         bool has_ended;      /* an episode that was reported; at that read it had room again */
         bool waits;          /* writes wait for it then */
-        uint16_t low; /* a bit for each store: there was an event that its room is low, and none of its end */
 };
 
 /* Pass onFull of the spec to the worker, if there is one. */

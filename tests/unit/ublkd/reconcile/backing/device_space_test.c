@@ -124,6 +124,11 @@ static void two_files(void)
         CHECK_INT(emitted_count, 3);
         CHECK_INT(emitted[2], REASON_STORE_NOT_LOW);
         CHECK(strstr(sentence, places[1]));
+        paths[0] = (struct watched_path){.watch = paths[0].watch, .place = places[0]}; /* of another store */
+        CHECK_INT(look(&device), REASON_STORE_LOW);
+        CHECK_INT(emitted_count, 4);
+        CHECK_INT(emitted[3], REASON_STORE_LOW);
+        CHECK(strstr(sentence, places[0]));
 }
 
 int main(void)
