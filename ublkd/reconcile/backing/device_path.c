@@ -14,6 +14,8 @@
 #include "ublkd/store/device_change.h"
 #include "ublkd/model/device_spec_store.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +71,10 @@ static int explain(const struct watched_path *path, const struct device_record *
         struct path_facts facts = facts_of(path, view);
         const struct kept_store *store = store_of(path);
         _cleanup_free_ char *name = NULL;
-        int n = asprintf(&name, "%s%s%s%s", path_watch_path(path->watch), path->place ? " (" : "",
+        int n;
+
+        assert(path->watch); /* path_watch_new() itself reports at most UNKNOWN, which is no event */
+        n = asprintf(&name, "%s%s%s%s", path_watch_path(path->watch), path->place ? " (" : "",
                 path->place ? path->place : "", path->place ? ")" : "");
 
         if (n < 0) {
@@ -147,7 +152,16 @@ static int append(char **text, const char *sentence)
         return 0;
 }
 
-/* Write the sentences of all paths with that status: "" if there was no look at any of them. */
+/* Of several paths the look at one can be still to come. The other ones have their sentences meanwhile. */
+static int explain_unseen(const struct watched_path *path, char **ret)
+{
+        int n = asprintf(ret, "ublkd has not looked yet where %s (%s) leads.", path_watch_path(path->watch),
+                path->place);
+
+        return n < 0 ? -ENOMEM : 0;
+}
+
+/* Write the sentences of all paths with that status: "" if there was no look at the only one. */
 static int explain_all(const struct managed_device *device, const struct device_record *record,
         enum condition_status status, char **ret)
 {
@@ -159,9 +173,10 @@ static int explain_all(const struct managed_device *device, const struct device_
                 const struct path_view *view = view_of(path);
                 _cleanup_free_ char *sentence = NULL;
 
-                if (r < 0 || !view || path_condition_kind(state_of(path))->status != status)
+                if (r < 0 || (!view && !(path->watch && path->place))
+                        || path_condition_kind(state_of(path))->status != status)
                         continue;
-                r = explain(path, record, view, &sentence);
+                r = view ? explain(path, record, view, &sentence) : explain_unseen(path, &sentence);
                 if (r >= 0)
                         r = append(&text, sentence);
         }
@@ -282,10 +297,11 @@ static void follow_one(struct watched_path *path, const struct device_record *re
         if (is_watched(path->watch, name, &store))
                 return;
         drop_one(path);
-        /* on failure the next turn tries again */
-        if (print_place(record, path->number, &place) >= 0
-                && path_watch_new(watches, name, &store, on_changed, path, &path->watch) >= 0)
-                path->place = TAKE_PTR(place);
+        if (print_place(record, path->number, &place) < 0)
+                return;
+        path->place = TAKE_PTR(place); /* on_changed() can come before path_watch_new() returns */
+        if (path_watch_new(watches, name, &store, on_changed, path, &path->watch) < 0)
+                drop_one(path); /* the next turn tries again */
 }
 
 /* Return whether the stores of the device are those of the spec, and one of them can be watched. The path of a user's

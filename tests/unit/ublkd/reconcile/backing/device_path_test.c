@@ -13,6 +13,7 @@
 enum { PATHS = 2 };
 
 static struct path_view views[PATHS];
+static bool unseen; /* there was no look at the second path yet */
 static struct path_store served = {.device = 0x801, .inode = 12};
 
 const struct path_view *__wrap_path_watch_view(const struct path_watch *watch);
@@ -21,7 +22,9 @@ const struct path_store *__wrap_path_watch_store(const struct path_watch *watch)
 
 const struct path_view *__wrap_path_watch_view(const struct path_watch *watch)
 {
-        return (const struct path_view *)watch;
+        const struct path_view *view = (const struct path_view *)watch;
+
+        return unseen && view == &views[1] ? NULL : view;
 }
 
 const char *__wrap_path_watch_path(const struct path_watch *watch)
@@ -123,6 +126,13 @@ static void of_several_paths_each_is_named(void)
         check_state(&device, CONDITION_UNKNOWN, "PathUnknown", "/target/children/1/path", "failed",
                 "/target/children/0");
         CHECK_INT(device_path_state(&device), PATH_UNKNOWN);
+        unseen = true;
+        check_state(&device, CONDITION_UNKNOWN, "PathUnknown", "/srv/j.img (/target/children/1/path)",
+                "not looked yet", "/target/children/0");
+        views[0] = (struct path_view){.state = PATH_OTHER};
+        check_state(&device, CONDITION_FALSE, "PathLeadsElsewhere", "/target/children/0/path",
+                "Move that file back", "/target/children/1");
+        unseen = false;
         CHECK_INT(unlink(one), 0);
         for (size_t i = 0; i < PATHS; i++)
                 CHECK_INT(close(stores[i].fd), 0);
