@@ -36,11 +36,12 @@ static int api_read_stats(void *userdata, const struct device_record *record, st
         return region_stats_read(((struct manager *)userdata)->runtime_dir, record, ret);
 }
 
-enum backing_reach manager_read_reach(void *userdata, const struct device_record *record)
+enum backing_reach manager_read_reach(
+        void *userdata, const struct device_record *record, const struct device_spec *next)
 {
         struct manager *manager = userdata;
 
-        return manager->reconciler ? reconciler_reach(manager->reconciler, record->name)
+        return manager->reconciler ? reconciler_reach(manager->reconciler, record->name, next)
                                    : BACKING_REACH_UNKNOWN;
 }
 

@@ -21,7 +21,8 @@ int manager_open_api(
         struct manager *manager, const struct manager_options *options, struct problem_list *problems);
 
 /* For the API and for devices from files, as api_config has them; userdata: the manager. */
-enum backing_reach manager_read_reach(void *userdata, const struct device_record *record);
+enum backing_reach manager_read_reach(
+        void *userdata, const struct device_record *record, const struct device_spec *next);
 int manager_try_spec(void *userdata, const struct device_record *record, const struct device_spec *spec,
         void (*then)(void *userdata, bool tried, enum condition_reason reason, const char *refusal),
         void *then_userdata, struct spec_preflight **ret);

@@ -40,8 +40,10 @@ struct api_config {
         int (*read_stats)(void *userdata, const struct device_record *record, struct device_stats **ret);
         /* Fill `ret` with the supervisor's counters of its own work. NULL: there are none. */
         void (*read_counters)(void *userdata, struct daemon_counters *ret);
-        /* Return whether ublkd can reach the backing store of the device without its disk. NULL: unknown. */
-        enum backing_reach (*read_reach)(void *userdata, const struct device_record *record);
+        /* Return whether ublkd can reach the backing stores of the device without its disk. next: a later spec, of which only
+         * the paths that it leaves as they are count; NULL: all count. NULL: unknown. */
+        enum backing_reach (*read_reach)(
+                void *userdata, const struct device_record *record, const struct device_spec *next);
         /* Try whether a worker could serve the device with `spec`, before ublkd removes its present disk.
          * Return 0 and a preflight; it calls `then` once, from the loop. `refusal` is the cause, NULL if a
          * worker can serve the device, and valid during the call; `tried` is false if the caller must ask

@@ -10,16 +10,18 @@
 
 #include <string.h>
 
-static enum backing_reach reach_of(const struct request *request, const struct device_record *record)
+static enum backing_reach reach_of(
+        const struct request *request, const struct device_record *record, const struct device_spec *next)
 {
         const struct api_config *config = &request->api->config;
 
-        return config->read_reach ? config->read_reach(config->userdata, record) : BACKING_REACH_UNKNOWN;
+        return config->read_reach ? config->read_reach(config->userdata, record, next)
+                                  : BACKING_REACH_UNKNOWN;
 }
 
 bool is_last_copy(const struct request *request, const struct device_record *record)
 {
-        return reach_of(request, record) == BACKING_REACH_UNNAMED;
+        return reach_of(request, record, NULL) == BACKING_REACH_UNNAMED;
 }
 
 bool last_copy_may_go(struct request *request, const struct device_record *record, const char *what)
@@ -54,7 +56,7 @@ bool new_disk_keeps_store(struct request *request, const struct device_record *r
         if (!last_copy_may_go(request, record, what))
                 return false;
         if (request->query.last_copy == LAST_COPY_DROP
-                || !device_change_loses_store(record, spec, reach_of(request, record)))
+                || !device_change_loses_store(record, spec, reach_of(request, record, spec)))
                 return true;
         reply_problem(request, PROBLEM_PATH_ELSEWHERE,
                 "%s, and %s does not lead to the store of /dev/ublkb%d any more, so the new disk would not "

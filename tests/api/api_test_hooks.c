@@ -23,7 +23,8 @@ void api_test_reach(enum backing_reach reach)
         the_reach = reach;
 }
 
-enum backing_reach api_test_read_reach(void *userdata _unused_, const struct device_record *record _unused_)
+enum backing_reach api_test_read_reach(void *userdata _unused_, const struct device_record *record _unused_,
+        const struct device_spec *next _unused_)
 {
         return the_reach;
 }

@@ -20,7 +20,8 @@ int api_test_preflights(void);
 void api_test_reach(enum backing_reach reach);
 
 /* Callbacks for api_config. */
-enum backing_reach api_test_read_reach(void *userdata, const struct device_record *record);
+enum backing_reach api_test_read_reach(
+        void *userdata, const struct device_record *record, const struct device_spec *next);
 void api_test_counters(void *userdata, struct daemon_counters *ret);
 int api_test_try(void *userdata, const struct device_record *record, const struct device_spec *spec,
         void (*then)(void *userdata, bool tried, enum condition_reason reason, const char *refusal),

@@ -142,12 +142,13 @@ static enum declared_verdict check_spec(struct declared_check *check, const stru
 /* ---- both ---- */
 
 static enum declared_verdict keep_last_copy(const struct declared_check *check,
-        const struct device_record *record, const char *what, enum backing_reach *ret_reach, char **ret)
+        const struct device_record *record, const struct device_spec *next, const char *what,
+        enum backing_reach *ret_reach, char **ret)
 {
         bool is_single = record->spec && !device_spec_has_list(record->spec); /* else it may be any of them */
         const char *path = is_single ? device_spec_path(record->spec) : NULL;
 
-        *ret_reach = check->config.read_reach ? check->config.read_reach(check->config.userdata, record)
+        *ret_reach = check->config.read_reach ? check->config.read_reach(check->config.userdata, record, next)
                                               : BACKING_REACH_UNKNOWN;
         if (*ret_reach != BACKING_REACH_UNNAMED)
                 return DECLARED_MAY;
@@ -163,7 +164,7 @@ static enum declared_verdict ask_removal(
         struct declared_check *check, const struct device_record *record, const char *what, char **ret)
 {
         enum backing_reach reach;
-        enum declared_verdict verdict = keep_last_copy(check, record, what, &reach, ret);
+        enum declared_verdict verdict = keep_last_copy(check, record, NULL, what, &reach, ret);
 
         return verdict == DECLARED_MAY ? check_unused(check, record, what, ret) : verdict;
 }
@@ -178,7 +179,7 @@ static enum declared_verdict ask_new_disk(struct declared_check *check, const st
 
         snprintf(what, sizeof(what), "Changing '%s' needs a new disk%s%s%s", change->field,
                 change->why ? " (" : "", change->why ? change->why : "", change->why ? ")" : "");
-        verdict = keep_last_copy(check, record, what, &reach, ret);
+        verdict = keep_last_copy(check, record, spec, what, &reach, ret);
         if (verdict == DECLARED_MAY && device_change_loses_store(record, spec, reach))
                 verdict = may_not(ret,
                         sentence_print(

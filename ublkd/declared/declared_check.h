@@ -11,7 +11,9 @@ struct spec_preflight;
 
 struct declared_check_config {
         struct disk_search *disk_search; /* NULL: no disk is in use */
-        enum backing_reach (*read_reach)(void *userdata, const struct device_record *record);
+        /* As reconciler_reach(). */
+        enum backing_reach (*read_reach)(
+                void *userdata, const struct device_record *record, const struct device_spec *next);
         /* As spec_preflight_begin() and _end(). NULL: every spec passes. */
         int (*try_spec)(void *userdata, const struct device_record *record, const struct device_spec *spec,
                 void (*then)(void *userdata, bool tried, enum condition_reason reason, const char *refusal),

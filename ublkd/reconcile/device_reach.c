@@ -6,7 +6,7 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 
-static enum backing_reach device_reach(const struct managed_device *device)
+static enum backing_reach device_reach(const struct managed_device *device, const struct device_spec *next)
 {
         static const enum backing_reach by_path[_PATH_STATE_MAX] = {
                 [PATH_UNKNOWN] = BACKING_REACH_UNKNOWN,
@@ -16,12 +16,13 @@ static enum backing_reach device_reach(const struct managed_device *device)
         };
         if (device_backing_is_unnamed(&device->backing))
                 return BACKING_REACH_UNNAMED;
-        return by_path[device_path_state(device)];
+        return by_path[device_path_state_of(device, next)];
 }
 
-enum backing_reach reconciler_reach(struct reconciler *reconciler, const char *name)
+enum backing_reach reconciler_reach(
+        struct reconciler *reconciler, const char *name, const struct device_spec *next)
 {
         const struct managed_device *device = reconciler_find(reconciler, name);
 
-        return device ? device_reach(device) : BACKING_REACH_UNKNOWN;
+        return device ? device_reach(device, next) : BACKING_REACH_UNKNOWN;
 }

@@ -72,15 +72,15 @@ bool device_spec_stores_equal(const struct device_spec *one, const struct device
                        && texts_equal(device_spec_path(one), device_spec_path(other)));
 }
 
-/* Of several paths each may be the one that is put right. */
-static bool names_another_path(const struct device_record *record, const struct device_spec *spec)
+/* Return whether a store keeps its path: then `reach` is about those that do. */
+static bool keeps_a_path(const struct device_record *record, const struct device_spec *spec)
 {
         unsigned count = record->spec ? device_spec_stores(record->spec) : 0;
 
-        if (count == 0 || count != device_spec_stores(spec))
-                return true;
+        if (count != device_spec_stores(spec))
+                return false;
         for (unsigned i = 0; i < count; i++)
-                if (!texts_equal(device_spec_store_path(record->spec, i), device_spec_store_path(spec, i)))
+                if (texts_equal(device_spec_store_path(record->spec, i), device_spec_store_path(spec, i)))
                         return true;
         return false;
 }
@@ -88,7 +88,7 @@ static bool names_another_path(const struct device_record *record, const struct 
 bool device_change_loses_store(
         const struct device_record *record, const struct device_spec *spec, enum backing_reach reach)
 {
-        return reach == BACKING_REACH_ELSEWHERE && !names_another_path(record, spec);
+        return reach == BACKING_REACH_ELSEWHERE && keeps_a_path(record, spec);
 }
 
 int device_spec_path_is_unstable(const struct device_record *record, const struct device_spec *spec)

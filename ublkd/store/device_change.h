@@ -32,7 +32,7 @@ bool device_spec_keeps_image(const struct device_spec *spec);
 /* Return whether both specs name the same store: the same target, or one image of a pool with other options. */
 bool device_spec_stores_equal(const struct device_spec *one, const struct device_spec *other);
 /* Return whether the new disk of `spec` would have another store than that of the old disk, at the same path.
- * reach: where the path of the record leads. */
+ * reach: where the paths of the record lead that `spec` leaves as they are. */
 bool device_change_loses_store(
         const struct device_record *record, const struct device_spec *spec, enum backing_reach reach);
 /* Return 1 + N if the path of the store N of `spec` may lead to another disk after a reboot, and `record` (NULL: a new

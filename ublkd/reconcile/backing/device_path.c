@@ -73,7 +73,7 @@ static int explain(const struct watched_path *path, const struct device_record *
         _cleanup_free_ char *name = NULL;
         int n;
 
-        assert(path->watch); /* path_watch_new() itself reports at most UNKNOWN, which is no event */
+        assert(path->watch); /* path_watch_new() itself reports at most UNKNOWN, which makes no event */
         n = asprintf(&name, "%s%s%s%s", path_watch_path(path->watch), path->place ? " (" : "",
                 path->place ? path->place : "", path->place ? ")" : "");
 
@@ -99,7 +99,15 @@ static bool is_worse(enum path_state one, enum path_state other)
         return ranks[one] > ranks[other];
 }
 
-enum path_state device_path_state(const struct managed_device *device)
+/* Return whether `next` (NULL: any) has the path as it is. */
+static bool stays_in(const struct watched_path *path, const struct device_spec *next)
+{
+        const char *name = next ? device_spec_store_path(next, path->number) : NULL;
+
+        return !next || !path->watch || (name && strcmp(path_watch_path(path->watch), name) == 0);
+}
+
+enum path_state device_path_state_of(const struct managed_device *device, const struct device_spec *next)
 {
         enum path_state worst = device->path.count > 0 ? PATH_SAME : PATH_UNKNOWN;
 
@@ -107,10 +115,15 @@ enum path_state device_path_state(const struct managed_device *device)
         {
                 enum path_state state = state_of(path);
 
-                if (is_worse(state, worst))
+                if (stays_in(path, next) && is_worse(state, worst))
                         worst = state;
         }
         return worst;
+}
+
+enum path_state device_path_state(const struct managed_device *device)
+{
+        return device_path_state_of(device, NULL);
 }
 
 unsigned device_path_count(const struct managed_device *device)

@@ -31,11 +31,13 @@ void device_path_drop(struct managed_device *device);
 /* Return where the path leads, as far as the open descriptors identify the store of the disk; of several paths what is
  * worst: one that leads elsewhere or to nothing, then one that is unknown. */
 enum path_state device_path_state(const struct managed_device *device);
+/* Return the same of the paths that `next`, a later spec of the device, leaves as they are. NULL: of all. */
+enum path_state device_path_state_of(const struct managed_device *device, const struct device_spec *next);
 /* Return how many paths there are; 0: none is watched. */
 unsigned device_path_count(const struct managed_device *device);
 /* Return the room below the file at that path; not `known` if there is nothing to go by. */
 struct path_room device_path_room(const struct managed_device *device, unsigned number);
-/* Return whether the last event said that this room is low; set it. It ends with the watch: another store is news. */
+/* Return whether the last event was that this room is low; set it. It ends with the watch: another store is news. */
 bool device_path_was_low(const struct managed_device *device, unsigned number);
 void device_path_note_low(struct managed_device *device, unsigned number, bool low);
 /* Return the pointer of that path into the spec, which stays the device's; NULL: it is the only one. */

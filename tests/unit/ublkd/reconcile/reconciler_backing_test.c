@@ -440,12 +440,12 @@ static void a_store_without_a_name_is_known_for_it(void)
 
         world_new(&world);
         world_put_loop(&world, "data", "");
-        CHECK_INT(reconciler_reach(world.reconciler, "data"), BACKING_REACH_UNKNOWN);
+        CHECK_INT(reconciler_reach(world.reconciler, "data", NULL), BACKING_REACH_UNKNOWN);
         bring_up_on(&world, "file:a", store);
-        CHECK_INT(reconciler_reach(world.reconciler, "data"), BACKING_REACH_UNKNOWN);
+        CHECK_INT(reconciler_reach(world.reconciler, "data", NULL), BACKING_REACH_UNKNOWN);
         CHECK_INT(unlink(path), 0);
-        CHECK_INT(reconciler_reach(world.reconciler, "data"), BACKING_REACH_UNNAMED);
-        CHECK_INT(reconciler_reach(world.reconciler, "other"), BACKING_REACH_UNKNOWN);
+        CHECK_INT(reconciler_reach(world.reconciler, "data", NULL), BACKING_REACH_UNNAMED);
+        CHECK_INT(reconciler_reach(world.reconciler, "other", NULL), BACKING_REACH_UNKNOWN);
         world_free(&world);
         close_fd(store);
 }

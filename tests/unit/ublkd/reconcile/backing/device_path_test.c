@@ -138,8 +138,47 @@ static void of_several_paths_each_is_named(void)
                 CHECK_INT(close(stores[i].fd), 0);
 }
 
+/* The path that leads elsewhere is not put right by a change of another one. */
+static void a_path_counts_that_a_later_spec_keeps(void)
+{
+        static const struct {
+                const char *one, *other;
+                enum path_state state;
+        } rows[] = {
+                {"/srv/i.img", "/srv/j.img", PATH_OTHER},
+                {"/srv/k.img", "/srv/j.img", PATH_OTHER},
+                {"/srv/i.img", "/srv/k.img", PATH_SAME },
+                {"/srv/k.img", "/srv/k.img", PATH_SAME },
+        };
+        struct kept_store stores[PATHS] = {};
+        struct watched_path paths[PATHS] = {};
+        struct managed_device device;
+
+        init_device(&device, paths, PATHS, stores);
+        views[0] = (struct path_view){.state = PATH_SAME};
+        views[1] = (struct path_view){.state = PATH_OTHER};
+        CHECK_INT(device_path_state_of(&device, NULL), PATH_OTHER);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                _cleanup_problems_ struct problem_list problems = {};
+                struct device_spec *next = NULL;
+                char text[256];
+                cJSON *document;
+
+                snprintf(text, sizeof(text),
+                        "{\"name\":\"data\",\"target\":{\"type\":\"stripe\",\"children\":["
+                        "{\"type\":\"loop\",\"path\":\"%s\"},{\"type\":\"loop\",\"path\":\"%s\"}]}}",
+                        rows[i].one, rows[i].other);
+                document = cJSON_Parse(text);
+                if (CHECK_INT(device_spec_parse(document, NULL, &next, &problems), 0))
+                        CHECK_INT(device_path_state_of(&device, next), rows[i].state);
+                cJSON_Delete(document);
+                device_spec_free(next);
+        }
+}
+
 int main(void)
 {
+        a_path_counts_that_a_later_spec_keeps();
         a_file_without_a_name_cannot_be_moved_back();
         of_several_paths_each_is_named();
         return check_report();
