@@ -179,12 +179,14 @@ struct target_store {
 /* What the core knows of the device; all of it but the size is constant after open(). */
 struct target_device {
         const struct target *target;
-        const char *name;           /* of the device, for messages */
-        void *state;                /* target->device_size bytes, zeroed */
-        const void *config;         /* the options of the target, parsed */
-        bool read_only;             /* asked for by the spec */
-        uint64_t wanted_size;       /* bytes, from the spec; 0: not given */
-        uint32_t wanted_block_size; /* bytes, from the spec; 0: not given */
+        const char *name;     /* of the device, for messages */
+        void *state;          /* target->device_size bytes, zeroed */
+        const void *config;   /* the options of the target, parsed */
+        bool read_only;       /* asked for by the spec */
+        uint64_t wanted_size; /* bytes, from the spec; 0: not given */
+        uint32_t
+                wanted_block_size; /* bytes, from the spec; 0: not given; with store.served: of the disk, where another
+                                       target of the tree can have larger blocks than those below this one */
         uint64_t
                 wanted_offset; /* bytes; where wanted_size begins: another target above leaves alone what is before */
         bool is_below;         /* another target stands on this one */

@@ -67,12 +67,18 @@ static int check_end(const struct target_device *device, struct problem_list *pr
         return r < 0 ? r : -ENOSPC;
 }
 
+/* A new disk has the blocks of its spec, or those of its children. A disk that is there wants its own: they are those of its spec, or the
+ * largest of the whole tree. The first open compared the latter with nothing, so a later one must not. */
 static uint32_t block_size_of(const struct target_device *device, const struct target_geometry *geometry)
 {
-        return device->wanted_block_size != 0 ? device->wanted_block_size : geometry->logical_block_size;
+        uint32_t wanted = device->wanted_block_size, below = geometry->logical_block_size;
+
+        if (wanted == 0 || (device->store.served && below < wanted))
+                return below;
+        return wanted;
 }
 
-/* Each block of the disk must lie in one block of a child. */
+/* Each part must begin and end where a block does. */
 static int check_blocks(const struct target_device *device, const struct target_geometry *geometry,
         struct problem_list *problems)
 {

@@ -22,6 +22,17 @@ enum {
         SMALLEST_FILE = 64 << 10
 };
 
+/* The trees are made with each of these. */
+static const struct mode {
+        unsigned part, null_block; /* bytes */
+        const char *of_loops;      /* more options */
+} modes[] = {
+        {4096, 512,  ""                     },
+        /* Buffered, so that blocks of 512 bytes are below on any file system. */
+        {512,  4096, ",\"directIo\":\"off\""},
+};
+
+static const struct mode *mode;
 static struct scratch in_memory, on_disk;
 static struct leaf files[LEAVES_MAX], null_leaf;
 
@@ -37,7 +48,7 @@ static struct {
         struct problem_list problems;
 } now;
 
-static unsigned trees, opened, refused, lines, shortcuts;
+static unsigned trees, opened, mixed, refused, lines, shortcuts;
 
 /* The linker puts ours in the place of the worker's, for `null` with limits that no loop has. */
 const struct target *__real_target_find(const char *name);
@@ -47,6 +58,7 @@ static int open_odd(struct target_device *device, struct target_geometry *ret, s
 {
         int r = null_target.open(device, ret, problems);
 
+        ret->logical_block_size = mode->null_block;
         ret->physical_block_size = 8192;
         ret->io_min = 16384;
         ret->discard_granularity = 8192;
@@ -86,11 +98,11 @@ static void write_target(const struct tree *tree, bool is_outer)
         };
 
         if (tree->kind == LOOP_LEAF)
-                put("{\"type\":\"loop\",\"path\":\"%s\"", files[now.written++].path);
+                put("{\"type\":\"loop\",\"path\":\"%s\"%s", files[now.written++].path, mode->of_loops);
         else if (tree->kind == REST_OF)
-                put("{\"type\":\"linear\",\"offset\":%d,\"child\":", PART);
+                put("{\"type\":\"linear\",\"offset\":%u,\"child\":", mode->part);
         else if (tree->kind == PART_OF)
-                put("{\"type\":\"linear\",\"offset\":%d,\"length\":%d,\"child\":", PART,
+                put("{\"type\":\"linear\",\"offset\":%u,\"length\":%d,\"child\":", mode->part,
                         is_outer ? OUTER_LENGTH : INNER_LENGTH);
         else
                 put("%s", begin[tree->kind]);
@@ -240,7 +252,7 @@ static void check_fence(void)
 
 /* ---- trees ---- */
 
-static int open_spec(unsigned stores)
+static int open_spec(unsigned stores, bool exists)
 {
         const struct worker_msg msg = {
                 .type = WORKER_MSG_CONFIG,
@@ -251,6 +263,7 @@ static int open_spec(unsigned stores)
                            .queue_depth = 8,
                            .max_io_size = MEBIBYTE,
                            .lock = WORKER_LOCK_TO_SERVE,
+                           .exists = exists,
                            .stores = {now.list, stores}}
         };
         int r = worker_config_parse(&msg, &now.config, &now.problems);
@@ -258,10 +271,10 @@ static int open_spec(unsigned stores)
         return r < 0 ? r : disk_open(&now.config, -1, &now.disk, &now.problems);
 }
 
-static void close_spec(int r)
+static void close_spec(void)
 {
-        if (r >= 0)
-                disk_close(&now.disk);
+        disk_close(&now.disk);
+        now.disk = (struct disk){};
         worker_config_clear(&now.config);
         problem_list_clear(&now.problems);
 }
@@ -275,10 +288,46 @@ static void check_open_tree(uint64_t size)
         check_fence();
 }
 
+static void check_refusal(unsigned refusals)
+{
+        static const char *const reasons[] = {"SizeMissing", "OffsetNotAMultiple"};
+        bool found = false;
+
+        for (unsigned i = 0; i < ARRAY_SIZE(reasons) && CHECK_INT(now.problems.count, 1); i++)
+                found = found
+                        || ((refusals & 1U << i) && strcmp(now.problems.items[0].reason, reasons[i]) == 0);
+        CHECK(found);
+}
+
+static bool is_mixed(void)
+{
+        for (unsigned i = 0; i < now.places.count; i++) {
+                const struct leaf *leaf = now.places.all[i].leaf;
+
+                if (leaf && leaf->params.logical_block_size != now.disk.params.logical_block_size)
+                        return true;
+        }
+        return false;
+}
+
+/* The workers after the first one are given what the disk has. */
+static void check_later_worker(unsigned stores, uint64_t size)
+{
+        uint32_t block_size = now.disk.params.logical_block_size;
+        int r;
+
+        mixed += is_mixed();
+        close_spec();
+        snprintf(now.spec, sizeof(now.spec), "{\"target\":%s,\"size\":%ju,\"blockSize\":%u}", now.target,
+                (uintmax_t)size, block_size);
+        r = open_spec(stores, true);
+        if (CHECK_INT(r, 0))
+                check_open_tree(size);
+}
+
 static void check_tree(const struct tree *tree)
 {
-        bool is_refused = false, line;
-        unsigned failures = check_failures;
+        unsigned failures = check_failures, refusals, stores;
         int r;
         uint64_t size;
 
@@ -288,25 +337,29 @@ static void check_tree(const struct tree *tree)
         now.target[0] = '\0';
         write_target(tree, true);
         tree_place(tree, &null_leaf, files, &now.places);
-        size = expect_size(&now.places, &is_refused);
+        size = expect_size(&now.places, &refusals);
         snprintf(now.spec, sizeof(now.spec), "{\"target\":%s%s}", now.target,
                 size == 0 ? ",\"size\":1048576" : "");
         size = size == 0 ? MEBIBYTE : size;
-        line = now.places.all[now.places.count - 1].tree->kind == LOOP_LEAF
-               && expect_reach(&now.places, now.places.count - 1).is_whole;
+        stores = now.places.all[now.places.count - 1].tree->kind == LOOP_LEAF
+                                 && expect_reach(&now.places, now.places.count - 1).is_whole
+                         ? 0
+                         : now.places.loops;
         trees++;
-        r = open_spec(line ? 0 : now.places.loops);
+        r = open_spec(stores, false);
         opened += r >= 0;
-        refused += is_refused;
-        CHECK_INT(r, is_refused ? -EINVAL : 0);
-        if (is_refused && CHECK_INT(now.problems.count, 1))
-                CHECK_STR(now.problems.items[0].reason, "SizeMissing");
-        if (r >= 0)
+        refused += refusals != 0;
+        CHECK_INT(r, refusals ? -EINVAL : 0);
+        if (refusals)
+                check_refusal(refusals);
+        if (r >= 0) {
                 check_open_tree(size);
+                check_later_worker(stores, size);
+        }
         if (check_failures > failures)
                 fprintf(stderr, "  of %s%s\n", now.spec,
                         now.problems.count > 0 ? now.problems.items[0].detail : "");
-        close_spec(r);
+        close_spec();
 }
 
 /* Return a tree with some of these below it. Of three, the last one is a leaf. */
@@ -369,10 +422,10 @@ static bool find_leaf(struct leaf *leaf, const char *spec)
         int r;
 
         snprintf(now.spec, sizeof(now.spec), "%s", spec);
-        r = open_spec(0);
+        r = open_spec(0, false);
         if (CHECK_INT(r, 0))
                 take_leaf(leaf);
-        close_spec(r);
+        close_spec();
         return r >= 0;
 }
 
@@ -380,7 +433,7 @@ static bool find_leaf(struct leaf *leaf, const char *spec)
 static bool make_file(unsigned number)
 {
         struct leaf *file = &files[number];
-        char name[2] = {(char)('a' + number)}, spec[512];
+        char name[2] = {(char)('a' + number)};
         struct stat status;
 
         file->size = SMALLEST_FILE + (uint64_t)number * FILE_STEP;
@@ -390,11 +443,10 @@ static bool make_file(unsigned number)
                 || !CHECK_INT(stat(file->path, &status), 0))
                 return false;
         file->inode = status.st_ino;
-        snprintf(spec, sizeof(spec), "{\"target\":{\"type\":\"loop\",\"path\":\"%s\"}}", file->path);
-        return find_leaf(file, spec) && CHECK_INT(file->params.size, file->size);
+        return true;
 }
 
-static bool make_leaves(void)
+static bool make_files(void)
 {
         bool good =
                 CHECK_INT(scratch_make(&in_memory, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"), 0)
@@ -402,25 +454,52 @@ static bool make_leaves(void)
 
         for (unsigned i = 0; good && i < LEAVES_MAX; i++)
                 good = make_file(i);
-        return good && find_leaf(&null_leaf, "{\"target\":{\"type\":\"null\"},\"size\":1048576}");
+        return good;
 }
 
-int main(void)
+static bool find_leaves(void)
+{
+        bool good = find_leaf(&null_leaf, "{\"target\":{\"type\":\"null\"},\"size\":1048576}");
+
+        for (unsigned i = 0; good && i < LEAVES_MAX; i++) {
+                char spec[512];
+
+                snprintf(spec, sizeof(spec), "{\"target\":{\"type\":\"loop\",\"path\":\"%s\"%s}}",
+                        files[i].path, mode->of_loops);
+                good = find_leaf(&files[i], spec) && CHECK_INT(files[i].params.size, files[i].size);
+        }
+        return good;
+}
+
+static void check_trees(void)
 {
         static const struct tree leaves[LEAF_KINDS] = {{.kind = NULL_LEAF}, {.kind = LOOP_LEAF}};
         static struct tree below[LEAF_KINDS + BELOW_MAX];
         unsigned count = ARRAY_SIZE(leaves);
 
-        if (make_leaves()) {
-                memcpy(below, leaves, sizeof(leaves));
-                count += put_above(leaves, count, below + count, NULL);
-                for (unsigned i = 0; i < count; i++)
-                        check_tree(&below[i]);
-                (void)put_above(below, count, NULL, check_tree);
-                printf("%u trees: %u opened, %u refused, %u lie in a file as it is, %u with the shortcut\n",
-                        trees, opened, refused, lines, shortcuts);
-                CHECK(lines > 0 && shortcuts > 0 && shortcuts < lines && refused > 0);
+        memcpy(below, leaves, sizeof(leaves));
+        count += put_above(leaves, count, below + count, NULL);
+        for (unsigned i = 0; i < count; i++)
+                check_tree(&below[i]);
+        (void)put_above(below, count, NULL, check_tree);
+}
+
+int main(void)
+{
+        bool good = make_files();
+
+        for (unsigned i = 0; good && i < ARRAY_SIZE(modes); i++) {
+                mode = &modes[i];
+                tree_set_part(mode->part);
+                good = find_leaves();
+                if (good)
+                        check_trees();
         }
+        printf("%u trees: %u opened, %u of these with mixed blocks, %u refused, %u lie in a file as it is, "
+               "%u with "
+               "the shortcut\n",
+                trees, opened, mixed, refused, lines, shortcuts);
+        CHECK(lines > 0 && shortcuts > 0 && shortcuts < lines && refused > 0 && mixed > 0);
         if (in_memory.path[0])
                 scratch_remove(&in_memory);
         if (on_disk.path[0])

@@ -2,6 +2,8 @@
 /* What must become of a tree of targets. */
 #include "tests/target/tree_rules.h"
 
+static unsigned part = 4096;
+
 static const struct {
         unsigned flags;
         bool is_line; /* it leaves out what is before its part of its child, or nothing, and so does not break a line */
@@ -39,6 +41,11 @@ static const struct {
         {TARGET_SEES_ALL,           OF_ANY },
         {TARGET_FOR_TESTS,          OF_ANY },
 };
+
+void tree_set_part(unsigned wanted)
+{
+        part = wanted;
+}
 
 unsigned tree_faults(const struct tree *tree)
 {
@@ -94,27 +101,48 @@ unsigned expect_flags(const struct places *places)
         return flags;
 }
 
-static uint64_t size_at(const struct places *places, unsigned number, bool *ret_refused)
+static uint32_t larger(uint32_t one, uint32_t other)
+{
+        return one > other ? one : other;
+}
+
+static uint32_t block_at(const struct places *places, unsigned number)
+{
+        const struct leaf *leaf = places->all[number].leaf;
+        uint32_t largest = leaf ? leaf->params.logical_block_size : 0;
+
+        for (unsigned i = 0; i < places->count; i++)
+                if (places->all[i].parent == (int)number)
+                        largest = larger(largest, block_at(places, i));
+        return largest;
+}
+
+static uint64_t size_at(const struct places *places, unsigned number, unsigned *refused)
 {
         const struct place *place = &places->all[number];
         uint64_t sum = 0, smallest = 0, size = 0;
+        uint32_t block = block_at(places, number);
         bool open_end = false;
 
         for (unsigned i = 0; i < places->count; i++) {
                 if (places->all[i].parent != (int)number)
                         continue;
-                size = size_at(places, i, ret_refused);
+                size = size_at(places, i, refused);
                 if (open_end && place->tree->kind == LIST_OF)
-                        *ret_refused = true;
+                        *refused |= REFUSED_SIZE;
+                if (sum % block != 0 && place->tree->kind == LIST_OF)
+                        *refused |= REFUSED_BLOCKS;
                 open_end = open_end || size == 0;
                 sum += size;
                 smallest = size != 0 && (smallest == 0 || size < smallest) ? size : smallest;
         }
+        if (part % block != 0 && (place->tree->kind == REST_OF || place->tree->kind == PART_OF))
+                *refused |= REFUSED_BLOCKS;
         switch (place->tree->kind) {
         case LOOP_LEAF:
                 return place->leaf->size;
         case REST_OF:
-                return size > 0 ? size - PART : 0;
+                return size > 0 ? size - part : 0;
         case PART_OF:
                 return place->parent < 0 ? OUTER_LENGTH : INNER_LENGTH;
         case LIST_OF:
@@ -126,10 +154,14 @@ static uint64_t size_at(const struct places *places, unsigned number, bool *ret_
         }
 }
 
-uint64_t expect_size(const struct places *places, bool *ret_refused)
+/* A disk has whole blocks. */
+uint64_t expect_size(const struct places *places, unsigned *ret_refused)
 {
-        *ret_refused = false;
-        return size_at(places, 0, ret_refused);
+        uint64_t size;
+
+        *ret_refused = 0;
+        size = size_at(places, 0, ret_refused);
+        return size - size % block_at(places, 0);
 }
 
 /* The parts that stand above it in a line, up to where the shortest of them ends. */
@@ -142,7 +174,7 @@ struct reach expect_reach(const struct places *places, unsigned number)
                 enum kind kind = places->all[i].tree->kind;
                 uint64_t length = places->all[i].parent < 0 ? OUTER_LENGTH : INNER_LENGTH;
 
-                reach.start += kind == FAULT_OVER ? 0 : PART;
+                reach.start += kind == FAULT_OVER ? 0 : part;
                 if (kind == PART_OF && (reach.end == 0 || reach.start + length < reach.end))
                         reach.end = reach.start + length;
                 reach.is_seen = reach.is_seen || kind == FAULT_OVER;
@@ -163,11 +195,6 @@ static uint32_t io_opt_at(const struct places *places, unsigned number)
                 if (places->all[i].parent == (int)number && (below = io_opt_at(places, i)) > largest)
                         largest = below;
         return largest;
-}
-
-static uint32_t larger(uint32_t one, uint32_t other)
-{
-        return one > other ? one : other;
 }
 
 static uint32_t smaller(uint32_t one, uint32_t other)

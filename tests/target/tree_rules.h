@@ -11,7 +11,6 @@ enum {
         TREE_MAX = 1 + WIDTH_MAX + LEAVES_MAX,
         QUEUES = 2, /* that are asked for */
         CHUNK = 4096,
-        PART = 4096,             /* the offset of each part */
         INNER_LENGTH = 32 << 10, /* of a part below another target */
         OUTER_LENGTH = 16 << 10, /* of one that is the outermost */
 };
@@ -56,6 +55,13 @@ struct places {
         unsigned count, loops;
 };
 
+/* Why a tree is refused. */
+enum refusal {
+        REFUSED_SIZE = 1 << 0, /* a list has no place for what follows something without a size */
+        REFUSED_BLOCKS =
+                1 << 1, /* a part, or a child of a list, begins in the middle of a block of what is below */
+};
+
 /* What a disk reaches of a loop. */
 struct reach {
         uint64_t start, end; /* in the file; end 0: wherever the file ends */
@@ -63,6 +69,8 @@ struct reach {
         bool is_seen;        /* a target between them sees all requests */
 };
 
+/* Set the offset of each part, in bytes. */
+void tree_set_part(unsigned part);
 /* Place the targets of a tree. files: of its loops, in the order of the spec. */
 void tree_place(
         const struct tree *tree, const struct leaf *null, const struct leaf *files, struct places *ret);
@@ -70,9 +78,8 @@ unsigned tree_faults(const struct tree *tree);
 
 /* Return enum target_flag of the whole. */
 unsigned expect_flags(const struct places *places);
-/* Return the size of the disk in bytes; 0: as large as asked for. *ret_refused: a list has no place for what follows something without a
- * size. */
-uint64_t expect_size(const struct places *places, bool *ret_refused);
+/* Return the size of the disk in bytes; 0: as large as asked for. *ret_refused: of enum refusal. */
+uint64_t expect_size(const struct places *places, unsigned *ret_refused);
 /* Return what the disk reaches of the loop at a place. */
 struct reach expect_reach(const struct places *places, unsigned number);
 /* Return what the kernel shows of a disk of `size` bytes. */

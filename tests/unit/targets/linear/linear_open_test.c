@@ -17,7 +17,7 @@ struct list {
         struct target_device device;
 };
 
-static void list_make(struct list *list, const uint64_t sizes[CHILDREN], uint32_t block_size)
+static void list_make(struct list *list, const uint64_t sizes[CHILDREN], uint32_t block_size, bool served)
 {
         *list = (struct list){};
         for (unsigned i = 0; i < CHILDREN; i++)
@@ -27,6 +27,7 @@ static void list_make(struct list *list, const uint64_t sizes[CHILDREN], uint32_
                 .children = list->children,
                 .child_count = CHILDREN,
                 .has_list = true,
+                .store.served = served,
                 .wanted_block_size = block_size};
 }
 
@@ -36,17 +37,21 @@ static const struct {
         const char *pointer, *reason; /* NULL: it opens */
         int result;
         uint64_t size;
+        bool served; /* the disk is there, so it has the wanted size */
 } cases[] = {
-        {{8192, 4096, 512},                         0,    512,  NULL,                 NULL,                 0,       12800     },
-        {{8192, 4096, 0},                           4096, 512,  NULL,                 NULL,                 0,       0         },
-        {{8192, 4096, UINT64_MAX},                  4096, 512,  NULL,                 NULL,                 0,       UINT64_MAX},
-        {{8192, 4608, 4096},                        0,    512,  NULL,                 NULL,                 0,       16896     },
-        {{8192, 4608, 4096},                        4096, 512,  "/target/children/2", "OffsetNotAMultiple", -EINVAL, 16896     },
-        {{512, 7680, 4096},                         0,    4096, "/target/children/1", "OffsetNotAMultiple", -EINVAL, 12288     },
-        {{8192, 0, 4096},                           0,    512,  "/target/children/1", "SizeMissing",        -EINVAL, 0         },
-        {{0, 4096, 4096},                           0,    512,  "/target/children/0", "SizeMissing",        -EINVAL, 0         },
+        {{8192, 4096, 512},                         0,    512,  NULL,                 NULL,                 0,       12800,      false},
+        {{8192, 4096, 0},                           4096, 512,  NULL,                 NULL,                 0,       0,          false},
+        {{8192, 4096, UINT64_MAX},                  4096, 512,  NULL,                 NULL,                 0,       UINT64_MAX, false},
+        {{8192, 4608, 4096},                        0,    512,  NULL,                 NULL,                 0,       16896,      false},
+        {{8192, 4608, 4096},                        4096, 512,  "/target/children/2", "OffsetNotAMultiple", -EINVAL, 16896,      false},
+        {{8192, 4608, 4096},                        4096, 512,  NULL,                 NULL,                 0,       16896,      true },
+        {{8192, 4608, 4096},                        512,  4096, NULL,                 NULL,                 0,       16896,      true },
+        {{8192, 4608, 4096},                        8192, 4096, "/target/children/2", "OffsetNotAMultiple", -EINVAL, 16896,      true },
+        {{512, 7680, 4096},                         0,    4096, "/target/children/1", "OffsetNotAMultiple", -EINVAL, 12288,      false},
+        {{8192, 0, 4096},                           0,    512,  "/target/children/1", "SizeMissing",        -EINVAL, 0,          false},
+        {{0, 4096, 4096},                           0,    512,  "/target/children/0", "SizeMissing",        -EINVAL, 0,          false},
         {{UINT64_C(1) << 63, UINT64_C(1) << 63, 1}, 0,    512,  "/target/children/2", "TooLarge",           -EFBIG,
-         UINT64_MAX                                                                                                            },
+         UINT64_MAX,                                                                                                             false},
 };
 
 int main(void)
@@ -56,7 +61,7 @@ int main(void)
                 _cleanup_problems_ struct problem_list problems = {};
                 struct list list;
 
-                list_make(&list, cases[i].sizes, cases[i].wanted_block_size);
+                list_make(&list, cases[i].sizes, cases[i].wanted_block_size, cases[i].served);
                 CHECK_INT(linear_target.size(&list.device, cases[i].sizes), cases[i].size);
                 CHECK_INT(linear_target.open(&list.device, &geometry, &problems), cases[i].result);
                 CHECK_INT(problems.count, cases[i].reason != NULL);
