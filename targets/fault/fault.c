@@ -204,16 +204,16 @@ static int fault_act(struct target_action *action, unsigned verb)
 
 /* ---- the device ---- */
 
-/* A target above aligns its requests to the blocks that are below it, and those of the disk can be larger. */
+/* Requests begin and end where a block of the child does: those of the disk can be larger, but need not begin there. */
 static uint32_t block_size_below(const struct target_device *device, const struct target_geometry *geometry)
 {
-        uint32_t size = geometry->logical_block_size;
+        uint32_t size = geometry->logical_block_size, wanted = device->wanted_block_size;
 
-        if (device->wanted_block_size > 0)
-                return device->wanted_block_size;
         if (size < geometry->logical_block_size_min)
                 size = geometry->logical_block_size_min;
-        return size > BLOCK_SIZE_MIN ? size : BLOCK_SIZE_MIN;
+        if (size < BLOCK_SIZE_MIN)
+                size = BLOCK_SIZE_MIN;
+        return wanted > 0 && wanted < size ? wanted : size;
 }
 
 static int fault_open(
@@ -243,6 +243,32 @@ static bool fault_is_part(const struct target_device *device, uint64_t *ret)
         return true;
 }
 
+static uint32_t block_size_of(const struct target_device *device)
+{
+        const struct fault_state *state = device->state;
+
+        return state->block_size > 0 ? state->block_size : device->logical_block_size;
+}
+
+/* A damaged cache cannot be served: what openers have written is not known. */
+static int fault_start_device(struct target_device *device, struct problem_list *problems)
+{
+        const struct fault_options *options = device->config;
+        struct fault_cache cache;
+        int r;
+
+        if (!options->volatile_cache || !device->kept.memory)
+                return 0;
+        r = fault_cache_open(&cache, device->kept.memory, block_size_of(device), target_size(device));
+        if (r != -ENODATA)
+                return r;
+        r = problem_add(problems, ENODATA, "/target", "KeptMemoryLost",
+                "The volatile cache of the disk is damaged, and with it what was not flushed; stop the "
+                "device and "
+                "start it for a new disk.");
+        return r < 0 ? r : -ENODATA;
+}
+
 /* Not in open(), which a preflight calls beside the worker that serves. */
 static int fault_start_queue(struct target_queue *queue)
 {
@@ -252,8 +278,8 @@ static int fault_start_queue(struct target_queue *queue)
 
         if (queue->index > 0)
                 return -EINVAL;
-        r = fault_disk_begin(&state->disk, options->volatile_cache, &queue->device->kept,
-                state->block_size > 0 ? state->block_size : queue->device->logical_block_size);
+        r = fault_disk_begin(
+                &state->disk, options->volatile_cache, queue->device, block_size_of(queue->device));
         if (r < 0)
                 return r;
         state->counts = queue->device->live.counts ? (struct fault_counts *)queue->device->live.counts
@@ -281,6 +307,7 @@ const struct target fault_target = {
         .open = fault_open,
         .size = fault_size,
         .is_part = fault_is_part,
+        .start_device = fault_start_device,
         .start_queue = fault_start_queue,
         .stop_queue = fault_stop_queue,
         .read = fault_perform,

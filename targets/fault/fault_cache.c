@@ -4,38 +4,56 @@
 
 #include "targets/fault/fault_rules.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define ORDER_MAX (UINT64_MAX / 2)
 
 enum { BLOCK_SIZE_MIN = 512 };
 
-/* The blocks that are there lie by the size that they were written with. */
-static uint32_t size_of_blocks(struct fault_cache_head *head, uint32_t wanted)
+/* The blocks that are there lie by the size that they were written with. Return 0 where no cache has that size. */
+static uint32_t size_of_blocks(const struct fault_cache_head *head, uint32_t wanted)
 {
         uint64_t found = head->block_size;
-        bool is_valid = found >= BLOCK_SIZE_MIN && found <= wanted && (found & (found - 1)) == 0;
 
-        if (!is_valid)
-                head->block_size = wanted;
-        return is_valid ? (uint32_t)found : wanted;
+        if (found == 0) /* of a new cache, or of an older program, which knew one size */
+                return wanted;
+        return found >= BLOCK_SIZE_MIN && found <= wanted && (found & (found - 1)) == 0 ? (uint32_t)found : 0;
 }
 
-void fault_cache_open(struct fault_cache *cache, void *memory, uint32_t block_size)
+/* Find the newest of the blocks. Each must be one of the disk. */
+static int read_slots(struct fault_cache *cache, uint64_t size)
 {
-        uint32_t size = size_of_blocks(memory, block_size);
-        unsigned count = (unsigned)((FAULT_CACHE_BYTES - sizeof(struct fault_cache_head))
-                                    / (size + sizeof(struct fault_slot)));
+        uint64_t blocks = (size > 0 ? size : INT64_MAX) / cache->block_size;
 
-        *cache = (struct fault_cache){.head = memory, .block_size = size, .count = count};
+        for (unsigned i = 0; i < cache->count; i++) {
+                const struct fault_slot *slot = &cache->slots[i];
+
+                if (slot->order > 0 && (slot->order > ORDER_MAX || slot->block >= blocks))
+                        return -ENODATA;
+                if (slot->order > cache->order)
+                        cache->order = slot->order;
+        }
+        return 0;
+}
+
+int fault_cache_open(struct fault_cache *cache, void *memory, uint32_t block_size, uint64_t size)
+{
+        uint32_t block = size_of_blocks(memory, block_size);
+        unsigned count;
+        int r;
+
+        if (block == 0)
+                return -ENODATA;
+        count = (unsigned)((FAULT_CACHE_BYTES - sizeof(struct fault_cache_head))
+                           / (block + sizeof(struct fault_slot)));
+        *cache = (struct fault_cache){.head = memory, .block_size = block, .count = count};
         cache->slots = (struct fault_slot *)(cache->head + 1);
         cache->data = (char *)(cache->slots + count);
-        for (unsigned i = 0; i < count; i++) {
-                if (cache->slots[i].order > ORDER_MAX) /* no write has it: the memory was changed */
-                        fault_cache_drop(cache, (int)i);
-                if (cache->slots[i].order > cache->order)
-                        cache->order = cache->slots[i].order;
-        }
+        r = read_slots(cache, size);
+        if (r >= 0)
+                cache->head->block_size = block;
+        return r;
 }
 
 static char *data_of(const struct fault_cache *cache, unsigned slot)

@@ -32,8 +32,9 @@ struct fault_cache {
 };
 
 /* Take FAULT_CACHE_BYTES of memory, which are zeroes or what an earlier cache has left there. block_size: of a new one; a cache
- * that is there goes on with its own (cache->block_size) if that is not larger. */
-void fault_cache_open(struct fault_cache *cache, void *memory, uint32_t block_size);
+ * that is there goes on with its own (cache->block_size) if that is not larger. size: bytes of the disk; 0: not known. Return 0, or
+ * -ENODATA, with the memory unchanged, where it is not what a cache of this disk has left. */
+int fault_cache_open(struct fault_cache *cache, void *memory, uint32_t block_size, uint64_t size);
 /* Put a block. Return false if there is no room. */
 bool fault_cache_put(struct fault_cache *cache, uint64_t block, const void *data);
 /* Return the newest version of a block; NULL: the cache has none. */

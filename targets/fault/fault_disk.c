@@ -18,9 +18,10 @@
 enum { BLOCK_ALIGNMENT = 4096 }; /* bytes: direct I/O of the child takes no memory that lies anywhere */
 
 int fault_disk_begin(
-        struct fault_disk *disk, bool caches, const struct target_kept *kept, uint32_t block_size)
+        struct fault_disk *disk, bool caches, const struct target_device *device, uint32_t block_size)
 {
-        void *memory = kept->memory;
+        void *memory = device->kept.memory;
+        int r;
 
         *disk = (struct fault_disk){.caches = caches};
         if (!caches)
@@ -33,8 +34,10 @@ int fault_disk_begin(
                 fault_disk_end(disk);
                 return -ENOMEM;
         }
-        fault_cache_open(&disk->cache, memory, block_size);
-        return 0;
+        r = fault_cache_open(&disk->cache, memory, block_size, target_size(device));
+        if (r < 0)
+                fault_disk_end(disk);
+        return r;
 }
 
 void fault_disk_end(struct fault_disk *disk)
@@ -162,8 +165,11 @@ static int write_into_cache(struct fault_disk *disk, struct target_io *io)
 
 static int perform_cached(struct fault_disk *disk, struct target_io *io)
 {
+        uint32_t size = disk->cache.block_size;
         int r = finish_cut(disk, io, NULL);
 
+        if (r >= 0 && (io->offset % size != 0 || io->length % size != 0))
+                r = -EIO; /* never a neighbour's bytes */
         if (r < 0)
                 return r;
         if (io->op == IO_READ)

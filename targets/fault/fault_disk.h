@@ -17,10 +17,10 @@ struct fault_disk {
         char *own_memory; /* where there is no kept memory, as in some tests */
 };
 
-/* Begin, on the thread of the queue. kept: of the device. block_size: each request begins and ends at a multiple of it. Return 0
- * or -ENOMEM. */
+/* Begin, on the thread of the queue. block_size: each request begins and ends at a multiple of it. Return 0,
+ * -ENOMEM, or -ENODATA where the kept memory of the device is damaged. */
 int fault_disk_begin(
-        struct fault_disk *disk, bool caches, const struct target_kept *kept, uint32_t block_size);
+        struct fault_disk *disk, bool caches, const struct target_device *device, uint32_t block_size);
 void fault_disk_end(struct fault_disk *disk);
 /* Read what the child has, past the cache: scan() of the fault target. Suspends. */
 int fault_disk_scan(struct target_action *action, struct target_queue *queue, uint64_t offset,

@@ -17,6 +17,7 @@ int fault_bench_open(struct fault_bench *bench)
                 .config = {.name = (char *)(uintptr_t) "test",
                            .uid = (char *)(uintptr_t) "test",
                            .spec = bench->spec,
+                           .exists = bench->exists,
                            .queues = 1,
                            .queue_depth = HOST_DEPTH,
                            .max_io_size = HOST_DATA_SIZE}

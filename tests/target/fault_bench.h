@@ -13,6 +13,7 @@ struct fault_bench {
         struct scratch scratch;
         char path[300], spec[1600];
         int region;
+        bool exists;     /* for the next open: the kernel has the disk */
         uint64_t before; /* bytes of the file that lie before the disk */
         struct target_host host;
 };

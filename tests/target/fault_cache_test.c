@@ -5,6 +5,7 @@
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -202,34 +203,99 @@ static void test_blocks_keep_the_size_that_they_were_written_with(void)
         memset(memory, 0, sizeof(memory));
         memset(small, 's', sizeof(small));
         memset(large, 'l', sizeof(large));
-        fault_cache_open(&cache, memory, BLOCK);
+        CHECK_INT(fault_cache_open(&cache, memory, BLOCK, 0), 0);
         CHECK(fault_cache_put(&cache, 3, small));
-        fault_cache_open(&cache, memory, sizeof(large));
+        CHECK_INT(fault_cache_open(&cache, memory, sizeof(large), 0), 0);
         CHECK_INT(cache.block_size, BLOCK);
         if (CHECK(fault_cache_find(&cache, 3)))
                 CHECK_INT(memcmp(fault_cache_find(&cache, 3), small, BLOCK), 0);
-        /* As an older program has left it; and as none does. */
-        cache.head->block_size = 0;
-        fault_cache_open(&cache, memory, BLOCK);
+        cache.head->block_size = 0; /* as an older program has left it */
+        CHECK_INT(fault_cache_open(&cache, memory, BLOCK, 0), 0);
         CHECK_INT(cache.block_size, BLOCK);
         CHECK(fault_cache_find(&cache, 3));
-        for (unsigned i = 0; i < 3; i++) {
-                static const uint64_t bad[] = {1, 768, UINT64_C(1) << 32};
+}
 
-                cache.head->block_size = bad[i];
-                fault_cache_open(&cache, memory, sizeof(large));
-                CHECK_INT(cache.block_size, sizeof(large));
+/* Each slot would have the bytes of another block. */
+static void test_blocks_of_another_size_are_not_believed(void)
+{
+        static const uint64_t bad[] = {1, 256, 768, 4096, UINT64_C(1) << 32};
+        static char memory[FAULT_CACHE_BYTES], before[FAULT_CACHE_BYTES], data[BLOCK];
+        struct fault_cache cache;
+
+        CHECK_INT(fault_cache_open(&cache, memory, BLOCK, 0), 0);
+        CHECK(fault_cache_put(&cache, 1, data));
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+                ((struct fault_cache_head *)(void *)memory)->block_size = bad[i];
+                memcpy(before, memory, sizeof(memory));
+                CHECK_INT(fault_cache_open(&cache, memory, BLOCK, 0), -ENODATA);
+                CHECK(memcmp(before, memory, sizeof(memory)) == 0);
         }
-        memset(memory, 0, sizeof(memory));
-        fault_cache_open(&cache, memory, sizeof(large));
-        CHECK(fault_cache_put(&cache, 1, large));
-        fault_cache_open(&cache, memory, BLOCK); /* larger than what requests are made of */
-        CHECK_INT(cache.block_size, BLOCK);
+}
+
+static void test_blocks_behind_the_end_are_not_believed(void)
+{
+        static char memory[FAULT_CACHE_BYTES], data[BLOCK];
+        struct fault_cache cache;
+
+        CHECK_INT(fault_cache_open(&cache, memory, BLOCK, 8 * BLOCK), 0);
+        CHECK(fault_cache_put(&cache, 7, data));
+        CHECK_INT(fault_cache_open(&cache, memory, BLOCK, 8 * BLOCK), 0);
+        CHECK(fault_cache_put(&cache, 8, data));
+        CHECK_INT(fault_cache_open(&cache, memory, BLOCK, 8 * BLOCK), -ENODATA);
+        CHECK_INT(fault_cache_open(&cache, memory, BLOCK, 0), 0);
+        cache.slots[1].block = UINT64_MAX / BLOCK;
+        CHECK_INT(fault_cache_open(&cache, memory, BLOCK, 0), -ENODATA);
+}
+
+static void test_a_damaged_cache_is_not_served(void)
+{
+        struct fault_cache_head *head;
+        struct fault_bench bench;
+
+        set_up(&bench, "");
+        CHECK_INT(write_letter(&bench, 'a', 0), LENGTH);
+        head = bench.host.disk.device.kept.memory;
+        head->block_size = 768;
+        target_host_close(&bench.host);
+        CHECK_INT(fault_bench_open(&bench), -ENODATA);
+        CHECK_INT(fault_bench_changed_bytes(&bench), 0);
+        fault_bench_tear_down(&bench);
+}
+
+/* Of the whole disk: another target of the tree may have made its blocks larger than those below the fault target. */
+static void test_requests_begin_within_a_block_of_the_disk(void)
+{
+        static const char of_disk[] = ",\"size\":61440,\"blockSize\":4096}";
+        char bytes[4096];
+        struct fault_bench bench;
+        uint64_t size;
+
+        fault_bench_set_up_below(&bench, CACHE, "");
+        target_host_close(&bench.host);
+        close(bench.region);
+        CHECK_INT(target_host_new_region(bench.spec, &bench.region, &size), 0); /* as if it was lost */
+        memcpy(bench.spec + strlen(bench.spec) - 1, of_disk, sizeof(of_disk));
+        bench.exists = true;
+        if (CHECK_INT(fault_bench_open(&bench), 0)) {
+                _cleanup_close_ int fd = open(bench.path, O_RDONLY | O_CLOEXEC);
+
+                CHECK_INT(write_letter(&bench, 'a', 0), LENGTH);
+                CHECK(disk_is_all(&bench, 'a'));
+                CHECK_INT(flush(&bench), 0);
+                CHECK(file_is(&bench, 'a'));
+                CHECK_INT(pread(fd, bytes, bench.before, 0), bench.before);
+                for (unsigned i = 0; i < bench.before; i++)
+                        CHECK_INT((unsigned char)bytes[i], (unsigned char)scratch_pattern(i));
+        }
+        fault_bench_tear_down(&bench);
 }
 
 int main(void)
 {
         test_blocks_keep_the_size_that_they_were_written_with();
+        test_blocks_of_another_size_are_not_believed();
+        test_blocks_behind_the_end_are_not_believed();
+        test_requests_begin_within_a_block_of_the_disk();
         for (unsigned i = 0; i < 2; i++) {
                 is_below = i > 0;
                 test_writes_stay_in_the_cache_until_a_flush();
@@ -237,6 +303,7 @@ int main(void)
                 test_a_full_cache_writes_the_oldest_down();
                 test_power_cut();
                 test_power_cut_is_finished_by_the_next_worker();
+                test_a_damaged_cache_is_not_served();
         }
         return check_report();
 }
