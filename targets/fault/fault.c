@@ -8,6 +8,7 @@
 
 #include "targets/fault/fault_counts.h"
 #include "targets/fault/fault_death.h"
+#include "targets/fault/fault_cache.h"
 #include "targets/fault/fault_disk.h"
 #include "targets/fault/fault_parse.h"
 #include "targets/scrub/scrub.h"

@@ -290,12 +290,46 @@ static void test_requests_begin_within_a_block_of_the_disk(void)
         fault_bench_tear_down(&bench);
 }
 
+/* Over null, which announces no cache: the kernel sends a flush only to a disk that announces one. */
+static void test_the_cache_is_announced(void)
+{
+        static const struct {
+                const char *target;
+                bool announces;
+        } cases[] = {
+                {"{\"type\":\"null\"}",                                         false},
+                {"{\"type\":\"fault\",\"child\":{\"type\":\"null\"}}",          false},
+                {"{\"type\":\"fault\"," CACHE "\"child\":{\"type\":\"null\"}}", true },
+                {"{\"type\":\"linear\",\"offset\":512,\"child\":{\"type\":\"fault\"," CACHE
+                 "\"child\":{\"type\":\"null\"}}}",            true },
+                {"{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"null\"},{\"type\":\"fault\","
+                 "\"child\":{\"type\":\"null\"}}]}",           false},
+                {"{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"null\"},{\"type\":"
+                 "\"fault\"," CACHE "\"child\":{\"type\":\"null\"}}]}",
+                 true               },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+                _cleanup_problems_ struct problem_list problems = {};
+                struct target_host host;
+                char spec[512];
+
+                snprintf(spec, sizeof(spec), "{\"target\":%s,\"size\":1048576}", cases[i].target);
+                if (CHECK_INT(target_host_open(&host, spec, &problems), 0)) {
+                        CHECK_INT(host.disk.params.volatile_cache, cases[i].announces);
+                        CHECK_INT(host.disk.params.fua, cases[i].announces);
+                }
+                target_host_close(&host);
+        }
+}
+
 int main(void)
 {
         test_blocks_keep_the_size_that_they_were_written_with();
         test_blocks_of_another_size_are_not_believed();
         test_blocks_behind_the_end_are_not_believed();
         test_requests_begin_within_a_block_of_the_disk();
+        test_the_cache_is_announced();
         for (unsigned i = 0; i < 2; i++) {
                 is_below = i > 0;
                 test_writes_stay_in_the_cache_until_a_flush();
