@@ -216,7 +216,7 @@ static void test_blocks_keep_the_size_that_they_were_written_with(void)
 }
 
 /* Each slot would have the bytes of another block. */
-static void test_blocks_of_another_size_are_not_believed(void)
+static void test_blocks_of_another_size_are_damage(void)
 {
         static const uint64_t bad[] = {1, 256, 768, 4096, UINT64_C(1) << 32};
         static char memory[FAULT_CACHE_BYTES], before[FAULT_CACHE_BYTES], data[BLOCK];
@@ -232,7 +232,7 @@ static void test_blocks_of_another_size_are_not_believed(void)
         }
 }
 
-static void test_blocks_behind_the_end_are_not_believed(void)
+static void test_blocks_behind_the_end_are_damage(void)
 {
         static char memory[FAULT_CACHE_BYTES], data[BLOCK];
         struct fault_cache cache;
@@ -297,16 +297,16 @@ static void test_the_cache_is_announced(void)
                 const char *target;
                 bool announces;
         } cases[] = {
-                {"{\"type\":\"null\"}",                                         false},
-                {"{\"type\":\"fault\",\"child\":{\"type\":\"null\"}}",          false},
-                {"{\"type\":\"fault\"," CACHE "\"child\":{\"type\":\"null\"}}", true },
+                {"{\"type\":\"null\"}",                                                  false},
+                {"{\"type\":\"fault\",\"child\":{\"type\":\"null\"}}",                   false},
+                {"{\"type\":\"fault\"," CACHE "\"child\":{\"type\":\"null\"}}",          true },
                 {"{\"type\":\"linear\",\"offset\":512,\"child\":{\"type\":\"fault\"," CACHE
-                 "\"child\":{\"type\":\"null\"}}}",            true },
+                 "\"child\":{\"type\":\"null\"}}}",                     true },
                 {"{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"null\"},{\"type\":\"fault\","
-                 "\"child\":{\"type\":\"null\"}}]}",           false},
+                 "\"child\":{\"type\":\"null\"}}]}",                    false},
                 {"{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"null\"},{\"type\":"
                  "\"fault\"," CACHE "\"child\":{\"type\":\"null\"}}]}",
-                 true               },
+                 true                                                                         },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -326,8 +326,8 @@ static void test_the_cache_is_announced(void)
 int main(void)
 {
         test_blocks_keep_the_size_that_they_were_written_with();
-        test_blocks_of_another_size_are_not_believed();
-        test_blocks_behind_the_end_are_not_believed();
+        test_blocks_of_another_size_are_damage();
+        test_blocks_behind_the_end_are_damage();
         test_requests_begin_within_a_block_of_the_disk();
         test_the_cache_is_announced();
         for (unsigned i = 0; i < 2; i++) {
