@@ -34,7 +34,8 @@ struct target_queue;
 /* Of all kept memory of a disk together: of each target, that of the disk and that of each queue. Constant from start_device() on. */
 enum target_kept_state {
         TARGET_KEPT_NONE, /* the target declares none, or is not started yet */
-        /* All zeroes, and no worker has served this disk since the kernel has it. The store may hold data, of a disk before a
+        /* All zeroes, and no worker has served this disk since the kernel has it, or its targets kept nothing so far: openers
+         * may then have writes that were answered and not flushed. The store may hold data, of a disk before a
          * reboot or a stop: the slow path, as after a power failure. */
         TARGET_KEPT_FRESH,
         TARGET_KEPT_FOUND, /* as the worker before this one left it */
@@ -59,7 +60,7 @@ enum target_kept_state {
  *   target that cannot serve then returns -ENODATA from start_device(): each worker ends with the reason KeptMemoryLost, and
  *   finds the same, until the disk is recreated.
  * - A target that declares 0 bytes has none, and costs nothing. Each target of a tree has its own, wherever it stands, and sees
- *   no other; but all have one fate: where one of them is of another version, or there is one more, all begin with zeroes.
+ *   no other. But where one of them is of another version, or there is one more, all begin with zeroes.
  * - open() does not see it: it also runs in a preflight, and while the worker before this one may still store there. */
 struct target_kept {
         void *memory;  /* `size` bytes, aligned to 64; NULL: TARGET_KEPT_NONE */

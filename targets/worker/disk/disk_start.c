@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Kept memory is found, and the device started.
  *
- * All areas of kept memory share one fate: the targets find what they left in all of them, or zeroes in all. Each area has a mark
+ * The targets find what they left in all areas of kept memory, or zeroes in all. Each area has a mark
  * of its own, so a worker that dies between two of them leaves a mixture, which counts as not settled. */
 #include "targets/worker/disk/disk_start.h"
 
