@@ -302,6 +302,7 @@ static int begin_disk(struct run *run, struct target_host *host)
         int r = model_init(&run->model, run->seed, size / CRASH_SECTOR);
 
         run->model.discard_is_undefined = run->crash->discard_is_undefined;
+        run->model.announces_no_cache = !host->disk.params.volatile_cache;
         run->disk = malloc(size);
         if (r < 0 || !run->disk)
                 return -ENOMEM;

@@ -99,10 +99,9 @@ static enum io_op draw_op(struct client *client)
 {
         static const enum io_op ops[] = {IO_WRITE, IO_WRITE, IO_WRITE, IO_WRITE, IO_WRITE, IO_WRITE, IO_READ,
                 IO_READ, IO_FLUSH, IO_DISCARD, IO_WRITE_ZEROES};
-        const struct target *target = client->host->disk.device.target;
         enum io_op op = ops[crash_random_below(&client->random, ARRAY_SIZE(ops))];
 
-        if ((op == IO_FLUSH && !target->flush)
+        if ((op == IO_FLUSH && !client->host->disk.params.volatile_cache)
                 || (op == IO_DISCARD && client->host->disk.params.max_discard_size == 0)
                 || (op == IO_WRITE_ZEROES && client->host->disk.params.max_write_zeroes_size == 0))
                 return IO_WRITE;
@@ -139,7 +138,7 @@ static void draw_range(struct client *client, struct target_io *io)
 static unsigned draw_flags(struct client *client, enum io_op op)
 {
         if (op == IO_WRITE && crash_random_chance(&client->random, 15))
-                return IO_FUA;
+                return client->host->disk.params.fua ? IO_FUA : 0;
         return op == IO_WRITE_ZEROES && crash_random_chance(&client->random, 40) ? IO_NOUNMAP : 0;
 }
 

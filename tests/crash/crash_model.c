@@ -138,10 +138,12 @@ void model_end(struct model *model, unsigned version, int result, uint64_t momen
         request->done = moment;
 }
 
-/* FUA makes durable what the request itself wrote; a flush what was answered before it was begun. */
+/* Openers take what a disk without a cache answers as durable. FUA makes durable what the request itself wrote; a flush what was
+ * answered before it was begun. */
 static uint64_t durable_at(const struct model *model, const struct model_request *request)
 {
-        uint64_t best = request->flags & IO_FUA ? request->done : RECORD_NEVER;
+        bool at_once = model->announces_no_cache || (request->flags & IO_FUA);
+        uint64_t best = at_once ? request->done : RECORD_NEVER;
 
         for (unsigned i = 0; i < model->count; i++) {
                 const struct model_request *flush = &model->requests[i];

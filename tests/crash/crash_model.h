@@ -27,6 +27,7 @@ struct model_request {
 struct model {
         uint64_t seed, sectors;
         bool discard_is_undefined;      /* a discarded sector has any of its earlier contents, or zeroes */
+        bool announces_no_cache;        /* the kernel sends neither a flush nor FUA */
         bool *filled;                   /* which sectors are not zeroes at first */
         struct model_request *requests; /* the version of request N is N + 1; 0 is what was there at first */
         unsigned count, room;

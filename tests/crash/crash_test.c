@@ -31,6 +31,19 @@ static int answer_from_memory(struct target_io *io)
 }
 
 /* The same, but its cache is in the worker's own memory. */
+static struct target_desc silent_desc;
+static struct target silent_target;
+
+/* The kernel sends no flush to a disk that announces no cache. */
+static int open_silent(
+        struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
+{
+        int r = fault_target.open(device, ret, problems);
+
+        ret->volatile_cache = false;
+        return r;
+}
+
 static struct target_desc careless_desc;
 static struct target careless_target;
 
@@ -99,7 +112,7 @@ const struct target_desc *__wrap_target_desc_find(const char *name);
 static const struct target *ours(const char *name)
 {
         static const struct target *const all[] = {&pair_target, &slots_target, &flushless_target,
-                &careless_target, &late_target, &crooked_target};
+                &silent_target, &careless_target, &late_target, &crooked_target};
 
         for (size_t i = 0; i < ARRAY_SIZE(all); i++)
                 if (all[i]->desc && strcmp(name, all[i]->desc->name) == 0)
@@ -245,6 +258,15 @@ static void make_flushless(void)
         flushless_target.flush = answer_from_memory;
 }
 
+static void make_silent(void)
+{
+        silent_desc = *fault_target.desc;
+        silent_desc.name = "silent";
+        silent_target = fault_target;
+        silent_target.desc = &silent_desc;
+        silent_target.open = open_silent;
+}
+
 static void make_careless(void)
 {
         careless_desc = *fault_target.desc;
@@ -324,6 +346,23 @@ static void test_a_flush_from_memory_is_found_below_a_volatile_cache(void)
                 printf("%s: %s in run %ju\n", types[i], crash_verdict_name(result.verdict),
                         (uintmax_t)result.runs);
         }
+}
+
+static void test_a_cache_that_is_not_announced_is_found(void)
+{
+        static const struct crash_case crash = {.name = "silent",
+                .spec = "{\"target\":{\"type\":\"silent\",\"volatileCache\":true,\"child\":{\"type\":"
+                        "\"loop\","
+                        "\"path\":\"@0\"}}}",
+                .files = 1,
+                .file_size = 32 * 1024};
+        struct crash_result result;
+
+        make_silent();
+        CHECK_INT(judge(&crash, RUNS_MAX, true, &result), 0);
+        CHECK_STR(crash_verdict_name(result.verdict), "lost");
+        CHECK_INT(result.kind, CRASH_POWER_CUT);
+        printf("%s: %s in run %ju\n", crash.name, crash_verdict_name(result.verdict), (uintmax_t)result.runs);
 }
 
 static void test_a_flush_that_skips_a_child_is_found(void)
@@ -535,6 +574,7 @@ int main(void)
                 return CHECK_SKIP;
         seed = crash_draw_seed();
         printf("UBLKD_TEST_SEED=%ju\n", (uintmax_t)seed);
+        test_a_cache_that_is_not_announced_is_found();
         test_a_sound_target_passes();
         test_each_fault_is_found();
         test_a_missing_barrier_is_found();
