@@ -129,7 +129,8 @@ int disk_process_add(const struct look *look, struct disk_users *disk, const str
  * container it is. */
 bool disk_container_owner(const struct look *look, const struct process *process, uid_t *ret);
 /* Return who may know of a process of `uid` in a container of `owner`: the owner, also where the uid is a subordinate one
- * of that user; but one that root has put there is root's. */
+ * of that user; but one that root has put there is root's. An unknown uid (DISK_USER_UNKNOWN) counts as that of the owner,
+ * who has all rights in the user namespace. */
 static inline uid_t disk_container_reader(uid_t uid, uid_t owner)
 {
         return uid == 0 || owner == 0 ? uid : owner;

@@ -65,7 +65,7 @@ static int add_point(
         if (!disk_container_owner(look, process, &owner))
                 return look_add_user(disk, uid, "mounted at %s", point);
         return look_add_user(disk, disk_container_reader(uid, owner),
-                "mounted at %s in a container of user %u", point, (unsigned)owner);
+                "mounted at %s in a container or sandbox of user %u", point, (unsigned)owner);
 }
 
 static int add_mount(const struct look *look, const struct process *process, char *line)
