@@ -427,6 +427,7 @@ void target_tree_waits(const struct target_tree *tree, struct target_waits *ret)
 
                 leaves += tree->nodes[i].child_count == 0;
                 waits.children += of_node->children;
+                waits.watched |= of_node->watched;
                 waits.background += of_node->background;
                 waits.device_background += of_node->device_background;
                 waits.files += of_node->files;

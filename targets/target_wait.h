@@ -40,8 +40,9 @@ int await_all(struct target_queue *queue, struct target_child *children, unsigne
 /* Run a child on the coroutine of the caller, and call moment() whenever that coroutine suspends (resumed: false), and when it is
  * about to continue: for tests, that look at a request or end the process between two awaits. moment() must not suspend, and calls
  * nothing of this header. Parts that the child performs by await_all() are coroutines of their own, and are not seen. It takes a stack
- * as one child of await_all() does; nothing of it is on the way of requests that are not watched. Return 0 with child->result;
- * -EAGAIN: no stack is free now, and the child was not run. */
+ * as one child of await_all() does, or waits for the one that desc->waits.watched reserves; so it always ends. The child does not call
+ * it again. Nothing of it is on the way of requests that are not watched. Return 0 with child->result; -ENOMEM: the kernel has no
+ * memory for the stack now, and the child was not run. */
 int await_watched(struct target_queue *queue, struct target_child *child,
         void (*moment)(void *argument, bool resumed), void *argument);
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { NO_STACK_NSEC = 1000 * 1000 };
+enum { NO_MEMORY_NSEC = 1000 * 1000 };
 
 struct passage {
         struct target_io *io;
@@ -45,14 +45,13 @@ static void count(void *argument, bool resumed)
                 fault_die();
 }
 
-/* Where no stack is free, others that have one end. */
 static int pass_counted(struct passage *passage)
 {
         struct target_child child = {.run = pass_child, .argument = passage};
         int r;
 
-        while ((r = await_watched(passage->io->queue, &child, count, passage)) == -EAGAIN) {
-                r = await_timeout(passage->io->queue, NO_STACK_NSEC);
+        while ((r = await_watched(passage->io->queue, &child, count, passage)) == -ENOMEM) {
+                r = await_timeout(passage->io->queue, NO_MEMORY_NSEC);
                 if (r < 0)
                         return r;
         }

@@ -19,7 +19,7 @@ int fault_bench_open(struct fault_bench *bench)
                            .spec = bench->spec,
                            .exists = bench->exists,
                            .queues = 1,
-                           .queue_depth = HOST_DEPTH,
+                           .queue_depth = bench->depth > 0 ? bench->depth : HOST_DEPTH,
                            .max_io_size = HOST_DATA_SIZE}
         };
         _cleanup_problems_ struct problem_list problems = {};
@@ -32,6 +32,8 @@ int fault_bench_open(struct fault_bench *bench)
                 r = region_kept_give(bench->region);
         if (r >= 0)
                 r = worker_config_map_region(&host->config, bench->region, &host->shared.region, &problems);
+        if (host->config.stack)
+                host->config.stack->stores_anywhere = true;
         if (r >= 0)
                 r = target_host_start(host, &problems);
         for (size_t i = 0; i < problems.count; i++)

@@ -14,6 +14,7 @@ struct fault_bench {
         char path[300], spec[1600];
         int region;
         bool exists;     /* for the next open: the kernel has the disk */
+        unsigned depth;  /* of the queue; 0: HOST_DEPTH */
         uint64_t before; /* bytes of the file that lie before the disk */
         struct target_host host;
 };

@@ -8,14 +8,17 @@
 
 #include "targets/fault/fault_options.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define CACHE "\"volatileCache\":true,"
 
-enum { BLOCK = 512, CACHED = 5, AWAITS_MAX = 50, ENDED = 0, BROKEN = 1 };
+enum { BLOCK = 512, CACHED = 5, AWAITS_MAX = 50, HANGS_SECONDS = 20, TURNS = 5, ENDED = 0, BROKEN = 1 };
 
 static unsigned write_blocks(struct fault_bench *bench, unsigned count)
 {
@@ -132,6 +135,33 @@ static void test_many_at_a_time(void)
         fault_bench_tear_down(&bench);
 }
 
+static int write_all_parts(struct fault_bench *bench)
+{
+        alarm(HANGS_SECONDS);
+        return target_host_one(&bench->host, IO_WRITE, 0, 0, FILE_SIZE) == FILE_SIZE ? ENDED : BROKEN;
+}
+
+/* The parts of the target above may have all stacks of the queue, and wait for one that watches. */
+static void test_below_a_stripe(void)
+{
+        struct fault_bench bench = {.depth = 1};
+        char other[300];
+        uint64_t size;
+
+        CHECK_INT(scratch_make(&bench.scratch, "/tmp"), 0);
+        CHECK_INT(scratch_file(&bench.scratch, "file", FILE_SIZE, bench.path, sizeof(bench.path)), 0);
+        CHECK_INT(scratch_file(&bench.scratch, "other", FILE_SIZE, other, sizeof(other)), 0);
+        snprintf(bench.spec, sizeof(bench.spec),
+                "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":["
+                "{\"type\":\"fault\",\"rules\":[{\"action\":\"die\",\"moment\":\"suspended\",\"await\":9}],"
+                "\"child\":{\"type\":\"loop\",\"path\":\"%s\"}},{\"type\":\"loop\",\"path\":\"%s\"}]}}",
+                bench.path, other);
+        CHECK_INT(target_host_new_region(bench.spec, &bench.region, &size), 0);
+        CHECK_INT(in_child(&bench, write_all_parts), ENDED);
+        scratch_remove(&bench.scratch);
+        close(bench.region);
+}
+
 /* ---- powercut ---- */
 
 static const struct region_action *action_of(const struct fault_bench *bench)
@@ -196,6 +226,7 @@ static void test_without_a_cache(void)
         fault_bench_set_up(&bench, "");
         CHECK_INT(target_host_act(&bench.host, 5, FAULT_VERB_POWERCUT, &arguments, sizeof(arguments)), 0);
         CHECK_INT(action_of(&bench)->state, REGION_ACTION_FAILED);
+        CHECK_INT(action_of(&bench)->error, EOPNOTSUPP);
         fault_bench_tear_down(&bench);
 }
 
@@ -208,6 +239,7 @@ int main(void)
         test_each_await("resumed", 1);
         test_the_only_await();
         test_many_at_a_time();
+        test_below_a_stripe();
         test_its_seed();
         test_without_a_cache();
         return check_report();

@@ -26,12 +26,12 @@ static char *map_data(void)
 static int open_loop(struct target_host *host, unsigned index)
 {
         struct target_device *device = &host->disk.device;
-        unsigned stacks =
-                HOST_DEPTH + wait_room_stacks(device, index, HOST_DEPTH) + queue_action_stacks(device, index);
+        unsigned depth = device->queue_depth;
+        unsigned stacks = depth + wait_room_stacks(device, index, depth) + queue_action_stacks(device, index);
         struct io_loop *loop = target_host_loop(host, index);
-        int r = io_loop_init(loop, device, index, HOST_DEPTH, stacks, -1, IO_LOOP_HELD_BY_RING);
+        int r = io_loop_init(loop, device, index, depth, stacks, -1, IO_LOOP_HELD_BY_RING);
 
-        return r < 0 ? r : wait_room_open(loop, HOST_DEPTH, host->work, &host->failure);
+        return r < 0 ? r : wait_room_open(loop, depth, host->work, &host->failure);
 }
 
 static int start_loop(struct target_host *host, unsigned index)

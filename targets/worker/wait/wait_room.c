@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 _Static_assert(
-        UBLK_MAX_QUEUE_DEPTH + TARGET_QUEUE_CHILDREN_MAX + 2 * TARGET_BACKGROUND_MAX + 1 <= CO_COUNT_MAX,
+        UBLK_MAX_QUEUE_DEPTH + TARGET_QUEUE_CHILDREN_MAX + 2 * TARGET_BACKGROUND_MAX + 2 <= CO_COUNT_MAX,
         "each queue can have the stacks that a target may declare");
 
 static const struct target_waits *waits_of(const struct target_device *device)
@@ -20,7 +20,7 @@ static const struct target_waits *waits_of(const struct target_device *device)
 
 static bool reserves_any(const struct target_waits *waits)
 {
-        return waits->children + waits->background + waits->device_background + waits->files
+        return waits->children + waits->watched + waits->background + waits->device_background + waits->files
                        + waits->work_threads
                > 0;
 }
@@ -47,7 +47,8 @@ unsigned wait_room_stacks(const struct target_device *device, unsigned index, un
 {
         const struct target_waits *waits = waits_of(device);
 
-        return children(waits, index, depth) + residents(waits, index) + (waits->work_threads > 0);
+        return children(waits, index, depth) + waits->watched + residents(waits, index)
+               + (waits->work_threads > 0);
 }
 
 /* The kernel looks the file of an entry up when it takes the entry: those that mean the old file must be with
@@ -83,6 +84,7 @@ static void check_declared(const struct target *target)
         assert(waits->children <= TARGET_CHILDREN_MAX && waits->background <= TARGET_BACKGROUND_MAX
                 && waits->device_background <= TARGET_BACKGROUND_MAX && waits->files <= TARGET_QUEUE_FILES_MAX
                 && waits->work_threads <= TARGET_WORK_THREADS_MAX);
+        assert(waits->watched <= 1);
         assert(waits->background == 0 || target->background);
         assert(waits->device_background == 0 || target->device_background);
         /* Its requests have no coroutine. It may still have the network, and use it at once. */

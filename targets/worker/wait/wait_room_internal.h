@@ -21,6 +21,7 @@ struct wait_room {
         struct io_loop *loop;
         bool serves;                       /* what its ring may do is fixed */
         unsigned children_free;            /* stacks */
+        struct co_mutex watched;           /* the stack of await_watched() alone */
         int files[TARGET_QUEUE_FILES_MAX]; /* what an entry calls them; -1: empty */
         /* By the `file` of target_wait.h: raised when another file is put there, and by await_cancel(). What
          * has begun before performs nothing more there. */
