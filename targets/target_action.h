@@ -18,6 +18,7 @@ struct target_action {
         struct target_queue *queue;
         const void *arguments; /* of the verb's table, parsed */
         void *memory;  /* TARGET_ACTION_MEMORY bytes, zeroed, mapped and locked: until the action ends */
+        void *own;     /* what the verb wants to find in scan() */
         unsigned node; /* the core's: which target of a tree the verb is of */
 };
 
@@ -25,13 +26,14 @@ struct target_action {
 bool target_action_is_over(const struct target_action *action);
 /* Report how far it is. done, total: bytes. Does not suspend. */
 void target_action_progress(struct target_action *action, uint64_t done, uint64_t total);
-/* Report a range of the disk. Ranges that follow each other count as one. Does not suspend. */
+/* Report a range. Of a verb of the outermost target it is one of the disk; of one that is `anywhere`, one of its own target. Ranges
+ * that follow each other count as one. Does not suspend. */
 void target_action_found(struct target_action *action, uint64_t offset, uint64_t length);
 /* Report a number of the target, for its result. Does not suspend. */
 void target_action_number(struct target_action *action, uint32_t number);
-/* Report that the action has succeeded: of one that ends with the worker, right before the target ends the process. Does not
- * suspend. */
-void target_action_succeeded(struct target_action *action);
+/* Report how the action has ended (result: 0 or more, or -errno): of one that ends with the worker, right before the target ends the
+ * process. Does not suspend. */
+void target_action_ended(struct target_action *action, int result);
 
 /* Wait until the action may read `length` bytes: of the limits of the disk it takes its share as a request does, and it
  * reads no more than `rate` bytes in a second (above 0). Suspends. Return 0, or -ECANCELED: it is over. */

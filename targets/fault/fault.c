@@ -139,6 +139,7 @@ static int obey(struct target_io *io, const struct fault_rule *rule, uint64_t ra
         case FAULT_DIE:
                 return fault_die_at(io, rule, pass);
         case FAULT_POWERCUT:
+                await_mutex(io->queue, &disk_of(io)->mutex);
                 (void)fault_disk_cut(disk_of(io), io, random, NULL);
                 fault_die();
         case FAULT_CORRUPT:
@@ -178,23 +179,24 @@ static uint32_t seed_of(struct fault_state *state, const struct fault_powercut_a
         return seed;
 }
 
-/* Its end is in the region before the worker is gone. */
+/* Its end is in the region before the worker is gone. Where the child fails, too: the disk may have lost something, and no client
+ * may take it for one that lives. */
 static int cut_power(struct target_action *action)
 {
         struct fault_state *state = action->queue->device->state;
         struct target_io io = {.queue = action->queue, .tag = (uint16_t)action->queue->device->queue_depth};
-        uint32_t seed = seed_of(state, action->arguments);
-        int r;
+        uint32_t seed;
 
-        if (target_action_is_over(action))
-                return -ECANCELED;
         if (!state->disk.caches)
                 return -EOPNOTSUPP;
+        await_mutex(action->queue, &state->disk.mutex);
+        if (target_action_is_over(action)) {
+                co_mutex_unlock(&state->disk.mutex);
+                return -ECANCELED;
+        }
+        seed = seed_of(state, action->arguments);
         target_action_number(action, seed);
-        r = fault_disk_cut(&state->disk, &io, fault_random(seed, 0), action);
-        if (r < 0)
-                return r;
-        target_action_succeeded(action);
+        target_action_ended(action, fault_disk_cut(&state->disk, &io, fault_random(seed, 0), action));
         fault_die();
 }
 

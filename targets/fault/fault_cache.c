@@ -97,15 +97,6 @@ int fault_cache_oldest(const struct fault_cache *cache)
         return oldest;
 }
 
-unsigned fault_cache_used(const struct fault_cache *cache)
-{
-        unsigned used = 0;
-
-        for (unsigned i = 0; i < cache->count; i++)
-                used += cache->slots[i].order > 0;
-        return used;
-}
-
 const void *fault_cache_data(const struct fault_cache *cache, int slot)
 {
         return data_of(cache, (unsigned)slot);

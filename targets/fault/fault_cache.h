@@ -41,8 +41,6 @@ bool fault_cache_put(struct fault_cache *cache, uint64_t block, const void *data
 const void *fault_cache_find(const struct fault_cache *cache, uint64_t block);
 /* Return the slot of the oldest block; -1: the cache is empty. */
 int fault_cache_oldest(const struct fault_cache *cache);
-/* Return how many slots are not empty. */
-unsigned fault_cache_used(const struct fault_cache *cache);
 /* Return the bytes of a slot. */
 const void *fault_cache_data(const struct fault_cache *cache, int slot);
 /* Empty a slot; fault_cache_drop_block(): all that have a version of the block. */

@@ -86,11 +86,29 @@ static int write_all_down(struct fault_disk *disk, const struct target_io *io)
         return r;
 }
 
+/* Return whether the slot has what a client reads of its block. */
+static bool is_newest(const struct fault_cache *cache, int slot)
+{
+        return fault_cache_find(cache, cache->slots[slot].block) == fault_cache_data(cache, slot);
+}
+
+/* Return the bytes of the blocks that are in the cache, each once. */
+static uint64_t bytes_of_blocks(const struct fault_cache *cache)
+{
+        uint64_t bytes = 0;
+
+        for (unsigned i = 0; i < cache->count; i++)
+                if (cache->slots[i].order > 0 && is_newest(cache, (int)i))
+                        bytes += cache->block_size;
+        return bytes;
+}
+
+/* A version that another one follows is not lost: the disk would not have it without the cut either. */
 static void lose(struct fault_disk *disk, int slot, struct target_action *action)
 {
         uint32_t size = disk->cache.block_size;
 
-        if (action)
+        if (action && is_newest(&disk->cache, slot))
                 target_action_found(action, disk->cache.slots[slot].block * size, size);
         fault_cache_drop(&disk->cache, slot);
 }
@@ -98,17 +116,19 @@ static void lose(struct fault_disk *disk, int slot, struct target_action *action
 /* Finish a power cut that has begun. action: that reports it; NULL: none does. */
 static int finish_cut(struct fault_disk *disk, const struct target_io *io, struct target_action *action)
 {
-        uint64_t done = 0, total = (uint64_t)fault_cache_used(&disk->cache) * disk->cache.block_size;
+        uint64_t done = 0, total = action ? bytes_of_blocks(&disk->cache) : 0;
         int slot, r = 0;
 
         if (disk->cache.head->cut == 0)
                 return 0;
         while (r >= 0 && (slot = fault_cache_oldest(&disk->cache)) >= 0) {
+                uint32_t size = action && is_newest(&disk->cache, slot) ? disk->cache.block_size : 0;
+
                 if (fault_cache_survives(&disk->cache, slot))
                         r = write_down(disk, io, slot);
                 else
                         lose(disk, slot, action);
-                done += r >= 0 ? disk->cache.block_size : 0;
+                done += r >= 0 ? size : 0;
                 if (action)
                         target_action_progress(action, done, total);
         }
@@ -205,12 +225,9 @@ int fault_disk_cut(
 
         if (!disk->caches)
                 return 0;
-        await_mutex(io->queue, &disk->mutex);
         r = finish_cut(disk, io, NULL);
-        if (r >= 0) {
-                __atomic_store_n(&disk->cache.head->cut, random | 1, __ATOMIC_RELEASE);
-                r = finish_cut(disk, io, action);
-        }
-        co_mutex_unlock(&disk->mutex);
-        return r;
+        if (r < 0)
+                return r;
+        __atomic_store_n(&disk->cache.head->cut, random | 1, __ATOMIC_RELEASE);
+        return finish_cut(disk, io, action);
 }

@@ -27,8 +27,9 @@ int fault_disk_scan(struct target_action *action, struct target_queue *queue, ui
         uint32_t length, void *memory);
 /* Perform a request of the fault target. Suspends. Return what its callback answers. */
 int fault_disk_perform(struct fault_disk *disk, struct target_io *io);
-/* Let the power fail: a part of the blocks in the cache reaches the child, by a random number. io: whose queue and tag it has.
- * action: one that reports what is lost, as ranges of the disk; NULL: none does. Suspends, but not after its end. Return 0 or
- * -errno; what has begun goes on with the next request. */
+/* Let the power fail: a part of the blocks in the cache reaches the child, by a random number. The caller holds disk->mutex, and ends
+ * the process afterwards, also on failure. io: whose queue and tag it has. action: one that reports what is lost, as ranges of the
+ * fault target; NULL: none does. Suspends, but not after its end. Return 0 or -errno; what has begun goes on with the next request,
+ * of the next worker. */
 int fault_disk_cut(
         struct fault_disk *disk, struct target_io *io, uint64_t random, struct target_action *action);

@@ -217,6 +217,128 @@ static void test_its_seed(void)
         CHECK_INT(test_powercut(7, &again), 7);
 }
 
+/* ---- of blocks with several versions ---- */
+
+static int write_twice_and_cut(struct fault_bench *bench)
+{
+        const struct fault_powercut_arguments arguments = {.seed = seed};
+
+        memset(target_host_data(&bench->host, 0), 'o', LENGTH);
+        if (target_host_one(&bench->host, IO_WRITE, 0, 0, LENGTH) != LENGTH)
+                return BROKEN;
+        if (write_blocks(bench, LENGTH / BLOCK) != LENGTH)
+                return BROKEN;
+        (void)target_host_act(&bench->host, 5, FAULT_VERB_POWERCUT, &arguments, sizeof(arguments));
+        return ENDED;
+}
+
+/* A block is lost if its newest version is, whatever has become of the older one; and each is lost once. */
+static void test_versions(void)
+{
+        for (seed = 1; seed <= 4; seed++) {
+                const struct region_action *action;
+                struct fault_bench bench;
+                unsigned left, older;
+
+                fault_bench_set_up_with(&bench, CACHE, "");
+                target_host_close(&bench.host);
+                CHECK_INT(in_child(&bench, write_twice_and_cut), FAULT_EXIT_STATUS);
+                CHECK_INT(fault_bench_open(&bench), 0);
+                action = action_of(&bench);
+                left = blocks_of(&bench, 'n');
+                older = blocks_of(&bench, 'o');
+                CHECK(left > 0 && older > 0 && left + older < LENGTH / BLOCK);
+                CHECK_INT(action->found_bytes, LENGTH - left * BLOCK);
+                CHECK_INT(action->done - action->found_bytes, left * BLOCK); /* bytesWritten of the result */
+                CHECK(action->done == action->total);
+                fault_bench_tear_down(&bench);
+        }
+}
+
+/* ---- a child that fails ---- */
+
+/* The second half of the file cannot be written. */
+static int cut_over_a_limit(struct fault_bench *bench)
+{
+        const struct rlimit half = {LENGTH / 2, LENGTH / 2};
+
+        if (signal(SIGXFSZ, SIG_IGN) == SIG_ERR || setrlimit(RLIMIT_FSIZE, &half) < 0)
+                return BROKEN;
+        return write_and_cut(bench);
+}
+
+/* Clients see a death where the disk has lost something, also if the cut is not finished. */
+static void test_a_cut_that_fails(void)
+{
+        const struct region_action *action;
+        struct fault_bench bench;
+        unsigned left;
+
+        fault_bench_set_up_with(&bench, CACHE, "");
+        target_host_close(&bench.host);
+        seed = 7;
+        CHECK_INT(in_child(&bench, cut_over_a_limit), FAULT_EXIT_STATUS);
+        CHECK_INT(fault_bench_open(&bench), 0);
+        action = action_of(&bench);
+        CHECK(action->id == 5 && action->state == REGION_ACTION_FAILED && action->number == 7);
+        CHECK_INT(action->error, EFBIG);
+        CHECK_INT(target_host_one(&bench.host, IO_FLUSH, 0, 0, 0), 0); /* the next worker finishes it */
+        left = blocks_of(&bench, 'n');
+        CHECK(left > 0 && left < LENGTH / BLOCK);
+        fault_bench_tear_down(&bench);
+}
+
+/* ---- one that is cancelled ---- */
+
+static bool flushed;
+
+static void flush_co(void *argument)
+{
+        struct fault_bench *bench = argument;
+        struct target_queue *queue = &bench->host.loop.queue;
+        struct target_io io = {.queue = queue, .op = IO_FLUSH};
+
+        (void)queue->device->target->flush(&io);
+        flushed = true;
+}
+
+/* A flush holds the cache while the action waits for it. */
+static int cancel_while_it_waits(struct fault_bench *bench)
+{
+        struct region_action *action = &device_region_control(bench->host.shared.region)->action;
+        const struct action_order order = {.id = 5, .worker = 1, .verb = FAULT_VERB_POWERCUT};
+        struct io_loop *loop = &bench->host.loop;
+
+        if (write_blocks(bench, LENGTH / BLOCK) != LENGTH || co_start(&loop->coroutines, flush_co, bench) < 0
+                || action_port_give(bench->host.actions, &order) < 0)
+                return BROKEN;
+        for (unsigned i = 0; i < TURNS; i++)
+                if (loop_turn(loop) < 0)
+                        return BROKEN;
+        if (flushed || action->id != order.id)
+                return BROKEN;
+        action->cancel = order.id;
+        while (action_port_is_busy(bench->host.actions) || !flushed)
+                if (loop_turn(loop) < 0)
+                        return BROKEN;
+        return ENDED;
+}
+
+static void test_a_cut_that_is_cancelled(void)
+{
+        struct fault_bench bench;
+
+        fault_bench_set_up_with(&bench, CACHE, "");
+        target_host_close(&bench.host);
+        CHECK_INT(in_child(&bench, cancel_while_it_waits), ENDED);
+        CHECK_INT(fault_bench_open(&bench), 0);
+        CHECK_INT(action_of(&bench)->state, REGION_ACTION_CANCELLED);
+        CHECK_INT(action_of(&bench)->number, 0);
+        CHECK_INT(fault_bench_counts(&bench).cuts, 0);
+        CHECK_INT(blocks_of(&bench, 'n'), LENGTH / BLOCK);
+        fault_bench_tear_down(&bench);
+}
+
 /* The worker was started with other options than the client now sees. */
 static void test_without_a_cache(void)
 {
@@ -241,6 +363,9 @@ int main(void)
         test_many_at_a_time();
         test_below_a_stripe();
         test_its_seed();
+        test_versions();
+        test_a_cut_that_fails();
+        test_a_cut_that_is_cancelled();
         test_without_a_cache();
         return check_report();
 }

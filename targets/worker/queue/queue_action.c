@@ -53,9 +53,10 @@ void target_action_number(struct target_action *action, uint32_t number)
         region_action_number(of(action)->port->control, number);
 }
 
-void target_action_succeeded(struct target_action *action)
+void target_action_ended(struct target_action *action, int result)
 {
-        region_action_end(of(action)->port->control, REGION_ACTION_DONE, 0);
+        region_action_end(of(action)->port->control, result >= 0 ? REGION_ACTION_DONE : REGION_ACTION_FAILED,
+                result >= 0 ? 0 : -result);
 }
 
 /* In moments, between which it is asked to end. Return 0 or -ECANCELED. */
@@ -145,8 +146,11 @@ int await_action_read(struct target_action *action, const struct target_queue *q
 
         assert(file < queue->device->file_count);
         while (done < length) {
-                int r = read_some(self, IO_LOOP_FIRST_FILE + queue->first_file + file, (char *)memory + done,
-                        length - done, offset + done);
+                int r = target_action_is_over(action) ? -ECANCELED : 0;
+
+                if (r >= 0)
+                        r = read_some(self, IO_LOOP_FIRST_FILE + queue->first_file + file,
+                                (char *)memory + done, length - done, offset + done);
 
                 if (r == 0
                         || (r == -EINVAL && done > 0)) /* the store ends there, for direct I/O in a block */
