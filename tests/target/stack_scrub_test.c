@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The action "scrub" of targets that stand on others: it reads the disk in its own order, and reports where on the disk a child cannot
  * be read. */
+#include "targets/scrub/scrub.h"
 #include "targets/scrub/scrub_desc.h"
 #include "tests/target/scratch.h"
 #include "tests/target/target_host.h"
@@ -8,6 +9,7 @@
 #include "tests/unit/loop_driver.h"
 #include "ublkd/proto/region_action.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +25,7 @@ struct bench {
         struct target_host host;
 };
 
-static bool open_bench(struct bench *bench, const char *target)
+static bool open_bench_of(struct bench *bench, const char *target, off_t size)
 {
         _cleanup_problems_ struct problem_list problems = {};
 
@@ -32,11 +34,18 @@ static bool open_bench(struct bench *bench, const char *target)
                 0);
         CHECK_INT(scratch_file(&bench->scratch, "two", FILE_BYTES, bench->paths[1], sizeof(bench->paths[1])),
                 0);
+        CHECK_INT(truncate(bench->paths[0], size), 0);
+        CHECK_INT(truncate(bench->paths[1], size), 0);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
         snprintf(bench->spec, sizeof(bench->spec), target, bench->paths[0], bench->paths[1]);
 #pragma GCC diagnostic pop
         return CHECK_INT(target_host_open(&bench->host, bench->spec, &problems), 0);
+}
+
+static bool open_bench(struct bench *bench, const char *target)
+{
+        return open_bench_of(bench, target, FILE_BYTES);
 }
 
 static void close_bench(struct bench *bench)
@@ -153,6 +162,61 @@ static void test_cancelled(void)
         close_bench(&bench);
 }
 
+/* A piece is many reads, one after another: it ends after the one that is under way. */
+static void test_cancelled_within_a_piece(void)
+{
+        const struct scrub_arguments arguments = {.rate = FAST};
+        struct action_order order = {.id = 5, .worker = 1};
+        struct region_action *action;
+        struct bench bench = {};
+        unsigned reads;
+
+        if (open_bench(&bench, "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[" LOOP(
+                                       "%s") "," LOOP("%s") "]}}")) {
+                action = &device_region_control(bench.host.shared.region)->action;
+                memcpy(order.arguments, &arguments, sizeof(arguments));
+                CHECK_INT(action_port_give(bench.host.actions, &order), 0);
+                while (!queue_action_reads(&bench.host.action))
+                        CHECK_INT(loop_turn(&bench.host.loop), 0);
+                reads = bench.host.action.reads;
+                action->cancel = 5;
+                while (action_port_is_busy(bench.host.actions))
+                        CHECK_INT(loop_turn(&bench.host.loop), 0);
+                CHECK(action->state == REGION_ACTION_CANCELLED && action->done == 0);
+                CHECK_INT(bench.host.action.reads, reads + 1); /* the end of that one */
+        }
+        close_bench(&bench);
+}
+
+/* The other child can be read, and yet the disk is not read on for ever. How far it is is seen in between. */
+static void test_a_dead_child(void)
+{
+        const struct scrub_arguments arguments = {.rate = FAST};
+        struct action_order order = {.id = 5, .worker = 1};
+        const struct region_action *action;
+        struct bench bench = {};
+        bool is_within_a_piece = false;
+
+        if (open_bench_of(&bench,
+                    "{\"target\":{\"type\":\"stripe\",\"chunk\":1048576,\"children\":[" LOOP("%s") "," LOOP(
+                            "%s") "]}}",
+                    (off_t)SCRUB_FAILED_MAX + (16 << 20))) {
+                action = &device_region_control(bench.host.shared.region)->action;
+                CHECK_INT(truncate(bench.paths[1], 0), 0);
+                memcpy(order.arguments, &arguments, sizeof(arguments));
+                CHECK_INT(action_port_give(bench.host.actions, &order), 0);
+                while (action_port_is_busy(bench.host.actions)) {
+                        CHECK_INT(loop_turn(&bench.host.loop), 0);
+                        is_within_a_piece |= action->done % TARGET_ACTION_MEMORY != 0;
+                }
+                CHECK(is_within_a_piece);
+                CHECK(action->state == REGION_ACTION_FAILED && action->error == EIO);
+                CHECK_INT(action->found_bytes, SCRUB_FAILED_MAX);
+                CHECK_INT(action->done, 2 * (uint64_t)SCRUB_FAILED_MAX + (1 << 20));
+        }
+        close_bench(&bench);
+}
+
 /* Nothing is reserved for what the disk cannot do. */
 static void test_without(void)
 {
@@ -175,6 +239,8 @@ int main(void)
         test_stripe();
         test_fault();
         test_cancelled();
+        test_cancelled_within_a_piece();
+        test_a_dead_child();
         test_without();
         return check_report();
 }
