@@ -79,6 +79,11 @@ struct target_verb {
         const struct option_table *arguments;
         unsigned needs; /* enum target_flag: each target of the disk must have them */
         bool anywhere;  /* clients can start it also where the target stands below others */
+        bool for_tests; /* only with AllowFaultTarget=yes */
+        bool loses; /* the ranges that it reports were lost, as the client wanted; else they were found, which alarms */
+        /* Of one that failed, or ended with its worker: what has become of it, as the end of a sentence; NULL: clients may start it
+         * again. */
+        const char *half_done;
         /* Optional: return why a disk with these options of the target does not have it, as the end of a sentence; NULL: it has
          * it. Pure. */
         const char *(*refuse)(const void *options);

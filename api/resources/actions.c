@@ -104,7 +104,7 @@ static void reply_not_of_disk(
                 verb->verb->name, tree->nodes[verb->lacking].desc->name, pointer);
 }
 
-/* Return true if the target of the verb is not for tests, or a setting allows those; else there is a reply. */
+/* Return true if the verb is not for tests, or a setting allows those; else there is a reply. */
 static bool verb_is_allowed(
         struct request *request, const struct target_tree *tree, const struct target_tree_verb *verb)
 {
@@ -112,10 +112,10 @@ static bool verb_is_allowed(
         const struct target_desc *target = tree->nodes[verb->node].desc;
         int r;
 
-        if (!(target->flags & TARGET_FOR_TESTS) || request->api->config.allow_fault_target)
+        if (!verb->verb->for_tests || request->api->config.allow_fault_target)
                 return true;
         r = problem_add(&problems, EINVAL, "", reason_to_string(REASON_TEST_TARGET_NOT_ALLOWED),
-                "The action %s is one of the target %s, which is for tests, and this ublkd refuses it "
+                "The action %s of the target %s is for tests, and this ublkd refuses it "
                 "(--allow-fault-target no).",
                 verb->verb->name, target->name);
         if (r < 0)

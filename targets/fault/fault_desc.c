@@ -114,6 +114,7 @@ static const char *refuse_powercut(const void *options)
                        : "the disk has no volatile cache that could lose anything; set volatileCache";
 }
 
+/* Both are of the newest versions of the blocks. */
 static bool show_powercut(const struct target_findings *findings, cJSON *ret)
 {
         uint64_t written = findings->done > findings->bytes ? findings->done - findings->bytes : 0;
@@ -128,7 +129,10 @@ static const struct target_verb verbs[] = {
                                  .summary = "Loses a part of the volatile cache, and kills the worker",
                                  .arguments = &fault_powercut_arguments_table,
                                  .anywhere = true,
-                                 .refuse = refuse_powercut,
+                                 .for_tests = true,
+                                 .loses = true,
+                                 .half_done = "a cut that has begun goes on with the next worker, which "
+                             "finishes it with its first request", .refuse = refuse_powercut,
                                  .show_result = show_powercut},
         [FAULT_VERB_SCRUB] = SCRUB_VERB(&fault_scrub_arguments_table),
 };

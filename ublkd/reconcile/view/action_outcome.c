@@ -7,6 +7,8 @@
  * if the region has it. */
 #include "ublkd/reconcile/view/action_outcome.h"
 
+#include <errno.h>
+
 static struct action_outcome end(enum device_action_state state, enum condition_reason reason)
 {
         return (struct action_outcome){.step = ACTION_STEP_END, .state = state, .reason = reason};
@@ -43,6 +45,8 @@ static struct action_outcome of_pending(const struct action_view *view)
 {
         if (view->action->cancel_requested)
                 return end(DEVICE_ACTION_CANCELLED, REASON_ACTION_CANCELLED);
+        if (view->refused)
+                return end(DEVICE_ACTION_FAILED, REASON_TEST_TARGET_NOT_ALLOWED);
         if (!view->served)
                 return view->overdue ? fail(view, REASON_ACTION_NOT_TAKEN) : (struct action_outcome){};
         if (!view->acts)
@@ -91,8 +95,9 @@ struct action_outcome action_outcome(const struct action_view *view)
         switch (view->report->state) {
         case REGION_ACTION_DONE:
                 return end(DEVICE_ACTION_SUCCEEDED, REASON_ACTION_SUCCEEDED);
-        case REGION_ACTION_FAILED:
-                return fail(view, REASON_ACTION_FAILED);
+        case REGION_ACTION_FAILED: /* EOPNOTSUPP: a worker of an earlier version, or with other options */
+                return fail(view,
+                        view->report->error == EOPNOTSUPP ? REASON_ACTION_UNSUPPORTED : REASON_ACTION_FAILED);
         case REGION_ACTION_CANCELLED: /* without a client who wanted it, the worker lies */
                 return fail(view, REASON_ACTION_FAILED);
         case REGION_ACTION_LEFT:

@@ -12,6 +12,7 @@ struct action_view {
         bool unreadable;                    /* for now the region cannot be read: it may have it */
         bool served;                        /* a worker serves the disk */
         bool acts;                          /* its program knows of actions */
+        bool refused;                       /* the action is for tests, and this ublkd allows none */
         uint64_t worker;                    /* when it was started; 0: not known */
         bool asked;                         /* this ublkd has sent the action to this very worker */
         bool overdue; /* that was long ago; or, of a disk that is not served, nothing will change soon; or, of an action

@@ -113,18 +113,18 @@ static char *result_of(const struct device_record *record, const struct device_a
 }
 
 /* The sentence of an end. */
-static void explain(const struct device_action *action, const struct action_outcome *outcome,
-        const struct action_report *report, char *ret, size_t size)
+static void explain(const struct device_action *action, const struct target_verb *of,
+        const struct action_outcome *outcome, const struct action_report *report, char *ret, size_t size)
 {
-        const char *verb = action->verb;
+        const char *verb = action->verb, *half_done = of ? of->half_done : NULL;
 
         switch (outcome->reason) {
         case REASON_ACTION_SUCCEEDED:
                 if (report->found > 0)
                         (void)snprintf(ret, size,
-                                "The action %s has ended, and has found %" PRIu64 " ranges with %" PRIu64
+                                "The action %s has ended, and has %s %" PRIu64 " ranges with %" PRIu64
                                 " bytes; its result lists the first of them.",
-                                verb, report->found, report->found_bytes);
+                                verb, of && of->loses ? "lost" : "found", report->found, report->found_bytes);
                 else
                         (void)snprintf(ret, size, "The action %s has ended.", verb);
                 break;
@@ -137,13 +137,19 @@ static void explain(const struct device_action *action, const struct action_outc
                         verb);
                 break;
         case REASON_ACTION_INTERRUPTED:
-                (void)snprintf(ret, size,
-                        "The action %s ended with its worker, which is gone; start it again.", verb);
+                (void)snprintf(ret, size, "The action %s ended with its worker, which is gone; %s.", verb,
+                        half_done ? half_done : "start it again");
                 break;
         case REASON_ACTION_NOT_TAKEN:
                 (void)snprintf(ret, size,
                         "The action %s was not begun, because no worker has taken it; start it again when "
                         "the device is Live.",
+                        verb);
+                break;
+        case REASON_TEST_TARGET_NOT_ALLOWED:
+                (void)snprintf(ret, size,
+                        "The action %s was not begun, because it is for tests, and this ublkd refuses it "
+                        "(AllowFaultTarget=no).",
                         verb);
                 break;
         case REASON_ACTION_UNSUPPORTED:
@@ -153,8 +159,9 @@ static void explain(const struct device_action *action, const struct action_outc
                         verb);
                 break;
         default:
-                (void)snprintf(ret, size, "The action %s failed: %s.", verb,
-                        report->error > 0 ? strerror(report->error) : "the worker gives no cause");
+                (void)snprintf(ret, size, "The action %s failed: %s%s%s.", verb,
+                        report->error > 0 ? strerror(report->error) : "the worker gives no cause",
+                        half_done ? "; " : "", half_done ? half_done : "");
                 break;
         }
 }
@@ -174,20 +181,22 @@ static void end(struct managed_device *device, const struct device_record *recor
         static const struct action_report none;
         const struct action_report *of_it = report->id == action->id ? report : &none;
         _cleanup_free_ char *result = of_it->id > 0 ? result_of(record, action, of_it) : NULL;
+        const struct target_verb *verb = verb_of(record, action);
         char message[EVENT_MESSAGE_MAX];
         const struct action_end how = {.state = outcome->state,
                 .reason = outcome->reason,
                 .message = message,
                 .result = result,
                 .alarms = outcome->state == DEVICE_ACTION_FAILED
-                          || (outcome->state == DEVICE_ACTION_SUCCEEDED && of_it->found > 0)};
+                          || (outcome->state == DEVICE_ACTION_SUCCEEDED && of_it->found > 0
+                                  && !(verb && verb->loses))};
         int r;
 
         end_late_one(action, of_it, region);
         if (of_it->id > 0)
                 (void)device_store_set_action_progress(
                         device->env->config.store, device->id.name, action->id, of_it->done, of_it->total);
-        explain(action, outcome, of_it, message, sizeof(message));
+        explain(action, verb, outcome, of_it, message, sizeof(message));
         r = device_store_end_action(device->env->config.store, device->id.name, action->id, &how);
         note_write(device, r);
         if (r >= 0)
@@ -269,9 +278,19 @@ static bool is_early(const struct device_acting *acting, const struct device_act
                && monotonic_now() < acting->served_at + SETTLE_USEC;
 }
 
+/* The setting may have changed since the client has asked. */
+static bool is_refused(const struct managed_device *device, const struct device_record *record,
+        const struct device_action *action)
+{
+        const struct target_verb *verb = verb_of(record, action);
+
+        return verb && verb->for_tests && !device->env->config.allow_fault_target;
+}
+
 /* Return the outcome. region: or -errno. */
-static struct action_outcome judge(struct managed_device *device, const struct device_action *action,
-        const struct worker_proc *worker, int region, struct action_report *report)
+static struct action_outcome judge(struct managed_device *device, const struct device_record *record,
+        const struct device_action *action, const struct worker_proc *worker, int region,
+        struct action_report *report)
 {
         const struct device_acting *acting = &device->action;
         uint64_t now = monotonic_now();
@@ -283,6 +302,7 @@ static struct action_outcome judge(struct managed_device *device, const struct d
                 .unreadable = r < 0 && r != -ENOENT && r != -ENODATA && r != -EPROTO,
                 .served = worker,
                 .acts = worker && worker_proc_acts(worker),
+                .refused = is_refused(device, record, action),
                 .worker = worker ? worker_proc_started_at(worker) : 0,
                 .asked = was_asked(acting, action, worker),
                 .overdue = !worker || (acting->asked_until > 0 && now >= acting->asked_until),
@@ -307,7 +327,7 @@ void device_action_follow(struct managed_device *device, const struct device_rec
         pass_cancellation(device, action, region);
         if (monotonic_now() < device->action.retry_at)
                 return;
-        outcome = judge(device, action, worker, region, &report);
+        outcome = judge(device, record, action, worker, region, &report);
         if (outcome.step == ACTION_STEP_END && is_early(&device->action, action, worker))
                 outcome.step = ACTION_STEP_FOLLOW;
         switch (outcome.step) {

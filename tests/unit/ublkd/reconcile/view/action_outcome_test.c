@@ -4,6 +4,8 @@
 
 #include "tests/unit/check.h"
 
+#include <errno.h>
+
 enum { ID = 7, WORKER = 70, OTHER = 71 };
 
 #define END(to, why) {.step = ACTION_STEP_END, .state = DEVICE_ACTION_##to, .reason = REASON_ACTION_##why}
@@ -16,14 +18,19 @@ enum { ID = 7, WORKER = 70, OTHER = 71 };
 static const struct {
         const char *what;
         enum device_action_state state;
-        bool cancel, served, acts, asked, overdue, unreadable, cancel_overdue;
-        struct { uint64_t id, worker; enum region_action_state state; } region;
+        bool cancel, served, acts, refused, asked, overdue, unreadable, cancel_overdue;
+        struct { uint64_t id, worker; enum region_action_state state; int error; } region;
         struct action_outcome outcome;
 } rows[] = {
         {"new", DEVICE_ACTION_PENDING, .served = true, .acts = true, .outcome = ASK},
         {"new, and cancelled", DEVICE_ACTION_PENDING, .cancel = true, .served = true, .acts = true,
                 .outcome = END(CANCELLED, CANCELLED)},
         {"an older worker", DEVICE_ACTION_PENDING, .served = true, .outcome = END(FAILED, UNSUPPORTED)},
+        {"not allowed any more", DEVICE_ACTION_PENDING, .served = true, .acts = true, .refused = true,
+                .outcome = {.step = ACTION_STEP_END, .state = DEVICE_ACTION_FAILED,
+                        .reason = REASON_TEST_TARGET_NOT_ALLOWED}},
+        {"begun while it was allowed", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .refused = true,
+                .region = {ID, WORKER, REGION_ACTION_RUNNING}, .outcome = FOLLOW},
         {"a disk that recovers", DEVICE_ACTION_PENDING, .outcome = NOTHING},
         {"a disk without a worker", DEVICE_ACTION_PENDING, .overdue = true, .outcome = END(FAILED, NOT_TAKEN)},
         {"the worker goes on with one of another database", DEVICE_ACTION_PENDING, .served = true, .acts = true,
@@ -68,6 +75,8 @@ static const struct {
                 .region = {ID, WORKER, REGION_ACTION_DONE}, .outcome = END(SUCCEEDED, SUCCEEDED)},
         {"failed", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
                 .region = {ID, WORKER, REGION_ACTION_FAILED}, .outcome = END(FAILED, FAILED)},
+        {"the worker does not know it", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
+                .region = {ID, WORKER, REGION_ACTION_FAILED, EOPNOTSUPP}, .outcome = END(FAILED, UNSUPPORTED)},
         {"cancelled", DEVICE_ACTION_RUNNING, .served = true, .acts = true, .cancel = true,
                 .region = {ID, WORKER, REGION_ACTION_CANCELLED}, .outcome = END(CANCELLED, CANCELLED)},
         {"no client has cancelled it", DEVICE_ACTION_RUNNING, .served = true, .acts = true,
@@ -84,12 +93,14 @@ int main(void)
                         .id = ID, .state = rows[i].state, .cancel_requested = rows[i].cancel};
                 const struct action_report report = {.id = rows[i].region.id,
                         .worker = rows[i].region.worker,
-                        .state = rows[i].region.state};
+                        .state = rows[i].region.state,
+                        .error = rows[i].region.error};
                 struct action_outcome outcome = action_outcome(&(const struct action_view){
                         .action = &action,
                         .report = rows[i].region.id > 0 ? &report : NULL,
                         .served = rows[i].served,
                         .acts = rows[i].acts,
+                        .refused = rows[i].refused,
                         .worker = rows[i].served ? WORKER : 0,
                         .asked = rows[i].asked,
                         .overdue = rows[i].overdue,
