@@ -66,15 +66,16 @@ _COMBINED = (
 )
 
 
-def _marks(way, storms):
-    return [*([] if way.needs <= _EVERYWHERE else [pytest.mark.both]), *([pytest.mark.storm] if way in storms else [])]
+def _marks(way, storms, alone):
+    return [*([] if way.needs <= _EVERYWHERE and way not in alone else [pytest.mark.both]),
+            *([pytest.mark.storm] if way in storms else [])]
 
 
-def of_this_kernel(*ways_, storms=_COMBINED):
+def of_this_kernel(*ways_, storms=_COMBINED, alone=()):
     """Parametrize a test with those of the ways that this kernel has, as `way`. What an older one lacks it cannot run
-    for this one (--long-part). `storms` are left to ./check --all."""
+    for this one (--long-part), and `alone` are those that the other one leaves to ./check --all, as this one does `storms`."""
     here = [way for way in ways_ if all(HAS[name] for name in way.needs)]
-    return pytest.mark.parametrize("way", [pytest.param(way, marks=_marks(way, storms)) for way in here], ids=str)
+    return pytest.mark.parametrize("way", [pytest.param(way, marks=_marks(way, storms, alone)) for way in here], ids=str)
 
 
 _ALL = (
@@ -92,4 +93,6 @@ _ALL = (
 ways = of_this_kernel(*_ALL, storms=[*_COMBINED, *([Way("zero-copy")] if HAS["BATCH_IO"] else [])])
 # For a test that takes half a minute with each: the least and the most that this driver does for the worker.
 _MOST = Way("zero-copy") if HAS["AUTO_BUF_REG"] else Way("user-copy")
-main_ways = of_this_kernel(*_ALL, storms=[way for way in _ALL if way not in (Way("copy"), _MOST)])
+main_ways = of_this_kernel(
+    *_ALL, storms=[way for way in _ALL if way not in (Way("copy"), _MOST)], alone=[] if HAS["AUTO_BUF_REG"] else [_MOST]
+)
