@@ -95,7 +95,7 @@ def test_a_container_that_may_not_mount_gets_its_node_and_its_volume(apparmor, p
     """Its profile is of its processes, and not of those that deliver. What the processes may open, it decides."""
     apparmor.load(_THEIRS, "mount", "umount", "/mnt/forbidden rw", "/mnt/volume/forbidden rw")
     _give_node(place)
-    with Room(place.daemon, _USER, confined(_THEIRS)) as room:
+    with Room(place.daemon.runtime / "ublkd.sock", _USER, confined(_THEIRS)) as room:
         assert room.run("cat /proc/self/attr/current") == (0, f"{_THEIRS} (enforce)")
         assert room.run("mkdir /mnt/own && mount -t tmpfs none /mnt/own")[0] != 0, "the profile is not in force"
         for path in ("/mnt/data", "/mnt/forbidden"):
@@ -142,7 +142,7 @@ _DENIED = (("mount -> /mnt/**", "SecurityModule"), ("capability sys_chroot", "Se
 def test_a_delivery_that_the_profile_of_ublkd_forbids_leaves_nothing(apparmor, place, volume):
     """The same one succeeds when the profile allows it."""
     _give_node(place)
-    with Room(place.daemon, _USER) as room:
+    with Room(place.daemon.runtime / "ublkd.sock", _USER) as room:
         before = room.mounts()
         for denied, reason in _DENIED:
             apparmor.load(_OURS, denied)
@@ -162,7 +162,7 @@ def test_a_delivery_that_the_profile_of_ublkd_forbids_leaves_nothing(apparmor, p
 def test_a_read_only_file_system_in_a_container_is_refused(place, volume):
     """As that for /dev of a container with --read-only."""
     _give_node(place)
-    with Room(place.daemon, _USER) as room:
+    with Room(place.daemon.runtime / "ublkd.sock", _USER) as room:
         assert room.run("mkdir /mnt/dev && mount -t tmpfs -o ro none /mnt/dev")[0] == 0
         status, problem = room.ask("POST", f"/devices/{_NAME}/deliver", {"path": "/mnt/dev/data"})
         assert (status, _reasons(problem)) == (409, [("/path", "ReadOnly")])

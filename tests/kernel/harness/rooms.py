@@ -17,10 +17,11 @@ done
 
 
 class Room:
-    """A user namespace and a mount namespace of a user, with a tmpfs at /mnt; `prefix`: what starts its shell."""
+    """A user namespace and a mount namespace of a user, with a tmpfs at /mnt, from where its root asks ublkd at `socket`;
+    `prefix`: what starts its shell."""
 
-    def __init__(self, daemon, uid, prefix=()):
-        self._daemon = daemon
+    def __init__(self, socket, uid, prefix=()):
+        self._socket = socket
         self._process = subprocess.Popen(
             ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "unshare", "--user", "--map-root-user", "--mount",
              "sh", "-c", 'mount -t tmpfs none /mnt && echo ready && exec "$@"', "sh", *prefix, "sh", "-c", _SHELL],
@@ -49,13 +50,16 @@ class Room:
     def ask(self, method, path, body=None):
         """Its root asks ublkd; return the status and the JSON of the answer, or None."""
         data = f"--json '{json.dumps(body)}'" if body is not None else ""
-        done, text = self.run(f"curl -sS -X {method} {data} -w '\\n%{{http_code}}' --unix-socket {self._daemon.runtime}/ublkd.sock "
+        done, text = self.run(f"curl -sS -X {method} {data} -w '\\n%{{http_code}}' --unix-socket {self._socket} "
                               f"'http://localhost{path}'")
         assert done == 0, text
         text, _, status = text.rpartition("\n")
         return int(status), json.loads(text) if text else None
 
+    def mountinfo(self):
+        """What is mounted in it, as the kernel shows it."""
+        return pathlib.Path(f"/proc/{self.pid}/mountinfo").read_text(encoding="utf-8")
+
     def mounts(self):
         """The mount points in it."""
-        lines = pathlib.Path(f"/proc/{self.pid}/mountinfo").read_text(encoding="ascii").splitlines()
-        return [line.split()[4] for line in lines]
+        return [line.split()[4] for line in self.mountinfo().splitlines()]

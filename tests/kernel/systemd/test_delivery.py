@@ -2,15 +2,14 @@
 """A disk comes into a container that runs: by the helpers of the service, which are in the sandbox of its unit."""
 
 import contextlib
-import json
 import os
 import pathlib
-import subprocess
 
 import pytest
 
 from harness.api import null_spec
 from harness.disk import Disk, block
+from harness.rooms import Room
 from harness.shell import run
 from harness.wait import wait_until
 
@@ -20,59 +19,15 @@ _RULE = {"name": "user", "who": {"users": [_USER]}, "targets": ["loop"], "pools"
 _MOUNTS = pathlib.Path("/run/ublkd-mounts")
 _HELPERS = {"ublkd-delivery", "ublkd-recall", "ublkd-mkfs", "mkfs.ext4", "e2fsck"}
 
-# Evaluates each line that it reads, and prints the exit status after the output.
-_SHELL = """
-mount -t tmpfs none /mnt && echo ready || exit 1
-while read -r line; do
-    eval "$line" </dev/null 2>&1
-    status=$?
-    echo
-    echo "=$status"
-done
-"""
 
-
-class _Container:
-    """A user namespace and a mount namespace of the user, as a rootless engine makes them."""
-
-    def __enter__(self):
-        self._process = subprocess.Popen(
-            ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", "unshare", "--user", "--map-root-user", "--mount",
-             "sh", "-c", _SHELL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/")
-        assert self._process.stdout.readline() == "ready\n"
-        return self
-
-    def __exit__(self, *_):
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.wait(60)
-
-    def run(self, line):
-        """Have its root run a line of the shell; return the exit status and the output."""
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        lines = []
-        while not lines or not lines[-1].startswith("="):
-            lines.append(self._process.stdout.readline())
-            assert lines[-1], "the container has ended"
-        return int(lines.pop()[1:]), "".join(lines).strip()
-
-    def ask(self, method, path, body=None):
-        """Its root asks ublkd; return the status and the JSON of the answer, or None."""
-        data = f"--json '{json.dumps(body)}'" if body is not None else ""
-        done, text = self.run(f"curl -sS -X {method} {data} -w '\\n%{{http_code}}' --unix-socket /run/ublkd/ublkd.sock 'http://localhost{path}'")
-        assert done == 0, text
-        text, _, status = text.rpartition("\n")
-        return int(status), json.loads(text) if text else None
+class _Container(Room):
+    def __init__(self):
+        super().__init__("/run/ublkd/ublkd.sock", _USER)
 
     def write(self, letter):
         """Write a block to the node that was delivered; return the exit status."""
         return self.run(f"head -c 4096 /dev/zero | tr '\\0' {letter} | dd of=/mnt/data bs=4096 iflag=fullblock oflag=direct "
                         "conv=nocreat,notrunc status=none")[0]
-
-    def mounts(self):
-        """What is mounted in it."""
-        return pathlib.Path(f"/proc/{self._process.pid}/mountinfo").read_text(encoding="utf-8")
 
 
 @pytest.fixture(name="pool")
@@ -119,7 +74,7 @@ def _entries(directory):
 def _assert_nothing_left(service, there, pool):
     """No mount, node, image, directory or process, on the host or in the container."""
     assert service.names() == []
-    wait_until(lambda: "/ublk/private/" not in there.mounts() and "/dev/ublkb" not in there.mounts(), "no mount left in the container")
+    wait_until(lambda: "/ublk/private/" not in there.mountinfo() and "/dev/ublkb" not in there.mountinfo(), "no mount left in the container")
     wait_until(lambda: "/dev/ublkb" not in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8"), "no mount left on the host")
     for directory in (pathlib.Path("/dev/ublk/private"), pool, _MOUNTS):
         wait_until(lambda there=directory: not _entries(there), f"nothing left in {directory}")
