@@ -294,8 +294,8 @@ struct target {
          * device_background() of the whole tree begins before the first background(), and stops after the last. */
         void (*background)(struct target_queue *queue, unsigned number);
         void (*device_background)(struct target_queue *queue, unsigned number);
-        /* Of one with desc->verbs: carry out an action, on a coroutine of the first queue (targets/target_action.h). Return 0 or
-         * -errno. */
+        /* Of one with desc->verbs, and of a tree that has verbs: carry out an action, on a coroutine of the first queue
+         * (targets/target_action.h). Return 0 or -errno. NULL: a client can start none. */
         int (*act)(struct target_action *action, unsigned verb);
         /* Of one with TARGET_SCANS: read bytes of its disk for an action, from where they lie: with await_action_read(), or scan()
          * of its children. `queue` is that of the target. On the coroutine of the action. Return `length` or -errno, as

@@ -77,7 +77,7 @@ static int start(struct target_host *host, struct problem_list *problems)
         for (unsigned i = 0; r >= 0 && i < host->queues; i++)
                 r = open_loop(host, i);
         throttle_open(&host->throttle, host->shared.region, 0);
-        if (r >= 0 && target->desc->verb_count > 0)
+        if (r >= 0 && target->act)
                 r = action_port_new(device_region_control(host->shared.region), -1, &host->actions);
         if (r >= 0)
                 r = queue_action_open(&host->action, &host->loop, host->actions, &host->throttle,

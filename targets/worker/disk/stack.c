@@ -507,7 +507,7 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret)
         ret->desc.needs = target_tree_needs(tree);
         target_tree_waits(tree, &ret->desc.waits);
         ret->desc.verbs = NULL; /* each is of one of the targets: target_tree_verb() */
-        ret->desc.verb_count = target_tree_has_verbs(tree);
+        ret->desc.verb_count = 0;
         ret->target = (struct target){
                 .desc = &ret->desc,
                 .device_size = sizeof(struct stack),
@@ -521,7 +521,7 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret)
                 .stop_queue = stack_stop_queue,
                 .background = stack_background,
                 .device_background = stack_device_background,
-                .act = stack_act,
+                .act = target_tree_has_verbs(tree) ? stack_act : NULL,
         };
         stack_rules_callbacks(ret->targets, tree->count, stack_perform, stack_flush, &ret->target);
 }

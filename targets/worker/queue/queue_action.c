@@ -14,9 +14,9 @@ enum {
         RETRY_NSEC = 250 * 1000 * 1000
 };
 
-static bool has_verbs(const struct target_device *device, unsigned index)
+static bool acts(const struct target_device *device, unsigned index)
 {
-        return index == 0 && device->target->desc->verb_count > 0;
+        return index == 0 && device->target->act;
 }
 
 static struct queue_action *of(const struct target_action *action)
@@ -222,17 +222,18 @@ static void action_co(void *argument)
 
 unsigned queue_action_stacks(const struct target_device *device, unsigned index)
 {
-        return has_verbs(device, index);
+        return acts(device, index);
 }
 
 int queue_action_open(struct queue_action *self, struct io_loop *loop, struct action_port *port,
         struct throttle *throttle, uint32_t max_io_size, int *failure)
 {
+        const struct target *target = loop->queue.device->target;
         unsigned place = io_loop_action_place(loop);
 
-        if (!port || !has_verbs(loop->queue.device, loop->queue.index))
+        assert(target->act || target->desc->verb_count == 0);
+        if (!port || !acts(loop->queue.device, loop->queue.index))
                 return 0;
-        assert(loop->queue.device->target->act);
         *self = (struct queue_action){.action.queue = &loop->queue,
                 .port = port,
                 .throttle = throttle,

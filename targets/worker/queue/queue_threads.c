@@ -192,7 +192,7 @@ static int enter_work(void *argument)
 /* Before the threads, which have its descriptor in their tables. */
 static int open_actions(struct queue_threads *all)
 {
-        if (all->disk->device.target->desc->verb_count == 0)
+        if (!all->disk->device.target->act)
                 return 0;
         return action_port_new(
                 device_region_control(all->shared.region), all->event_fd, &all->shared.actions);
