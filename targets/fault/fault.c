@@ -202,7 +202,7 @@ static int cut_power(struct target_action *action)
 
 static int fault_act(struct target_action *action, unsigned verb)
 {
-        return verb == FAULT_VERB_POWERCUT ? cut_power(action) : scrub_disk(action);
+        return verb == FAULT_VERB_POWERCUT ? cut_power(action) : scrub_act(action, verb);
 }
 
 /* ---- the device ---- */

@@ -182,12 +182,6 @@ static int linear_perform(struct target_io *io)
         return await_parts(io, divide);
 }
 
-/* There is one verb. */
-static int linear_act(struct target_action *action, unsigned verb _unused_)
-{
-        return scrub_disk(action);
-}
-
 static int linear_scan(struct target_action *action, struct target_queue *queue, uint64_t offset,
         uint32_t length, void *memory)
 {
@@ -205,6 +199,6 @@ const struct target linear_target = {
         .flush = linear_perform,
         .discard = linear_perform,
         .write_zeroes = linear_perform,
-        .act = linear_act,
+        .act = scrub_act,
         .scan = linear_scan,
 };

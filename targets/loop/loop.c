@@ -104,12 +104,6 @@ static int loop_discard(struct target_io *io)
         return zero_by(io, ZEROING_PUNCH);
 }
 
-/* There is one verb. */
-static int loop_act(struct target_action *action, unsigned verb _unused_)
-{
-        return scrub_disk(action);
-}
-
 static int loop_scan(struct target_action *action, struct target_queue *queue, uint64_t offset,
         uint32_t length, void *memory)
 {
@@ -138,6 +132,6 @@ const struct target loop_target = {
         .flush = loop_flush,
         .discard = loop_discard,
         .write_zeroes = loop_write_zeroes,
-        .act = loop_act,
+        .act = scrub_act,
         .scan = loop_scan,
 };

@@ -106,7 +106,7 @@ static int read_all(struct scrub *scrub)
         return 0;
 }
 
-int scrub_disk(struct target_action *action)
+int scrub_act(struct target_action *action, unsigned verb _unused_)
 {
         const struct target_device *device = action->queue->device;
         const struct scrub_arguments *arguments = action->arguments;

@@ -54,12 +54,6 @@ static int stripe_perform(struct target_io *io)
         return await_parts(io, divide);
 }
 
-/* There is one verb. */
-static int stripe_act(struct target_action *action, unsigned verb _unused_)
-{
-        return scrub_disk(action);
-}
-
 static int stripe_scan(struct target_action *action, struct target_queue *queue, uint64_t offset,
         uint32_t length, void *memory)
 {
@@ -76,6 +70,6 @@ const struct target stripe_target = {
         .flush = stripe_perform,
         .discard = stripe_perform,
         .write_zeroes = stripe_perform,
-        .act = stripe_act,
+        .act = scrub_act,
         .scan = stripe_scan,
 };
