@@ -10,20 +10,20 @@ static const struct {
 } kinds[_KIND_MAX] = {
         [NULL_LEAF] = {.flags = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE},
         [LOOP_LEAF] = {.flags = TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_REGISTERED_BUFFERS
-                                | TARGET_STORE_OF_USER},
+                                | TARGET_STORE_OF_USER | TARGET_SCANS},
         [REST_OF] = {.flags = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE
-                              | TARGET_REGISTERED_BUFFERS | TARGET_IS_PART,
+                              | TARGET_REGISTERED_BUFFERS | TARGET_IS_PART | TARGET_SCANS,
                        .is_line = true},
         [PART_OF] = {.flags = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE
-                              | TARGET_REGISTERED_BUFFERS | TARGET_IS_PART,
+                              | TARGET_REGISTERED_BUFFERS | TARGET_IS_PART | TARGET_SCANS,
                        .is_line = true},
         [FAULT_OVER] = {.flags = TARGET_ONE_QUEUE | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_IS_PART
-                                 | TARGET_SEES_ALL | TARGET_FOR_TESTS,
+                                 | TARGET_SEES_ALL | TARGET_FOR_TESTS | TARGET_SCANS,
                        .is_line = true},
         [LIST_OF] = {.flags = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE
-                              | TARGET_REGISTERED_BUFFERS | TARGET_IS_PART},
+                              | TARGET_REGISTERED_BUFFERS | TARGET_IS_PART | TARGET_SCANS},
         [STRIPE_OF] = {.flags = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE
-                                | TARGET_REGISTERED_BUFFERS},
+                                | TARGET_REGISTERED_BUFFERS | TARGET_SCANS},
 };
 
 /* What becomes of the flags of all targets of a tree. */
@@ -40,6 +40,7 @@ static const struct {
         {TARGET_IS_PART,            OF_NONE}, /* a whole disk is a part of nothing */
         {TARGET_SEES_ALL,           OF_ANY },
         {TARGET_FOR_TESTS,          OF_ANY },
+        {TARGET_SCANS,              OF_ALL },
 };
 
 void tree_set_part(unsigned wanted)

@@ -306,12 +306,12 @@ static void test_equality(void)
 /* Every pair of sets of flags below a node that has all. */
 static void test_flags(void)
 {
-        enum { FLAGS = 9 };
+        enum { FLAGS = 10 };
         struct target_desc desc[3] = {};
         struct target_node nodes[3] = {{.desc = &desc[0]}, {.desc = &desc[1]}, {.desc = &desc[2]}};
         struct target_tree tree = {.nodes = nodes, .count = 3};
         static const unsigned all = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE
-                                    | TARGET_REGISTERED_BUFFERS,
+                                    | TARGET_REGISTERED_BUFFERS | TARGET_SCANS,
                               any = TARGET_ONE_QUEUE | TARGET_STORE_OF_USER | TARGET_SEES_ALL
                                     | TARGET_FOR_TESTS;
 
