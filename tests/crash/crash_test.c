@@ -30,7 +30,7 @@ static int answer_from_memory(struct target_io *io)
         return 0;
 }
 
-/* The same, but its cache is in the worker's own memory. */
+/* The same target, whose disk announces no cache, although it has one. */
 static struct target_desc silent_desc;
 static struct target silent_target;
 
@@ -44,6 +44,7 @@ static int open_silent(
         return r;
 }
 
+/* The same, but its cache is in the worker's own memory. */
 static struct target_desc careless_desc;
 static struct target careless_target;
 
