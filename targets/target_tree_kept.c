@@ -111,12 +111,14 @@ void target_tree_kept(const struct target_tree *tree, struct target_tree_kept *r
 
 int target_tree_kept_beyond(const struct target_tree *tree)
 {
-        uint64_t disk = 0, queue = 0;
+        struct target_tree_kept kept;
 
+        target_tree_kept(tree, &kept);
         for (unsigned i = 0; i < tree->count; i++) {
-                (void)place(tree->nodes[i].desc->kept_disk_bytes, &disk);
-                (void)place(tree->nodes[i].desc->kept_queue_bytes, &queue);
-                if (disk > TARGET_KEPT_DISK_MAX || queue > TARGET_KEPT_QUEUE_MAX)
+                const struct target_desc *desc = tree->nodes[i].desc;
+
+                if (kept.offsets[i].disk + desc->kept_disk_bytes > TARGET_KEPT_DISK_MAX
+                        || kept.offsets[i].queue + desc->kept_queue_bytes > TARGET_KEPT_QUEUE_MAX)
                         return (int)i;
         }
         return -1;
