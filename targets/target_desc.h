@@ -36,7 +36,7 @@ struct target_waits {
         /* Coroutines of await_all() for each request, beside the request's own; no more than TARGET_QUEUE_CHILDREN_MAX for all
          * requests of a queue together. */
         unsigned children;
-        unsigned watched;           /* 1: it calls await_watched(), which has a stack in each queue; else 0 */
+        bool watched;               /* it calls await_watched(), which has a stack in each queue */
         unsigned background;        /* coroutines of the background, for each queue */
         unsigned device_background; /* the same for the device: on the thread of its first queue */
         unsigned files;             /* places for descriptors of the queue: target_queue_set_file() */

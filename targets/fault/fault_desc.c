@@ -146,7 +146,7 @@ const struct target_desc fault_desc = {
         .summary = "Serves another target with faults that rules ask for: for tests only",
         .flags = TARGET_ONE_QUEUE | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE | TARGET_IS_PART | TARGET_SEES_ALL
                  | TARGET_FOR_TESTS | TARGET_SCANS,
-        .waits = {.children = 1, .watched = 1},
+        .waits = {.children = 1, .watched = true},
         .options = &fault_options_table,
         .verbs = verbs,
         .verb_count = ARRAY_SIZE(verbs),

@@ -84,7 +84,6 @@ static void check_declared(const struct target *target)
         assert(waits->children <= TARGET_CHILDREN_MAX && waits->background <= TARGET_BACKGROUND_MAX
                 && waits->device_background <= TARGET_BACKGROUND_MAX && waits->files <= TARGET_QUEUE_FILES_MAX
                 && waits->work_threads <= TARGET_WORK_THREADS_MAX);
-        assert(waits->watched <= 1);
         assert(waits->background == 0 || target->background);
         assert(waits->device_background == 0 || target->device_background);
         /* Its requests have no coroutine. It may still have the network, and use it at once. */

@@ -20,7 +20,7 @@ int await_watched(struct target_queue *queue, struct target_child *child,
         bool is_child = room->children_free > 0;
         int r;
 
-        assert(queue->device->target->desc->waits.watched > 0);
+        assert(queue->device->target->desc->waits.watched);
         if (is_child)
                 room->children_free--;
         else

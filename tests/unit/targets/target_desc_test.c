@@ -10,7 +10,7 @@ static bool waits_for_more_than_files(const struct target_desc *desc)
 {
         const struct target_waits *waits = &desc->waits;
 
-        return waits->children + waits->background + waits->device_background + waits->files
+        return waits->children + waits->watched + waits->background + waits->device_background + waits->files
                                + waits->work_threads
                        > 0
                || (desc->needs & (TARGET_NEEDS_NETWORK | TARGET_NEEDS_POLL));
