@@ -103,17 +103,16 @@ static uint64_t bytes_of_blocks(const struct fault_cache *cache)
         return bytes;
 }
 
-/* A version that another one follows is not lost: the disk would not have it without the cut either. */
-static void lose(struct fault_disk *disk, int slot, struct target_action *action)
+/* size: bytes to report; 0: none. */
+static void lose(struct fault_disk *disk, int slot, struct target_action *action, uint32_t size)
 {
-        uint32_t size = disk->cache.block_size;
-
-        if (action && is_newest(&disk->cache, slot))
+        if (size > 0)
                 target_action_found(action, disk->cache.slots[slot].block * size, size);
         fault_cache_drop(&disk->cache, slot);
 }
 
-/* Finish a power cut that has begun. action: that reports it; NULL: none does. */
+/* Finish a power cut that has begun. action: that reports it; NULL: none does. A version that another one follows is not lost: the
+ * disk would not have it without the cut either. */
 static int finish_cut(struct fault_disk *disk, const struct target_io *io, struct target_action *action)
 {
         uint64_t done = 0, total = action ? bytes_of_blocks(&disk->cache) : 0;
@@ -127,7 +126,7 @@ static int finish_cut(struct fault_disk *disk, const struct target_io *io, struc
                 if (fault_cache_survives(&disk->cache, slot))
                         r = write_down(disk, io, slot);
                 else
-                        lose(disk, slot, action);
+                        lose(disk, slot, action, size);
                 done += r >= 0 ? size : 0;
                 if (action)
                         target_action_progress(action, done, total);
