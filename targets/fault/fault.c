@@ -19,8 +19,7 @@
 
 extern const struct target_desc fault_desc;
 
-enum { SEED_BITS = 52 }; /* within the bounds of the schema, to be given again */
-enum { BLOCK_SIZE_MIN = 512 };
+enum { SEED_BITS = 52 };                   /* within the bounds of the schema, to be given again */
 #define TICK_NSEC (UINT64_C(10) * 1000000) /* how late a change of the rules may end a wait */
 
 struct fault_state {
@@ -214,8 +213,8 @@ static uint32_t block_size_below(const struct target_device *device, const struc
 
         if (size < geometry->logical_block_size_min)
                 size = geometry->logical_block_size_min;
-        if (size < BLOCK_SIZE_MIN)
-                size = BLOCK_SIZE_MIN;
+        if (size < FAULT_BLOCK_SIZE_MIN)
+                size = FAULT_BLOCK_SIZE_MIN;
         return wanted > 0 && wanted < size ? wanted : size;
 }
 

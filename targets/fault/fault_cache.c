@@ -9,8 +9,6 @@
 
 #define ORDER_MAX (UINT64_MAX / 2)
 
-enum { BLOCK_SIZE_MIN = 512 };
-
 /* The blocks that are there lie by the size that they were written with. Return 0 where no cache has that size. */
 static uint32_t size_of_blocks(const struct fault_cache_head *head, uint32_t wanted)
 {
@@ -18,7 +16,9 @@ static uint32_t size_of_blocks(const struct fault_cache_head *head, uint32_t wan
 
         if (found == 0) /* of a new cache, or of an older program, which knew one size */
                 return wanted;
-        return found >= BLOCK_SIZE_MIN && found <= wanted && (found & (found - 1)) == 0 ? (uint32_t)found : 0;
+        return found >= FAULT_BLOCK_SIZE_MIN && found <= wanted && (found & (found - 1)) == 0
+                       ? (uint32_t)found
+                       : 0;
 }
 
 /* Find the newest of the blocks. Each must be one of the disk. */

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FAULT_CACHE_BYTES = 4 << 20 };
+/* Bytes: of the memory of a cache, and of the smallest block that one has. */
+enum { FAULT_CACHE_BYTES = 4 << 20, FAULT_BLOCK_SIZE_MIN = 512 };
 
 struct fault_slot {
         uint64_t order; /* 1 is the oldest; 0: the slot is empty */
