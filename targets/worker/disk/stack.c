@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A tree of targets as one target. Nodes have the numbers of the tree: a parent has a lower one than its children, which follow one
  * another. So what goes from the leaves up counts down. */
-#include "targets/target_action.h"
 #include "targets/worker/disk/stack.h"
 
+#include "targets/target_action.h"
 #include "targets/worker/disk/stack_internal.h"
 #include "targets/worker/disk/stack_kept.h"
 #include "targets/worker/disk/stack_rules.h"

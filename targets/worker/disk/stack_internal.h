@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an open tree of targets consists of: of stack.c, and stack_stores.c, which takes care of its backing stores. */
+/* What an open tree of targets consists of: of stack.c, of stack_stores.c, which takes care of its backing stores, and of
+ * stack_kept.c, which divides its kept memory. */
 #pragma once
 
 #include "targets/worker/disk/stack.h"
