@@ -49,32 +49,38 @@ void fault_bench_format(int fd)
         CHECK_INT(region_kept_format(fd, &(struct device_region_key){.queues = 1}, &wish, -1), 0);
 }
 
-void fault_bench_set_up_with(struct fault_bench *bench, const char *more, const char *rules)
+/* before: bytes that a linear target above leaves out; 0: there is none above. */
+static void set_up(struct fault_bench *bench, unsigned before, const char *more, const char *rules)
 {
-        *bench = (struct fault_bench){.region = memfd_create("region", MFD_CLOEXEC)};
+        char above[64] = "";
+        uint64_t size;
+
+        *bench = (struct fault_bench){.before = before};
         CHECK_INT(scratch_make(&bench->scratch, "/tmp"), 0);
         CHECK_INT(scratch_file(&bench->scratch, "file", FILE_SIZE, bench->path, sizeof(bench->path)), 0);
-        fault_bench_format(bench->region);
+        if (before > 0)
+                snprintf(above, sizeof(above), "{\"type\":\"linear\",\"offset\":%u,\"child\":", before);
         snprintf(bench->spec, sizeof(bench->spec),
-                "{\"target\":{\"type\":\"fault\",\"seed\":42,%s\"rules\":[%s],\"child\":{\"type\":\"loop\","
-                "\"path\":\"%s\"}}}",
-                more, rules, bench->path);
+                "{\"target\":%s{\"type\":\"fault\",\"seed\":42,%s\"rules\":[%s],\"child\":{\"type\":\"loop\","
+                "\"path\":\"%s\"}}%s}",
+                above, more, rules, bench->path, before > 0 ? "}" : "");
+        if (before > 0) {
+                CHECK_INT(target_host_new_region(bench->spec, &bench->region, &size), 0);
+        } else {
+                bench->region = memfd_create("region", MFD_CLOEXEC);
+                fault_bench_format(bench->region);
+        }
         CHECK_INT(fault_bench_open(bench), 0);
+}
+
+void fault_bench_set_up_with(struct fault_bench *bench, const char *more, const char *rules)
+{
+        set_up(bench, 0, more, rules);
 }
 
 void fault_bench_set_up_below(struct fault_bench *bench, const char *more, const char *rules)
 {
-        uint64_t size;
-
-        *bench = (struct fault_bench){.before = 1536};
-        CHECK_INT(scratch_make(&bench->scratch, "/tmp"), 0);
-        CHECK_INT(scratch_file(&bench->scratch, "file", FILE_SIZE, bench->path, sizeof(bench->path)), 0);
-        snprintf(bench->spec, sizeof(bench->spec),
-                "{\"target\":{\"type\":\"linear\",\"offset\":%d,\"child\":{\"type\":\"fault\",\"seed\":42,%s"
-                "\"rules\":[%s],\"child\":{\"type\":\"loop\",\"path\":\"%s\"}}}}",
-                (int)bench->before, more, rules, bench->path);
-        CHECK_INT(target_host_new_region(bench->spec, &bench->region, &size), 0);
-        CHECK_INT(fault_bench_open(bench), 0);
+        set_up(bench, 1536, more, rules);
 }
 
 void fault_bench_set_up(struct fault_bench *bench, const char *rules)
