@@ -163,6 +163,25 @@ static void test_each_layout_has_a_name_of_its_own(void)
         CHECK(!is_same(&wanted, &other));
 }
 
+/* What is between the areas takes up the difference, so that all else is the same. */
+static void test_a_layout_is_named_by_its_sizes(void)
+{
+        const struct target_tree_kept wanted = layout_of(make(&maps, 2, &small, &small));
+
+        for (unsigned of_queue = 0; of_queue < 2; of_queue++) {
+                struct target_desc larger = small;
+                struct target_tree_kept other;
+
+                larger.kept_disk_bytes += !of_queue;
+                larger.kept_queue_bytes += of_queue;
+                other = layout_of(make(&maps, 2, &larger, &small));
+                CHECK_INT(other.disk_bytes, wanted.disk_bytes);
+                CHECK_INT(other.queue_bytes, wanted.queue_bytes);
+                CHECK_INT(memcmp(other.offsets, wanted.offsets, sizeof(other.offsets)), 0);
+                CHECK(!is_same(&wanted, &other));
+        }
+}
+
 /* "child" and a list of one are two trees. */
 static void test_the_way_to_a_target_counts(void)
 {
@@ -222,6 +241,7 @@ int main(void)
         test_areas_follow_one_another();
         test_no_area_touches_another();
         test_each_layout_has_a_name_of_its_own();
+        test_a_layout_is_named_by_its_sizes();
         test_the_way_to_a_target_counts();
         test_a_target_that_keeps_nothing_is_not_looked_at();
         test_the_target_that_passes_a_bound_is_named();
