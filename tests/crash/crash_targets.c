@@ -103,11 +103,12 @@ static uint64_t now(void)
         return clock_nsec(CLOCK_MONOTONIC);
 }
 
-/* Return 0 or -errno; 1: there is a finding. */
+/* Return 0 or -errno; 1: there is a finding, or not one request went the plain way that the case asks for. */
 static int judge_case(const struct crash_case *crash, struct crash_effort effort, uint64_t nanoseconds)
 {
-        uint64_t begin = now(), passed = 0, runs = 0, images = 0, judged = 0;
+        uint64_t begin = now(), passed = 0, runs = 0, images = 0, judged = 0, plain = 0;
         struct crash_result result = {};
+        bool showed_nothing;
         int r = 0;
 
         for (uint64_t i = 0; nanoseconds > 0 ? passed < nanoseconds : i < effort.seeds; i++) {
@@ -120,13 +121,17 @@ static int judge_case(const struct crash_case *crash, struct crash_effort effort
                 runs++;
                 images += result.images;
                 judged += result.judged;
+                plain += result.plain;
                 if (r < 0 || result.verdict != CRASH_PASSED)
                         break;
         }
         printf("%-24s %s: %" PRIu64 " runs, %" PRIu64 " crashes, %" PRIu64 " images, %" PRIu64 " images/s\n",
                 crash->name, r < 0 ? "not judged" : crash_verdict_name(result.verdict), runs, judged, images,
                 passed > 0 ? images * NSEC / passed : 0);
-        return r < 0 ? r : result.verdict != CRASH_PASSED;
+        showed_nothing = crash->entry != CLIENT_BY_CALLBACKS && plain == 0;
+        if (r >= 0 && showed_nothing)
+                fprintf(stderr, "%s: no request went the plain way\n", crash->name);
+        return r < 0 ? r : result.verdict != CRASH_PASSED || showed_nothing;
 }
 
 static uint64_t number(const char *text)
