@@ -5,7 +5,6 @@
 #include "api/held/disk_check.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
-#include "ublkd/store/device_change.h"
 #include "ublkd/model/device_spec_store.h"
 
 #include <string.h>
@@ -56,7 +55,7 @@ bool new_disk_keeps_store(struct request *request, const struct device_record *r
         if (!last_copy_may_go(request, record, what))
                 return false;
         if (request->query.last_copy == LAST_COPY_DROP
-                || !device_change_loses_store(record, spec, reach_of(request, record, spec)))
+                || reach_of(request, record, spec) != BACKING_REACH_ELSEWHERE)
                 return true;
         reply_problem(request, PROBLEM_PATH_ELSEWHERE,
                 "%s, and %s does not lead to the store of /dev/ublkb%d any more, so the new disk would not "

@@ -88,6 +88,19 @@ def test_a_new_disk_is_not_made_on_another_store(live, question):
     assert ask(live, IS_MADE_AGAIN[question]).status in (200, 202)
 
 
+def test_a_path_that_stays_beside_a_new_one(live):
+    """{A} -> {A, C}: the new disk would have what is at A now, however many stores it has."""
+    live.tell(f"reach {ELSEWHERE}")
+
+    def put(path):
+        target = {"type": "stripe", "children": [{"type": "loop", "path": path}, {"type": "loop", "path": "/srv/c.img"}]}
+        return live.ask("PUT", "/devices/data", {"name": "data", "id": 5, "target": target, "recovery": HARMLESS})
+
+    check_problem(put(FILE["path"]), 409, "path-elsewhere")
+    assert live.ask("GET", "/devices/data").json["generation"] == 1
+    assert put("/srv/other.img").status == 200
+
+
 @pytest.mark.parametrize("question", [*GOES.values(), OTHER_PATH, ("PATCH", "/devices/data", {"labels": {"a": "b"}})])
 def test_changes_without_a_new_disk_there(live, question):
     live.tell(f"reach {ELSEWHERE}")

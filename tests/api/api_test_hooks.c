@@ -2,6 +2,8 @@
 /* Fakes of what the API asks the supervisor for. */
 #include "tests/api/api_test_hooks.h"
 
+#include "ublkd/model/device_spec_store.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +25,25 @@ void api_test_reach(enum backing_reach reach)
         the_reach = reach;
 }
 
-enum backing_reach api_test_read_reach(void *userdata _unused_, const struct device_record *record _unused_,
-        const struct device_spec *next _unused_)
+/* Return whether `next` has the path of a store of the device at its place. */
+static bool keeps_a_path(const struct device_record *record, const struct device_spec *next)
 {
-        return the_reach;
+        for (unsigned i = 0; i < device_spec_stores(record->spec); i++) {
+                const char *path = device_spec_store_path(record->spec, i),
+                           *later = device_spec_store_path(next, i);
+
+                if (path && later && strcmp(path, later) == 0)
+                        return true;
+        }
+        return false;
+}
+
+enum backing_reach api_test_read_reach(
+        void *userdata _unused_, const struct device_record *record, const struct device_spec *next)
+{
+        return the_reach == BACKING_REACH_ELSEWHERE && next && !keeps_a_path(record, next)
+                       ? BACKING_REACH_AT_PATH
+                       : the_reach;
 }
 
 void api_test_counters(void *userdata _unused_, struct daemon_counters *ret)

@@ -16,7 +16,7 @@ void api_test_refuse(const char *refusal);
 /* Return how many preflights have begun. */
 int api_test_preflights(void);
 
-/* Set the reach of every store. */
+/* Set the reach of every store. A path that leads elsewhere counts while the spec leaves it as it is. */
 void api_test_reach(enum backing_reach reach);
 
 /* Callbacks for api_config. */

@@ -180,7 +180,7 @@ static enum declared_verdict ask_new_disk(struct declared_check *check, const st
         snprintf(what, sizeof(what), "Changing '%s' needs a new disk%s%s%s", change->field,
                 change->why ? " (" : "", change->why ? change->why : "", change->why ? ")" : "");
         verdict = keep_last_copy(check, record, spec, what, &reach, ret);
-        if (verdict == DECLARED_MAY && device_change_loses_store(record, spec, reach))
+        if (verdict == DECLARED_MAY && reach == BACKING_REACH_ELSEWHERE)
                 verdict = may_not(ret,
                         sentence_print(
                                 "%s, and %s does not lead to the store of /dev/ublkb%d any more, so the "

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ublkd/disk_users/disk_search.h"
+#include "ublkd/model/backing_reach.h"
 #include "ublkd/store/device_change.h"
 #include "ublkd/store/device_store.h"
 

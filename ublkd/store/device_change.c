@@ -72,25 +72,6 @@ bool device_spec_stores_equal(const struct device_spec *one, const struct device
                        && texts_equal(device_spec_path(one), device_spec_path(other)));
 }
 
-/* Return whether a store keeps its path: then `reach` is about those that do. */
-static bool keeps_a_path(const struct device_record *record, const struct device_spec *spec)
-{
-        unsigned count = record->spec ? device_spec_stores(record->spec) : 0;
-
-        if (count != device_spec_stores(spec))
-                return false;
-        for (unsigned i = 0; i < count; i++)
-                if (texts_equal(device_spec_store_path(record->spec, i), device_spec_store_path(spec, i)))
-                        return true;
-        return false;
-}
-
-bool device_change_loses_store(
-        const struct device_record *record, const struct device_spec *spec, enum backing_reach reach)
-{
-        return reach == BACKING_REACH_ELSEWHERE && keeps_a_path(record, spec);
-}
-
 int device_spec_path_is_unstable(const struct device_record *record, const struct device_spec *spec)
 {
         for (unsigned i = 0; i < device_spec_stores(spec); i++) {

@@ -2,7 +2,6 @@
 /* PURE: what a change of a device would do to its disk, whether a client of the API or a file asks for it. */
 #pragma once
 
-#include "ublkd/model/backing_reach.h"
 #include "ublkd/store/device_record.h"
 
 enum { DEVICES_MAX = 10000 }; /* in a store */
@@ -31,10 +30,6 @@ uid_t device_store_user(const struct device_record *record, const struct device_
 bool device_spec_keeps_image(const struct device_spec *spec);
 /* Return whether both specs name the same store: the same target, or one image of a pool with other options. */
 bool device_spec_stores_equal(const struct device_spec *one, const struct device_spec *other);
-/* Return whether the new disk of `spec` would have another store than that of the old disk, at the same path.
- * reach: where the paths of the record lead that `spec` leaves as they are. */
-bool device_change_loses_store(
-        const struct device_record *record, const struct device_spec *spec, enum backing_reach reach);
 /* Return 1 + N if the path of the store N of `spec` may lead to another disk after a reboot, and `record` (NULL: a new
  * device) does not name it already; 0; or -ENOMEM. Reads the spec only, not the file system. */
 int device_spec_path_is_unstable(const struct device_record *record, const struct device_spec *spec);

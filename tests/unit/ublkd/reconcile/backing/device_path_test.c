@@ -142,13 +142,15 @@ static void of_several_paths_each_is_named(void)
 static void a_path_counts_that_a_later_spec_keeps(void)
 {
         static const struct {
-                const char *one, *other;
+                const char *one, *other, *more;
                 enum path_state state;
         } rows[] = {
-                {"/srv/i.img", "/srv/j.img", PATH_OTHER},
-                {"/srv/k.img", "/srv/j.img", PATH_OTHER},
-                {"/srv/i.img", "/srv/k.img", PATH_SAME },
-                {"/srv/k.img", "/srv/k.img", PATH_SAME },
+                {"/srv/i.img", "/srv/j.img", "",                                             PATH_OTHER},
+                {"/srv/k.img", "/srv/j.img", "",                                             PATH_OTHER},
+                {"/srv/i.img", "/srv/k.img", "",                                             PATH_SAME },
+                {"/srv/k.img", "/srv/k.img", "",                                             PATH_SAME },
+                {"/srv/i.img", "/srv/j.img", ",{\"type\":\"loop\",\"path\":\"/srv/k.img\"}", PATH_OTHER},
+                {"/srv/i.img", "/srv/k.img", ",{\"type\":\"loop\",\"path\":\"/srv/j.img\"}", PATH_SAME },
         };
         struct kept_store stores[PATHS] = {};
         struct watched_path paths[PATHS] = {};
@@ -166,8 +168,8 @@ static void a_path_counts_that_a_later_spec_keeps(void)
 
                 snprintf(text, sizeof(text),
                         "{\"name\":\"data\",\"target\":{\"type\":\"stripe\",\"children\":["
-                        "{\"type\":\"loop\",\"path\":\"%s\"},{\"type\":\"loop\",\"path\":\"%s\"}]}}",
-                        rows[i].one, rows[i].other);
+                        "{\"type\":\"loop\",\"path\":\"%s\"},{\"type\":\"loop\",\"path\":\"%s\"}%s]}}",
+                        rows[i].one, rows[i].other, rows[i].more);
                 document = cJSON_Parse(text);
                 if (CHECK_INT(device_spec_parse(document, NULL, &next, &problems), 0))
                         CHECK_INT(device_path_state_of(&device, next), rows[i].state);
