@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose container a process is in. Each has a mount namespace of its own. That of an ordinary user has a user namespace,
- * which the kernel has made for that user. One of root may share that of the host, and then has a namespace of process ids
- * of its own. */
+/* Whose container a process is in, and who may know of it. Each has a mount namespace of its own. That of an ordinary user
+ * has a user namespace, which the kernel has made for that user. One of root may share that of the host, and then has a
+ * namespace of process ids of its own. */
 #include "ublkd/disk_users/disk_look.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/nsfs.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -66,4 +67,29 @@ bool disk_container_owner(const struct look *look, const struct process *process
                 return false;
         *ret = 0;
         return true;
+}
+
+int disk_container_add_inner(struct disk_users *disk, uid_t uid, uid_t owner, const char *use)
+{
+        return look_add_user(disk, uid == 0 || owner == 0 ? uid : owner,
+                "%s in a container or sandbox of user %u", use, (unsigned)owner);
+}
+
+int disk_container_add_user(const struct look *look, struct disk_users *disk, const struct process *process,
+        const char *format, ...)
+{
+        uid_t uid = look_uid_of(process->directory), owner;
+        _cleanup_free_ char *use = NULL;
+        va_list arguments;
+        int n;
+
+        va_start(arguments, format);
+        n = vasprintf(&use, format, arguments);
+        va_end(arguments);
+        if (n < 0) {
+                use = NULL;
+                return -ENOMEM;
+        }
+        return disk_container_owner(look, process, &owner) ? disk_container_add_inner(disk, uid, owner, use)
+                                                           : look_add_user(disk, uid, "%s", use);
 }

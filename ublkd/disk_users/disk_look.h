@@ -128,13 +128,14 @@ int disk_process_add(const struct look *look, struct disk_users *disk, const str
 /* disk_container.c: return whether the process is in a container, as far as that is known, and the user whose
  * container it is. */
 bool disk_container_owner(const struct look *look, const struct process *process, uid_t *ret);
-/* Return who may know of a process of `uid` in a container of `owner`: the owner, also where the uid is a subordinate one
- * of that user; but one that root has put there is root's. An unknown uid (DISK_USER_UNKNOWN) counts as that of the owner,
- * who has all rights in the user namespace. */
-static inline uid_t disk_container_reader(uid_t uid, uid_t owner)
-{
-        return uid == 0 || owner == 0 ? uid : owner;
-}
+/* disk_container.c: add what a process does with the disk as a user, whose phrase names the container. Return 0 or
+ * -ENOMEM. */
+int disk_container_add_user(const struct look *look, struct disk_users *disk, const struct process *process,
+        const char *format, ...) _printf_(4, 5);
+/* disk_container.c: the same of a process of `uid` (or DISK_USER_UNKNOWN) in a container of `owner`. The owner may know of
+ * it, also where the uid is a subordinate one of that user; but one that root has put there is root's. An unknown uid
+ * counts as that of the owner, who has all rights in the user namespace. */
+int disk_container_add_inner(struct disk_users *disk, uid_t uid, uid_t owner, const char *use);
 
 /* disk_mappers.c: add the disks that are mapped into its memory, now or in _finish(). */
 int disk_mappers_add(struct look *look, const struct process *process);

@@ -57,17 +57,6 @@ static bool has_a_disk(const struct look *look, const char *type)
         return true;
 }
 
-static int add_point(
-        const struct look *look, struct disk_users *disk, const struct process *process, const char *point)
-{
-        uid_t uid = look_uid_of(process->directory), owner;
-
-        if (!disk_container_owner(look, process, &owner))
-                return look_add_user(disk, uid, "mounted at %s", point);
-        return look_add_user(disk, disk_container_reader(uid, owner),
-                "mounted at %s in a container or sandbox of user %u", point, (unsigned)owner);
-}
-
 static int add_mount(const struct look *look, const struct process *process, char *line)
 {
         struct disk_users *disk;
@@ -86,7 +75,7 @@ static int add_mount(const struct look *look, const struct process *process, cha
         if (!disk)
                 return 0;
         disk->mounted = true;
-        return add_point(look, disk, process, mount.point);
+        return disk_container_add_user(look, disk, process, "mounted at %s", mount.point);
 }
 
 enum {

@@ -74,17 +74,6 @@ static bool is_only_a_name(int process, const char *descriptor)
         return line && sscanf(line, "flags: %o", &flags) == 1 && (flags & O_PATH);
 }
 
-static int add_process(const struct look *look, struct disk_users *disk, const struct process *process)
-{
-        uid_t uid = look_uid_of(process->directory), owner;
-
-        if (!disk_container_owner(look, process, &owner))
-                return look_add_user(disk, uid, "process %s (%s)", process->pid, process->comm);
-        return look_add_user(disk, disk_container_reader(uid, owner),
-                "process %s (%s) in a container or sandbox of user %u", process->pid, process->comm,
-                (unsigned)owner);
-}
-
 /* Add a process once, even if it has the disk open several times. A worker serves the disk of a device, ublkd keeps
  * the store of a disk open, and the service manager keeps that descriptor for the next ublkd: no administrator should
  * end these processes, so a phrase names the device. */
@@ -111,7 +100,7 @@ int disk_process_add(const struct look *look, struct disk_users *disk, const str
                 return 0;
         }
         disk->kinds |= DISK_USER_PROCESS;
-        return add_process(look, disk, process);
+        return disk_container_add_user(look, disk, process, "process %s (%s)", process->pid, process->comm);
 }
 
 static int add_opener(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* disk_container: real processes in user namespaces of their own. */
+/* disk_container: who may know of a process in a container, and real processes in user namespaces of their own. */
 #include "ublkd/disk_users/disk_look.h"
 
 #include "tests/unit/check.h"
@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -92,13 +93,41 @@ static bool check_owner(uid_t user, int levels)
         return true;
 }
 
+static void check_readers(void)
+{
+        static const struct {
+                uid_t uid, owner, reader;
+                const char *phrase;
+        } rows[] = {
+                {0,                 1000, 0,                 "mounted at /mnt in a container or sandbox of user 1000"},
+                {1000,              1000, 1000,              "mounted at /mnt in a container or sandbox of user 1000"},
+                {100005,            1000, 1000,              "mounted at /mnt in a container or sandbox of user 1000"},
+                {DISK_USER_UNKNOWN, 1000, 1000,              "mounted at /mnt in a container or sandbox of user 1000"},
+                {1000,              0,    1000,              "mounted at /mnt in a container or sandbox of user 0"   },
+                {0,                 0,    0,                 "mounted at /mnt in a container or sandbox of user 0"   },
+                {DISK_USER_UNKNOWN, 0,    DISK_USER_UNKNOWN,
+                 "mounted at /mnt in a container or sandbox of user 0"                                               },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct disk_users disk = {};
+
+                CHECK_INT(disk_container_add_inner(&disk, rows[i].uid, rows[i].owner, "mounted at /mnt"), 0);
+                CHECK_INT(disk.count, 1);
+                CHECK_INT(disk.uids[0], rows[i].reader);
+                CHECK_STR(disk.items[0], rows[i].phrase);
+                free(disk.items[0]);
+        }
+}
+
 int main(void)
 {
         uid_t user = geteuid() == 0 ? USER : geteuid();
 
+        check_readers();
         CHECK(check_owner(user, 0));
         for (int levels = 1; levels <= 3; levels++) /* the users of the inner ones are not known here */
                 if (!check_owner(user, levels))
-                        return CHECK_SKIP;
+                        return check_failures > 0 ? check_report() : CHECK_SKIP;
         return check_report();
 }
