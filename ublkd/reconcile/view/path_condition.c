@@ -157,13 +157,3 @@ int path_condition_explain(const struct path_facts *facts, char **ret)
                 n = explain_unknown(facts, served, ret);
         return n < 0 ? -ENOMEM : 0;
 }
-
-int path_condition(const struct path_facts *facts, struct device_condition *ret)
-{
-        const struct path_kind *kind = &kinds[path_condition_state(facts)];
-        _cleanup_free_ char *sentence = NULL;
-
-        if (path_condition_explain(facts, &sentence) < 0)
-                return -ENOMEM;
-        return device_condition_set(ret, kind->status, kind->reason, "%s", sentence);
-}

@@ -33,5 +33,3 @@ enum path_state path_condition_state(const struct path_facts *facts);
 const struct path_kind *path_condition_kind(enum path_state state);
 /* Write the sentence of a state, which the caller frees. Return 0 or -ENOMEM. */
 int path_condition_explain(const struct path_facts *facts, char **ret);
-/* Write CONDITION_PATH_LEADS_TO_STORE. Return 0 or -ENOMEM. */
-int path_condition(const struct path_facts *facts, struct device_condition *ret);
