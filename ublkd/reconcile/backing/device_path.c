@@ -14,7 +14,6 @@
 #include "ublkd/store/device_change.h"
 #include "ublkd/model/device_spec_store.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,10 +72,8 @@ static int explain(const struct watched_path *path, const struct device_record *
         _cleanup_free_ char *name = NULL;
         int n;
 
-        assert(path->watch); /* path_watch_new() itself reports at most UNKNOWN, which makes no event */
         n = asprintf(&name, "%s%s%s%s", path_watch_path(path->watch), path->place ? " (" : "",
                 path->place ? path->place : "", path->place ? ")" : "");
-
         if (n < 0) {
                 name = NULL;
                 return -ENOMEM;
@@ -293,14 +290,16 @@ static int print_place(const struct device_record *record, unsigned number, char
         if (!device_spec_has_list(record->spec))
                 return 0;
         device_spec_store_pointer(record->spec, number, pointer);
-        return asprintf(ret, "%s/path", pointer) < 0 ? -ENOMEM : 0;
+        if (asprintf(ret, "%s/path", pointer) >= 0)
+                return 0;
+        *ret = NULL;
+        return -ENOMEM;
 }
 
 static void follow_one(struct watched_path *path, const struct device_record *record)
 {
         struct path_watches *watches = path->device->env->config.path_watches;
         const char *name = device_spec_store_path(record->spec, path->number);
-        _cleanup_free_ char *place = NULL;
         struct path_store store;
 
         if (!name || !served_store(store_of(path), &store)) {
@@ -310,10 +309,8 @@ static void follow_one(struct watched_path *path, const struct device_record *re
         if (is_watched(path->watch, name, &store))
                 return;
         drop_one(path);
-        if (print_place(record, path->number, &place) < 0)
-                return;
-        path->place = TAKE_PTR(place); /* on_changed() can come before path_watch_new() returns */
-        if (path_watch_new(watches, name, &store, on_changed, path, &path->watch) < 0)
+        if (print_place(record, path->number, &path->place) < 0
+                || path_watch_new(watches, name, &store, on_changed, path, &path->watch) < 0)
                 drop_one(path); /* the next turn tries again */
 }
 
