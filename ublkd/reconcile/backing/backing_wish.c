@@ -83,15 +83,15 @@ static bool is_shared(const struct kept_store *store)
         return store->shares || (store->known && !store->at.claimed);
 }
 
-/* Return the number of another store of the device that the descriptor is of, by the numbers of the kernel; -1: it is of none. */
-static int place_of(const struct device_backing *backing, unsigned number)
+/* Return whether the descriptor is of another store of the device, by the numbers of the kernel. */
+static bool is_at_another(const struct device_backing *backing, unsigned number)
 {
         int fd = backing->stores[number].fd;
 
         for (unsigned i = 0; i < backing->count; i++)
                 if (i != number && backing->stores[i].known && kept_store_is_at(fd, &backing->stores[i].at))
-                        return (int)i;
-        return -1;
+                        return true;
+        return false;
 }
 
 /* A store is found out only by being another one of the list: the numbers of its own may be from before it was away, and an overlay
@@ -104,7 +104,7 @@ int backing_wish_misplaced(const struct managed_device *device)
                 const struct kept_store *store = &backing->stores[i];
 
                 if (store->held && store->known && !kept_store_is_at(store->fd, &store->at)
-                        && place_of(backing, i) >= 0)
+                        && is_at_another(backing, i))
                         return (int)i;
         }
         return -1;
