@@ -93,11 +93,9 @@ static const struct target_verb *verb_of(
         return target_tree_verb(record->spec->tree, action->verb, &verb) == -ENOENT ? NULL : verb.verb;
 }
 
-/* NULL: there is none, or ENOMEM: then the end is stored without. */
-static char *result_of(const struct device_record *record, const struct device_action *action,
-        const struct action_report *report)
+/* verb: NULL is fine. NULL: there is none, or ENOMEM: then the end is stored without. */
+static char *result_of(const struct target_verb *verb, const struct action_report *report)
 {
-        const struct target_verb *verb = verb_of(record, action);
         struct target_findings findings = {.done = report->done,
                 .found = report->found,
                 .bytes = report->found_bytes,
@@ -180,8 +178,8 @@ static void end(struct managed_device *device, const struct device_record *recor
 {
         static const struct action_report none;
         const struct action_report *of_it = report->id == action->id ? report : &none;
-        _cleanup_free_ char *result = of_it->id > 0 ? result_of(record, action, of_it) : NULL;
         const struct target_verb *verb = verb_of(record, action);
+        _cleanup_free_ char *result = of_it->id > 0 ? result_of(verb, of_it) : NULL;
         char message[EVENT_MESSAGE_MAX];
         const struct action_end how = {.state = outcome->state,
                 .reason = outcome->reason,
