@@ -16,7 +16,7 @@ static enum backing_reach device_reach(const struct managed_device *device, cons
         };
         if (device_backing_is_unnamed(&device->backing))
                 return BACKING_REACH_UNNAMED;
-        return by_path[device_path_state_of(device, next)];
+        return by_path[device_path_state(device, next)];
 }
 
 enum backing_reach reconciler_reach(

@@ -104,7 +104,7 @@ static bool stays_in(const struct watched_path *path, const struct device_spec *
         return !next || !path->watch || (name && strcmp(path_watch_path(path->watch), name) == 0);
 }
 
-enum path_state device_path_state_of(const struct managed_device *device, const struct device_spec *next)
+enum path_state device_path_state(const struct managed_device *device, const struct device_spec *next)
 {
         enum path_state worst = device->path.count > 0 ? PATH_SAME : PATH_UNKNOWN;
 
@@ -116,11 +116,6 @@ enum path_state device_path_state_of(const struct managed_device *device, const 
                         worst = state;
         }
         return worst;
-}
-
-enum path_state device_path_state(const struct managed_device *device)
-{
-        return device_path_state_of(device, NULL);
 }
 
 unsigned device_path_count(const struct managed_device *device)
@@ -199,7 +194,7 @@ static int explain_all(const struct managed_device *device, const struct device_
 int device_path_condition(
         const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
 {
-        const struct path_kind *kind = path_condition_kind(device_path_state(device));
+        const struct path_kind *kind = path_condition_kind(device_path_state(device, NULL));
         _cleanup_free_ char *text = NULL;
         int r = explain_all(device, record, kind->status, &text);
 

@@ -29,10 +29,9 @@ void device_path_follow(struct managed_device *device, const struct device_recor
 /* End the watches. */
 void device_path_drop(struct managed_device *device);
 /* Return where the path leads, as far as the open descriptors identify the store of the disk; of several paths what is
- * worst: one that leads elsewhere or to nothing, then one that is unknown. */
-enum path_state device_path_state(const struct managed_device *device);
-/* Return the same of the paths that `next`, a later spec of the device, leaves as they are. NULL: of all. */
-enum path_state device_path_state_of(const struct managed_device *device, const struct device_spec *next);
+ * worst: one that leads elsewhere or to nothing, then one that is unknown. next: a later spec of the device, of which
+ * only the paths that it leaves as they are count; NULL: all count. */
+enum path_state device_path_state(const struct managed_device *device, const struct device_spec *next);
 /* Return how many paths there are; 0: none is watched. */
 unsigned device_path_count(const struct managed_device *device);
 /* Return the room below the file at that path; not `known` if there is nothing to go by. */

@@ -83,7 +83,7 @@ static void a_file_without_a_name_cannot_be_moved_back(void)
         };
         check_state(&device, CONDITION_FALSE, "PathLeadsElsewhere", "inode 13 of device 8:1",
                 "Move that file back", "deleted");
-        CHECK_INT(device_path_state(&device), PATH_OTHER);
+        CHECK_INT(device_path_state(&device, NULL), PATH_OTHER);
         CHECK_INT(unlink(path), 0);
         check_state(&device, CONDITION_FALSE, "PathLeadsElsewhere", "only this disk has its data",
                 "copy its data to another file", "Move that file");
@@ -114,7 +114,7 @@ static void of_several_paths_each_is_named(void)
         check_state(&device, CONDITION_FALSE, "PathGone",
                 "nothing at /srv/j.img (/target/children/1/path) any more", "only this disk has its data",
                 "/target/children/0");
-        CHECK_INT(device_path_state(&device), PATH_GONE);
+        CHECK_INT(device_path_state(&device, NULL), PATH_GONE);
         views[0] = (struct path_view){.state = PATH_OTHER};
         check_state(&device, CONDITION_FALSE, "PathLeadsElsewhere",
                 "/srv/i.img (/target/children/0/path) does not",
@@ -125,7 +125,7 @@ static void of_several_paths_each_is_named(void)
         views[0] = (struct path_view){.state = PATH_SAME};
         check_state(&device, CONDITION_UNKNOWN, "PathUnknown", "/target/children/1/path", "failed",
                 "/target/children/0");
-        CHECK_INT(device_path_state(&device), PATH_UNKNOWN);
+        CHECK_INT(device_path_state(&device, NULL), PATH_UNKNOWN);
         unseen = true;
         check_state(&device, CONDITION_UNKNOWN, "PathUnknown", "/srv/j.img (/target/children/1/path)",
                 "not looked yet", "/target/children/0");
@@ -159,7 +159,7 @@ static void a_path_counts_that_a_later_spec_keeps(void)
         init_device(&device, paths, PATHS, stores);
         views[0] = (struct path_view){.state = PATH_SAME};
         views[1] = (struct path_view){.state = PATH_OTHER};
-        CHECK_INT(device_path_state_of(&device, NULL), PATH_OTHER);
+        CHECK_INT(device_path_state(&device, NULL), PATH_OTHER);
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
                 _cleanup_problems_ struct problem_list problems = {};
                 struct device_spec *next = NULL;
@@ -172,7 +172,7 @@ static void a_path_counts_that_a_later_spec_keeps(void)
                         rows[i].one, rows[i].other, rows[i].more);
                 document = cJSON_Parse(text);
                 if (CHECK_INT(device_spec_parse(document, NULL, &next, &problems), 0))
-                        CHECK_INT(device_path_state_of(&device, next), rows[i].state);
+                        CHECK_INT(device_path_state(&device, next), rows[i].state);
                 cJSON_Delete(document);
                 device_spec_free(next);
         }
