@@ -28,31 +28,34 @@ unsigned device_spec_stores(const struct device_spec *spec)
         return target_tree_stores(spec->tree, numbers);
 }
 
-const char *device_spec_store_path(const struct device_spec *spec, unsigned number)
+/* Return the number of the node of a store in the tree; -1: there is no such store. */
+static int node_of(const struct device_spec *spec, unsigned number)
 {
         unsigned numbers[TARGET_STORES_MAX];
 
-        return number < target_tree_stores(spec->tree, numbers)
-                       ? target_node_path(&spec->tree->nodes[numbers[number]])
-                       : NULL;
+        return number < target_tree_stores(spec->tree, numbers) ? (int)numbers[number] : -1;
+}
+
+const char *device_spec_store_path(const struct device_spec *spec, unsigned number)
+{
+        int node = node_of(spec, number);
+
+        return node < 0 ? NULL : target_node_path(&spec->tree->nodes[node]);
 }
 
 uint64_t device_spec_store_begin(const struct device_spec *spec, unsigned number)
 {
-        unsigned numbers[TARGET_STORES_MAX];
+        int node = node_of(spec, number);
 
-        return number < target_tree_stores(spec->tree, numbers)
-                       ? target_tree_store_begin(spec->tree, numbers[number])
-                       : 0;
+        return node < 0 ? 0 : target_tree_store_begin(spec->tree, (unsigned)node);
 }
 
 void device_spec_store_pointer(
         const struct device_spec *spec, unsigned number, char ret[static TARGET_POINTER_SIZE])
 {
-        unsigned numbers[TARGET_STORES_MAX];
+        int node = node_of(spec, number);
 
-        target_tree_pointer(
-                spec->tree, number < target_tree_stores(spec->tree, numbers) ? numbers[number] : 0, ret);
+        target_tree_pointer(spec->tree, node < 0 ? 0 : (unsigned)node, ret);
 }
 
 bool device_spec_names_store(const struct device_spec *spec, const char *path)
