@@ -6,6 +6,7 @@
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "ublkd/model/device_spec_store.h"
+#include "ublkd/store/device_change.h"
 
 #include <string.h>
 
@@ -50,19 +51,18 @@ bool last_copy_may_go(struct request *request, const struct device_record *recor
 bool new_disk_keeps_store(struct request *request, const struct device_record *record,
         const struct device_spec *spec, const char *what)
 {
-        bool is_list = device_spec_has_list(spec);
+        const char *paths, *field;
 
         if (!last_copy_may_go(request, record, what))
                 return false;
         if (request->query.last_copy == LAST_COPY_DROP
                 || reach_of(request, record, spec) != BACKING_REACH_ELSEWHERE)
                 return true;
+        paths = device_spec_explain_paths(spec, &field);
         reply_problem(request, PROBLEM_PATH_ELSEWHERE,
                 "%s, and %s does not lead to the store of /dev/ublkb%d any more, so the new disk would not "
                 "have its data. Bring the store back to this path, or give its present path in the same "
                 "change (%s), and repeat.",
-                what,
-                is_list ? "one of its paths (see the condition PathLeadsToStore)" : device_spec_path(spec),
-                record->number, is_list ? "target" : "target.path");
+                what, paths, record->number, field);
         return false;
 }

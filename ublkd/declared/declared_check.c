@@ -172,7 +172,7 @@ static enum declared_verdict ask_removal(
 static enum declared_verdict ask_new_disk(struct declared_check *check, const struct device_record *record,
         const struct device_spec *spec, const struct disk_change *change, char **ret)
 {
-        bool is_list = device_spec_has_list(spec);
+        const char *field, *paths = device_spec_explain_paths(spec, &field);
         enum declared_verdict verdict;
         enum backing_reach reach;
         char what[160];
@@ -186,10 +186,7 @@ static enum declared_verdict ask_new_disk(struct declared_check *check, const st
                                 "%s, and %s does not lead to the store of /dev/ublkb%d any more, so the "
                                 "new disk would not have its data. Bring the store back to this path, or "
                                 "give its present path (%s).",
-                                what,
-                                is_list ? "one of its paths (see the condition PathLeadsToStore)"
-                                        : device_spec_path(spec),
-                                record->number, is_list ? "target" : "target.path"));
+                                what, paths, record->number, field));
         if (verdict == DECLARED_MAY)
                 verdict = check_spec(check, record, spec, what, ret);
         return verdict == DECLARED_MAY ? check_unused(check, record, what, ret) : verdict;

@@ -72,6 +72,14 @@ bool device_spec_stores_equal(const struct device_spec *one, const struct device
                        && texts_equal(device_spec_path(one), device_spec_path(other)));
 }
 
+const char *device_spec_explain_paths(const struct device_spec *spec, const char **ret_field)
+{
+        bool is_list = device_spec_has_list(spec);
+
+        *ret_field = is_list ? "target" : "target.path";
+        return is_list ? "one of its paths (see the condition PathLeadsToStore)" : device_spec_path(spec);
+}
+
 int device_spec_path_is_unstable(const struct device_record *record, const struct device_spec *spec)
 {
         for (unsigned i = 0; i < device_spec_stores(spec); i++) {

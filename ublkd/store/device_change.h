@@ -30,6 +30,9 @@ uid_t device_store_user(const struct device_record *record, const struct device_
 bool device_spec_keeps_image(const struct device_spec *spec);
 /* Return whether both specs name the same store: the same target, or one image of a pool with other options. */
 bool device_spec_stores_equal(const struct device_spec *one, const struct device_spec *other);
+/* Name the paths of `spec` that can lead elsewhere as the subject of a sentence: the path, or "one of its paths" of a list.
+ * ret_field: the field of the spec that has them. Both are the spec's, or constant. NULL: it has no path. */
+const char *device_spec_explain_paths(const struct device_spec *spec, const char **ret_field);
 /* Return 1 + N if the path of the store N of `spec` may lead to another disk after a reboot, and `record` (NULL: a new
  * device) does not name it already; 0; or -ENOMEM. Reads the spec only, not the file system. */
 int device_spec_path_is_unstable(const struct device_record *record, const struct device_spec *spec);
