@@ -164,8 +164,8 @@ static int load_record(void *userdata, const struct device_record *stored, const
                 r = device_record_explain_unseen(&entry->record);
         if (r >= 0)
                 r = device_record_parse(&entry->record, text);
-        if (r >= 0 && stored->quarantine && record_stores_are_unreadable(entry->record.stores))
-                r = device_record_quarantine(&entry->record, stored->quarantine);
+        if (r >= 0 && record_stores_are_unreadable(entry->record.stores)) /* else any store would do */
+                r = device_record_quarantine(&entry->record, "its backing stores cannot be read");
         if (r >= 0)
                 r = device_record_sanitize(&entry->record);
         if (r < 0)

@@ -19,8 +19,8 @@ struct store_stamp {
  * nothing has changed. */
 struct device_backend {
         const char *name;
-        /* Call `each` for every stored record, in any order; `document` is the spec as JSON text. A record with
-         * list of stores that cannot be read has `quarantine`, which counts unless the spec has no list. All stays the backend's. */
+        /* Call `each` for every stored record, in any order; `document` is the spec as JSON text. The record has no spec and no
+         * `quarantine`, also where its stores cannot be read. All stays the backend's. */
         int (*load)(void *context,
                 int (*each)(void *userdata, const struct device_record *record, const char *document),
                 void *userdata, struct store_stamp *ret);

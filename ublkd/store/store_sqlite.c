@@ -383,8 +383,6 @@ static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
         actions = device_actions_from_text(column_text(row, 24));
         record.actions = actions; /* borrowed as well */
         r = record_stores_parse(column_text(row, 25), &record.stores);
-        if (r >= 0 && record_stores_are_unreadable(record.stores)) /* any store would do without identities */
-                record.quarantine = (char *)"its backing stores cannot be read";
         if (r >= 0)
                 r = each(userdata, &record, column_text(row, 10));
         record_stores_free(record.stores);
