@@ -219,6 +219,7 @@ def asks_no_name_service(path, text):
 # Files of the supervisor that name /proc, and do not read another process's there on the loop.
 PROC_USERS = [
     "ublkd/base/fd_path.h",  # its own descriptors
+    "ublkd/base/namespace.c",  # its own namespaces
     "ublkd/tasks/program_choice.c",  # before the loop: its own program
     "ublkd/manager.c",  # where disk_search looks, in a process of its own
     "ublkd/cgroups/group_place.c",  # its own group and namespace, which hang behind nothing
@@ -233,7 +234,6 @@ PROC_USERS = [
     "ublkd/offload/proc_spawn.c",  # the program that runs
     "ublkd/paths/path_watcher.c",  # in the path watcher
     "ublkd/nodes/delivery_process.c",  # in a process of its own
-    "ublkd/nodes/process_rights.c",  # in these processes: its own
     "ublkd/nodes/mount_clone.c",  # in a process of its own
     "ublkd/nodes/recall_here.c",  # the same
     "ublkd/nodes/recall_process.c",  # the same

@@ -4,16 +4,13 @@
  * namespace of process ids of its own. */
 #include "ublkd/disk_users/disk_look.h"
 
+#include "ublkd/base/namespace.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/nsfs.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-
-enum { LEVELS_MAX = 32 }; /* of user namespaces: include/linux/user_namespace.h */
 
 /* Return 1: the process shares that namespace with this one; 0: it does not; or -errno. */
 static int shares_namespace(const struct look *look, const struct process *process, const char *name)
@@ -28,31 +25,12 @@ static int shares_namespace(const struct look *look, const struct process *proce
         return n < 0 ? (int)n : strcmp(own, its) == 0;
 }
 
-/* Return whether the user namespace is that of this process; true also if it is not known. */
-static bool is_own(const struct look *look, int namespace)
-{
-        struct stat its, own;
-        char path[PATH_MAX];
-
-        snprintf(path, sizeof(path), "%s/self/ns/user", look->roots->proc);
-        return fstat(namespace, &its) < 0 || stat(path, &own) < 0
-               || (its.st_dev == own.st_dev && its.st_ino == own.st_ino);
-}
-
 /* Users make namespaces within namespaces: the outermost below that of this process counts. */
-static bool read_owner(const struct look *look, const struct process *process, uid_t *ret)
+static bool read_owner(const struct process *process, uid_t *ret)
 {
         _cleanup_close_ int fd = openat(process->directory, "ns/user", O_RDONLY | O_CLOEXEC);
 
-        for (int i = 0; fd >= 0 && i < LEVELS_MAX; i++) {
-                _cleanup_close_ int parent = ioctl(fd, NS_GET_PARENT);
-
-                if (parent < 0 || is_own(look, parent))
-                        break;
-                close_fd(fd);
-                fd = TAKE_FD(parent);
-        }
-        return fd >= 0 && ioctl(fd, NS_GET_OWNER_UID, ret) == 0;
+        return fd >= 0 && namespace_find_owner(fd, ret) > 0;
 }
 
 bool disk_container_owner(const struct look *look, const struct process *process, uid_t *ret)
@@ -62,7 +40,7 @@ bool disk_container_owner(const struct look *look, const struct process *process
                              : shares_namespace(look, process, "ns/user");
 
         if (shared == 0)
-                return read_owner(look, process, ret);
+                return read_owner(process, ret);
         if (shared < 0 || shares_namespace(look, process, "ns/pid") != 0)
                 return false;
         *ret = 0;

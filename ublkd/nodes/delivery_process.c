@@ -13,6 +13,7 @@
 #include "ublkd/nodes/process_rights.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/namespace.h"
 #include "ublkd/kernel/mount_line.h"
 
 #include <dirent.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The namespaces that a search for mounts has met, as trees by their numbers. */
 #include "ublkd/nodes/met_namespaces.h"
-#include "ublkd/nodes/process_rights.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/namespace.h"
 
 #include <linux/nsfs.h>
 #include <search.h>

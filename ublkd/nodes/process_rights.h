@@ -14,10 +14,3 @@ int rights_set(uint64_t permitted, uint64_t effective);
 /* Close the process to those who share its namespaces or its ids, and have it end with its parent. A change of ids
  * resets both. Return 0 or -errno. */
 int rights_hide(void);
-
-/* Return 1 if the namespace is that of the process, of which `name` is in /proc/self/ns; 0 if not; -errno. */
-int namespace_is_ours(int namespace, const char *name);
-
-/* Find the user of the host who has made the user namespace, or the outermost one around it. Return 1; 0: it is ours, or not in ours;
- * -errno. */
-int namespace_find_owner(int users, uid_t *ret);
