@@ -186,6 +186,9 @@ void seam_ctl_result(struct world *world, const struct command *command)
         }
         if ((command->type == COMMAND_START || command->type == COMMAND_END_RECOVERY) && r == 0)
                 world->ublkd.seen.state = KERNEL_STATE_LIVE;
+        /* the driver refuses it for a live disk: what was seen is older */
+        if (command->type == COMMAND_BEGIN_RECOVERY && r == 0 && world->ublkd.seen.state == KERNEL_STATE_LIVE)
+                world->ublkd.seen.state = KERNEL_STATE_QUIESCED;
         ctl_stand_in_answers(command->call, r, r == 0 && brings_device ? &device : NULL);
 }
 

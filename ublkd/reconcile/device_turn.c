@@ -346,11 +346,14 @@ static void device_take_request(struct managed_device *device, const struct devi
 }
 
 /* Return whether this turn needs the size of the disk: the next worker is started with it, or the worker is compared
- * with it, or may grow it. */
-static bool size_matters(enum plan_worker worker)
+ * with it, or may grow it. A worker that recovers the disk is compared with the size that it was started with, milliseconds
+ * before: no worker has served the disk since. */
+static bool size_matters(const struct plan_facts *facts)
 {
-        return worker != PLAN_WORKER_STARTING && worker != PLAN_WORKER_FETCHING
-               && worker != PLAN_WORKER_READY;
+        if (facts->worker == PLAN_WORKER_PARAMS && facts->kernel == KERNEL_DOWN)
+                return false;
+        return facts->worker != PLAN_WORKER_STARTING && facts->worker != PLAN_WORKER_FETCHING
+               && facts->worker != PLAN_WORKER_READY;
 }
 
 /* Once in a turn at most: every recovery does it, and files of /sys are slow to open. */
@@ -361,7 +364,7 @@ static void measure_disk(struct managed_device *device, const struct device_reco
         bool is_known = before.error == 0 && before.size > 0 && before.number == number;
 
         disk.number = number;
-        if (is_known && !size_matters(device->view.facts.worker))
+        if (is_known && !size_matters(&device->view.facts))
                 disk = before;
         else if (number >= 0)
                 disk.error = disk_size_read("/sys", number, &disk.size, &disk.block_size);
@@ -436,8 +439,12 @@ static void device_ask_kernel(struct managed_device *device, const struct device
                 return;
         }
         if (recovery_may_end(device)) {
-                const struct kernel_device kernel = device->view.kernel;
+                struct kernel_device kernel = device->view.kernel;
 
+                /* The answer may be older than the driver's release of the disk. Since then the driver has taken
+                 * START_USER_RECOVERY, which it does not for a live one (ublk_ctrl_start_recovery(), ublk_drv.c). */
+                if (kernel.state == KERNEL_STATE_LIVE)
+                        kernel.state = KERNEL_STATE_QUIESCED;
                 on_kernel_answer(device, 0, &kernel);
                 return;
         }

@@ -6,6 +6,12 @@
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
 
+/* The recovery has begun: ublkd waits for the worker now. */
+static bool has_begun(const struct managed_device *device)
+{
+        return device->step.action == ACTION_BEGIN_RECOVERY && attempt_succeeded(&device->attempt);
+}
+
 static int on_closed(sd_event_source *source, const struct inotify_event *event, void *userdata)
 {
         struct managed_device *device = userdata;
@@ -14,7 +20,8 @@ static int on_closed(sd_event_source *source, const struct inotify_event *event,
         (void)event;
         device->release.closed = sd_event_source_disable_unref(device->release.closed);
         attempt_closed(&device->attempt, monotonic_now());
-        device_wake(device);
+        if (!has_begun(device))
+                device_wake(device);
         return 0;
 }
 
