@@ -534,8 +534,13 @@ static enum exit_status run(struct worker *worker)
         if (!worker->name && !walls_hold(&worker->walls))
                 return EXIT_FAILED; /* the next worker tries again, and reports it */
         report_all(worker);
-        while (status == STAY)
+        while (status == STAY) {
+                enum worker_stage before = worker->stage;
+
                 status = turn(worker);
+                if (worker->stage == WORKER_STAGE_SERVING && before != WORKER_STAGE_SERVING)
+                        ram_drop_stack(); /* a start needs more of it than anything later */
+        }
         return status;
 }
 

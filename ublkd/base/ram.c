@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* linux/prctl.h, since Linux 5.6 */
 #ifndef PR_SET_IO_FLUSHER
@@ -56,6 +58,16 @@ int ram_keep_all(void)
                         return r;
         }
         return lock(MCL_CURRENT | MCL_FUTURE);
+}
+
+__attribute__((noinline)) void ram_drop_stack(void)
+{
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+        uintptr_t end =
+                ((uintptr_t)__builtin_frame_address(0) & ~(page - 1)) - page; /* madvise() has a frame, too */
+
+        (void)madvise(
+                (void *)(end - STACK_MIN), STACK_MIN, MADV_DONTNEED_LOCKED); /* frees what there is of it */
 }
 
 int ram_wait_for_no_io(void)

@@ -15,6 +15,10 @@ int ram_keep_mapped(void);
  * lifted would make mappings fail. */
 int ram_keep_all(void);
 
+/* Give back what calls that have returned used of the main thread's stack, up to 512 KiB below the caller's frame. Call it
+ * there, in a function that calls go through. */
+void ram_drop_stack(void);
+
 /* Keep memory allocations of this thread, and of all that it starts, from waiting for I/O, which may be its own. Needs
  * CAP_SYS_RESOURCE. Return 0 or -errno. */
 int ram_wait_for_no_io(void);

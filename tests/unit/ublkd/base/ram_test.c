@@ -5,6 +5,7 @@
 #include "tests/unit/check.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -101,6 +102,45 @@ static void test_the_stack_may_grow_when_nothing_more_may_be_locked(void)
         CHECK_INT(depth[0], 1);
 }
 
+enum { STACK = 256 * 1024 };
+
+__attribute__((noinline)) static void use_stack(void)
+{
+        volatile char depth[STACK];
+
+        for (size_t i = 0; i < sizeof(depth); i += PAGE)
+                depth[i] = 1;
+}
+
+/* Of the pages below the caller's frame. */
+static int resident_stack(void)
+{
+        char *frame = __builtin_frame_address(0), *top = frame - (uintptr_t)frame % PAGE;
+        unsigned char pages[STACK / PAGE];
+        int count = 0;
+
+        CHECK_INT(mincore(top - STACK, STACK, pages), 0);
+        for (size_t i = 0; i < sizeof(pages); i++)
+                count += pages[i] & 1;
+        return count;
+}
+
+/* Of a stack that is locked. What the callers have on it stays. */
+static void test_the_stack_is_given_back(void)
+{
+        volatile char mine[4 * PAGE];
+
+        for (size_t i = 0; i < sizeof(mine); i++)
+                mine[i] = 7;
+        CHECK_INT(ram_keep_mapped(), 0);
+        use_stack();
+        CHECK_INT(resident_stack(), STACK / PAGE);
+        ram_drop_stack();
+        CHECK(resident_stack() <= 4);
+        for (size_t i = 0; i < sizeof(mine); i++)
+                CHECK_INT(mine[i], 7);
+}
+
 static void test_what_comes_later_is_kept_as_well(void)
 {
         int r = ram_keep_all();
@@ -127,6 +167,7 @@ int main(void)
 {
         if (!SANITIZED) {
                 CHECK_INT(run(test_what_is_mapped_is_kept), 0);
+                CHECK_INT(run(test_the_stack_is_given_back), 0);
                 CHECK_INT(run(test_pages_can_be_given_back_and_stay_locked), 0);
                 CHECK_INT(run(test_the_stack_may_grow_when_nothing_more_may_be_locked), 0);
                 CHECK_INT(run(test_what_comes_later_is_kept_as_well), 0);
