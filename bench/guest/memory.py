@@ -37,9 +37,10 @@ def _measure(environment, target, row):
             raise servers.NotApplicable("the kernel itself serves")
         run("udevadm", "settle")
         idle = _memory(disk)
+        mappings = [mapping for pid in disk.pids for mapping in processes.mappings(pid) if mapping["Rss"]]
         with Load(disk.path, _QUEUES, _DEPTH, _SIZE) as load:
             load.await_flow(_FLOW)
-        return {"idle": idle, "loaded": _memory(disk), "facts": disk.facts}
+        return {"idle": idle, "mappings": mappings, "loaded": _memory(disk), "facts": disk.facts}
 
 
 def _attempt(environment, target, row):

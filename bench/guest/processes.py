@@ -58,3 +58,23 @@ def private_memory(pid):
         name, value = line.split(":")
         fields[name] = int(value.split()[0]) << 10
     return {name: fields[name] for name in ("Private_Clean", "Private_Dirty", "Rss", "Pss")}
+
+
+def _number_or_none(line):
+    name, _, value = line.partition(":")
+    words = value.split()
+    return (name, int(words[0])) if len(words) == 2 and words[1] == "kB" and words[0].isdigit() else None
+
+
+def mappings(pid):
+    """Return what each mapping of the process has, in bytes: [{"range", "rights", "file", kind: bytes}]."""
+    result = []
+    for line in read(f"/proc/{pid}/smaps").splitlines():
+        words = line.split(maxsplit=5)
+        if "-" in words[0] and not words[0].endswith(":"):
+            result.append({"range": words[0], "rights": words[1], "file": words[5] if len(words) > 5 else ""})
+            continue
+        field = _number_or_none(line)
+        if field and field[0] in ("Private_Clean", "Private_Dirty", "Rss"):
+            result[-1][field[0]] = field[1] << 10
+    return result
