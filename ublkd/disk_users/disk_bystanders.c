@@ -8,6 +8,7 @@
 #include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/base/file_io.h"
+#include "ublkd/kernel/proc_status.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -57,23 +58,14 @@ void disk_bystanders_learn(struct look *look)
                 look->user_namespace[0] = '\0';
 }
 
-/* Return the number at `index` in a line of /proc/PID/status; -1 if there is none. */
-static long read_status(const struct process *process, const char *field, int index)
+/* Return the number at `index` in a field of /proc/PID/status; -1 if there is none. */
+static int64_t read_status(const struct process *process, const char *field, unsigned index)
 {
-        char text[1024], *at;
-        long value = -1;
+        char text[1024];
 
-        if (read_text_at(process->directory, "status", text, sizeof(text)) < 0)
-                return -1;
-        at = strstr(text, field);
-        at = at ? at + strlen(field) : NULL;
-        for (int i = 0; at && i <= index; i++) {
-                char *end;
-
-                value = strtol(at, &end, 10);
-                at = end > at ? end : NULL;
-        }
-        return at ? value : -1;
+        return read_text_at(process->directory, "status", text, sizeof(text)) < 0
+                       ? -1
+                       : proc_status_number(text, field, index);
 }
 
 /* Compare the user namespace, too: any user can be root in a namespace of its own. */
@@ -83,7 +75,7 @@ static bool is_root_here(const struct look *look, const struct process *process)
 
         return look->user_namespace[0]
                && look_read_link(process->directory, "ns/user", namespace, sizeof(namespace)) > 0
-               && strcmp(namespace, look->user_namespace) == 0 && read_status(process, "\nUid:", 1) == 0;
+               && strcmp(namespace, look->user_namespace) == 0 && read_status(process, "Uid", 1) == 0;
 }
 
 static bool has_name_of_udev(const struct process *process)
@@ -112,7 +104,7 @@ static bool is_control_helper(
         const struct look *look, const struct process *process, const struct known_program *program)
 {
         return look->roots->supervisor > 0 && is_same_program(program, &look->helper)
-               && read_status(process, "\nPPid:", 0) == look->roots->supervisor;
+               && read_status(process, "PPid", 0) == look->roots->supervisor;
 }
 
 bool disk_bystander_is(const struct look *look, const struct process *process)

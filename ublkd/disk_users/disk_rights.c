@@ -10,6 +10,7 @@
 #include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/base/file_io.h"
+#include "ublkd/kernel/proc_status.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -30,16 +31,6 @@ static const uint64_t leading_to_nodes =
         | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_SETUID)
         | CAPABILITY(CAP_SYS_MODULE) | CAPABILITY(CAP_SYS_RAWIO) | CAPABILITY(CAP_SYS_PTRACE)
         | CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_MKNOD) | CAPABILITY(CAP_SETFCAP) | CAPABILITY(CAP_BPF);
-
-/* Return the text behind "\nFIELD:" in a file of /proc, up to the end of the line; NULL if there is none, or its end is
- * cut off. */
-static const char *find_field(const char *status, const char *field)
-{
-        const char *at = strstr(status, field);
-
-        at = at ? at + strlen(field) : NULL;
-        return at && strchr(at, '\n') ? at : NULL;
-}
 
 /* Return whether one of the numbers of a line is `number`. */
 static bool has_number(const char *line, unsigned number)
@@ -95,10 +86,10 @@ static bool is_capable(const struct look *look, const struct process *process, c
 
 static bool has_rights(const struct look *look, const struct process *process, const char *status)
 {
-        const char *permitted = find_field(status, "\nCapPrm:");
-        struct rights rights = {.uids = find_field(status, "\nUid:"),
-                .gids = find_field(status, "\nGid:"),
-                .groups = find_field(status, "\nGroups:")};
+        const char *permitted = proc_status_field(status, "CapPrm");
+        struct rights rights = {.uids = proc_status_field(status, "Uid"),
+                .gids = proc_status_field(status, "Gid"),
+                .groups = proc_status_field(status, "Groups")};
 
         if (!rights.uids || !rights.gids || !rights.groups || !permitted || look->device_count == 0)
                 return true;
@@ -125,7 +116,7 @@ bool disk_rights_has(const struct look *look, const struct process *process, uns
         *ret_uid = 0;
         if (!status || read_text_at(process->directory, "status", status, STATUS_SIZE) <= 0)
                 return true;
-        uids = find_field(status, "\nUid:");
+        uids = proc_status_field(status, "Uid");
         *ret_uid = uids ? (unsigned)strtoul(uids, NULL, 10) : 0;
         return has_rights(look, process, status);
 }

@@ -2,29 +2,29 @@
 /* The ids of another process, as the host counts them. */
 #include "ublkd/nodes/process_ids.h"
 
-#include "ublkd/base/cleanup.h"
+#include "ublkd/base/file_io.h"
+#include "ublkd/kernel/proc_status.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+
+enum { STATUS_SIZE = 1024 }; /* the ids stand before what can be long */
 
 int process_ids_read(pid_t pid, uid_t *ret_uid, gid_t *ret_gid)
 {
-        _cleanup_free_ char *line = NULL;
-        _cleanup_fclose_ FILE *status = NULL;
-        unsigned uid = 0, gid = 0, found = 0;
-        size_t size = 0;
-        char path[32];
+        char path[32], status[STATUS_SIZE];
+        int64_t uid, gid;
+        ssize_t n;
 
         snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-        status = fopen(path, "re");
-        if (!status)
-                return -errno;
-        while (getline(&line, &size, status) > 0) {
-                found += sscanf(line, "Uid: %*u %u", &uid) == 1;
-                found += sscanf(line, "Gid: %*u %u", &gid) == 1;
-        }
-        if (found != 2)
+        n = read_text_at(AT_FDCWD, path, status, sizeof(status));
+        if (n < 0)
+                return (int)n;
+        uid = proc_status_number(status, "Uid", 1);
+        gid = proc_status_number(status, "Gid", 1);
+        if (uid < 0 || gid < 0)
                 return -EBADMSG;
-        *ret_uid = uid;
-        *ret_gid = gid;
+        *ret_uid = (uid_t)uid;
+        *ret_gid = (gid_t)gid;
         return 0;
 }

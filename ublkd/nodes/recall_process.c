@@ -19,6 +19,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
+#include "ublkd/kernel/proc_status.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -47,6 +48,7 @@ enum {
         SECONDS_MAX = 60,
         MOUNTS_SECONDS = 10, /* a request waits for it */
         CHILD_SECONDS = 3,   /* of a child whose parent has died, which would kill it earlier */
+        STATUS_SIZE = 1024,  /* what is read of /proc/PID/status: the ids stand before what can be long */
         ASIDE_MAX = 32,      /* containers of a user, for each later round: more wait for the next look */
 };
 
@@ -302,19 +304,17 @@ static bool has_our_name(pid_t pid)
 /* Return whether it is the child of a look that has ended: no program of a container has its uid. */
 static bool is_left_over(pid_t pid)
 {
-        _cleanup_free_ char *line = NULL;
-        _cleanup_fclose_ FILE *status = NULL;
-        int parent = 0;
-        unsigned uid = 0;
-        size_t size = 0;
-        char path[32], state = 'Z';
+        char path[32], status[STATUS_SIZE];
+        const char *state;
+        int64_t parent;
 
         snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-        status = fopen(path, "re");
-        while (status && getline(&line, &size, status) > 0)
-                (void)(sscanf(line, "State: %c", &state) == 1 || sscanf(line, "PPid: %d", &parent) == 1
-                        || sscanf(line, "Uid: %u", &uid) == 1);
-        return state != 'Z' && state != 'X' && parent > 0 && uid == RECALL_ID && !has_our_name(parent);
+        if (read_text_at(AT_FDCWD, path, status, sizeof(status)) < 0)
+                return false;
+        state = proc_status_field(status, "State");
+        parent = proc_status_number(status, "PPid", 0);
+        return state && state[1] != 'Z' && state[1] != 'X' && parent > 0
+               && proc_status_number(status, "Uid", 0) == RECALL_ID && !has_our_name((pid_t)parent);
 }
 
 /* End a child that an earlier look could not end, as a container had stopped it, or as it waits for a file system. Its user gets no other
