@@ -302,7 +302,7 @@ def decides_by_no_text(path, text):
             )
 
 
-# The parts of struct managed_device, and who may touch each beside device_PART.c; in ublkd/reconcile/.
+# The parts of struct managed_device and struct reconciler, and who may touch each beside device_PART.c; in ublkd/reconcile/.
 PRIVATE_PARTS = {
     "action": [],
     "claim": [],
@@ -320,6 +320,7 @@ PRIVATE_PARTS = {
     "preflight": [],
     "cdi": [],
     "private": [],
+    "program": [],
     "progress": [],
     "release": [],
     "shared": [],
@@ -328,9 +329,12 @@ PRIVATE_PARTS = {
 }
 # Parts that all may read, and who may change each.
 SHOWN_PARTS = {
+    "attempt": ["ublkd/plan/attempt.c"],  # no file of the room: they call it
     "backing": ["backing/device_backing.c", "backing/kept_store.c", "backing/store_refusal.c"],
+    "cpus": ["disk/device_cpus.c"],
     "note": ["parts/device_note.c"],
     "process": ["worker/device_worker.c"],
+    "step": ["parts/device_step.c", "device_add.c", "device_steps.c", "device_turn.c", "reconciler.c"],
     "view": ["device_add.c", "device_turn.c", "view/turn_view.c"],
 }
 

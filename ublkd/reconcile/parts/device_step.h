@@ -9,7 +9,8 @@
 
 struct managed_device;
 
-/* The step of this turn. */
+/* The step of this turn. Other files may read it; device_turn.c, device_steps.c, device_add.c and reconciler.c change it as
+ * well. */
 struct device_step {
         enum plan_action action;
         struct ublk_ctl_call *call; /* NULL: none is under way */

@@ -46,7 +46,7 @@ struct managed_device {
         struct first_pass first;
         struct handled_requests handled;
         struct turn_view view;
-        struct attempt attempt; /* device_turn.c, device_worker.c and device_image.c report events to it */
+        struct attempt attempt; /* others report events to it by the functions of attempt.h */
         struct device_step step;
         struct failure_note note; /* the last failure */
 
