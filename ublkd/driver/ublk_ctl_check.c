@@ -95,23 +95,33 @@ enum ctl_module ctl_find_module(const char *root, const char *release)
 
 static int explain_no_driver(enum ctl_module module, const char *release, struct problem_list *problems)
 {
+        /* clang-format off */
         static const struct {
                 const char *reason;
                 const char *before, *after; /* the kernel's release */
         } words[_CTL_MODULE_MAX] = {
-                [CTL_MODULE_LOADED] = {.reason = "DriverNodeMissing",
-                                       .before = "The ublk driver is in Linux ",
-                                       .after = " but there is no /dev/ublk-control; is /dev a devtmpfs?"               },
-                [CTL_MODULE_PRESENT] = {.reason = "DriverNotLoaded",
-                                       .before = "The ublk driver is not loaded into Linux ",
-                                       .after = "; load it with \"modprobe ublk_drv\""                                  },
-                [CTL_MODULE_ABSENT] = {.reason = "DriverMissing",
-                                       .before = "There is no ublk driver among the modules of Linux ",
-                                       .after = "; install a kernel that has it (CONFIG_BLK_DEV_UBLK)"                  },
-                [CTL_MODULE_UNKNOWN] = {.reason = "DriverMissing",
-                                       .before = "The ublk driver is not there, nor are any modules of Linux ",
-                                       .after = "; install a kernel that has it (CONFIG_BLK_DEV_UBLK), with its modules"},
+                [CTL_MODULE_LOADED] = {
+                        .reason = "DriverNodeMissing",
+                        .before = "The ublk driver is in Linux ",
+                        .after = " but there is no /dev/ublk-control; is /dev a devtmpfs?",
+                },
+                [CTL_MODULE_PRESENT] = {
+                        .reason = "DriverNotLoaded",
+                        .before = "The ublk driver is not loaded into Linux ",
+                        .after = "; load it with \"modprobe ublk_drv\"",
+                },
+                [CTL_MODULE_ABSENT] = {
+                        .reason = "DriverMissing",
+                        .before = "There is no ublk driver among the modules of Linux ",
+                        .after = "; install a kernel that has it (CONFIG_BLK_DEV_UBLK)",
+                },
+                [CTL_MODULE_UNKNOWN] = {
+                        .reason = "DriverMissing",
+                        .before = "The ublk driver is not there, nor are any modules of Linux ",
+                        .after = "; install a kernel that has it (CONFIG_BLK_DEV_UBLK), with its modules",
+                },
         };
+        /* clang-format on */
 
         (void)problem_add(problems, ENOENT, "", words[module].reason, "%s%s%s", words[module].before, release,
                 words[module].after);

@@ -306,15 +306,17 @@ int device_store_set_backing(struct device_store *store, const char *name,
 
 int device_store_set_filesystem(struct device_store *store, const char *name, const char *note)
 {
+        /* clang-format off */
         static const struct {
                 enum condition_reason reason;
                 const char *message;
         } events[_FILESYSTEM_STAGE_MAX] = {
                 [FILESYSTEM_BEGUN] = {REASON_FILE_SYSTEM_BEGUN,
-                                      "A client asked for a file system, and the disk is blank; a program makes it now."},
+                        "A client asked for a file system, and the disk is blank; a program makes it now."},
                 [FILESYSTEM_MADE] = {REASON_FILE_SYSTEM_MADE,
-                                      "The file system that a client asked for is on the disk."                         },
+                        "The file system that a client asked for is on the disk."},
         };
+        /* clang-format on */
         struct store_entry *entry = store_entries_find(&store->entries, name);
         struct device_record changed;
         enum filesystem_stage stage = filesystem_of_note(note).stage;

@@ -75,6 +75,9 @@ static int start_process(const struct worker_start *start, const char *name, con
 {
         _cleanup_close_ int ours = -1, theirs = -1, log_end = -1, group = -1;
         _cleanup_(worker_log_free_pointer) struct worker_log *log = NULL;
+        bool is_hidden = config && config->config.hide_name;
+        const char *const argv[] = {"ublkd-worker", is_hidden ? WORKER_HIDDEN_NAME : name,
+                start->confinement.best_effort ? WORKER_BEST_EFFORT : NULL, NULL};
         struct worker_process process;
         int pair[2];
         int r = make_channel(pair);
@@ -92,9 +95,7 @@ static int start_process(const struct worker_start *start, const char *name, con
                 r = proc_spawn(
                         &(struct proc_spawn){
                                 .program = start->program,
-                                .argv = (const char *[]){"ublkd-worker",
-                                                         config && config->config.hide_name ? WORKER_HIDDEN_NAME : name,
-                                                         start->confinement.best_effort ? WORKER_BEST_EFFORT : NULL, NULL},
+                                .argv = argv,
                                 .fds = {theirs, log_end},
                                 .fd_count = 2,
                                 .group = group,
