@@ -41,6 +41,19 @@ uint64_t view_compacted(const struct request *request)
                 view_sees_all(request) ? NULL : request->peer.tenant);
 }
 
+const struct device_record *view_next(const struct request *request, const char *name)
+{
+        const struct device_store *store = request->api->config.store;
+
+        return view_sees_all(request) ? device_store_next(store, name)
+                                      : device_store_next_of(store, request->peer.tenant, name);
+}
+
+const struct device_record *view_after(const struct request *request, const struct device_record *record)
+{
+        return view_sees_all(request) ? device_store_after(record) : device_store_after_of(record);
+}
+
 const struct device_record *view_find(const struct request *request, const char *name)
 {
         const struct device_record *record = device_store_get(request->api->config.store, name);

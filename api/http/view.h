@@ -22,6 +22,12 @@ bool view_has_event(const struct request *request, const struct device_event *ev
 /* Return the highest revision that was compacted away of the events that the client sees. */
 uint64_t view_compacted(const struct request *request);
 
+/* Return the first device after `name` (NULL: the first) in alphabetical order that the client sees, or NULL at the end. The
+ * store owns it. What it takes does not depend on the devices that the client does not see. */
+const struct device_record *view_next(const struct request *request, const char *name);
+/* Return the next one after `record`, which the client sees, without a search. */
+const struct device_record *view_after(const struct request *request, const struct device_record *record);
+
 /* Return the device with that name if the client sees it, else NULL. The store owns it. */
 const struct device_record *view_find(const struct request *request, const char *name);
 

@@ -11,14 +11,11 @@
 
 #include <string.h>
 
-/* Return whether the client sees the device, and asked for its labels. */
-static bool matches(const struct device_record *record, const struct request *request)
+/* Return whether the device has the labels that the client asked for. */
+static bool matches(const struct device_record *record, const struct query *query)
 {
-        const struct query *query = &request->query;
         const cJSON *labels = record->spec ? record->spec->options.labels : NULL;
 
-        if (!view_has(request, record))
-                return false;
         for (size_t i = 0; i < query->label_count; i++) {
                 const cJSON *label = cJSON_GetObjectItemCaseSensitive(labels, query->labels[i].key);
 
@@ -28,12 +25,12 @@ static bool matches(const struct device_record *record, const struct request *re
         return true;
 }
 
-/* Return the first match, from `record` on; NULL: none. The store owns it. */
+/* Return the first match, from `record` on, which the client sees; NULL: none. The store owns it. */
 static const struct device_record *match_from(
         const struct device_record *record, const struct request *request)
 {
-        while (record && !matches(record, request))
-                record = device_store_after(record);
+        while (record && !matches(record, &request->query))
+                record = view_after(request, record);
         return record;
 }
 
@@ -49,15 +46,13 @@ static bool add_item(cJSON *items, const struct device_record *record, enum read
 
 static bool add_page(cJSON *object, const struct request *request)
 {
-        const struct device_store *store = request->api->config.store;
         const struct query *query = &request->query;
         cJSON *items = cJSON_AddArrayToObject(object, "items");
-        const struct device_record *record = match_from(
-                                           device_store_next(store, query->continue_after), request),
+        const struct device_record *record = match_from(view_next(request, query->continue_after), request),
                                    *next;
 
         for (unsigned count = 0; items && record; record = next) {
-                next = match_from(device_store_after(record), request);
+                next = match_from(view_after(request, record), request);
                 if (!add_item(items, record, view_reader(request)))
                         return false;
                 if (++count == query->limit && next)

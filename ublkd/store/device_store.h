@@ -112,6 +112,13 @@ const struct device_record *device_store_after(const struct device_record *recor
         for (const struct device_record *record = device_store_next(store, NULL); record;                    \
                 record = device_store_after(record))
 
+/* Return the first device of a tenant after `name` (NULL: the first of all) in alphabetical order, or NULL. It looks at
+ * O(log n) devices, also where others have many. */
+const struct device_record *device_store_next_of(
+        const struct device_store *store, const char *tenant, const char *name);
+/* Return the device of the same tenant after `record`, which is in the store and has one, without a search; NULL at the end. */
+const struct device_record *device_store_after_of(const struct device_record *record);
+
 /* Return the next device after `name` (NULL: the first) whose file system is mounted, in alphabetical order; NULL at the
  * end. */
 const struct device_record *device_store_next_mounted(const struct device_store *store, const char *name);

@@ -33,6 +33,20 @@ const struct device_record *device_store_after(const struct device_record *recor
         return record_of(store_entries_after(TREE_OBJECT(record, struct store_entry, record)));
 }
 
+const struct device_record *device_store_next_of(
+        const struct device_store *store, const char *tenant, const char *name)
+{
+        uid_t user;
+
+        return tenant_user(tenant, &user) ? record_of(store_entries_next_of(&store->entries, user, name))
+                                          : NULL;
+}
+
+const struct device_record *device_store_after_of(const struct device_record *record)
+{
+        return record_of(store_entries_after_of(TREE_OBJECT(record, struct store_entry, record)));
+}
+
 const struct device_record *device_store_next_mounted(const struct device_store *store, const char *name)
 {
         return record_of(store_entries_next_mounted(&store->entries, name));

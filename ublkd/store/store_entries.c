@@ -206,6 +206,21 @@ struct store_entry *store_entries_next_mounted(const struct store_entries *entri
 
 /* ---- by user ---- */
 
+static struct store_entry *of_share(const struct store_share *share)
+{
+        return TREE_OBJECT(share, struct store_entry, share);
+}
+
+struct store_entry *store_entries_next_of(const struct store_entries *entries, uid_t user, const char *name)
+{
+        return of_share(store_usage_next(&entries->users, user, name));
+}
+
+struct store_entry *store_entries_after_of(const struct store_entry *entry)
+{
+        return of_share(store_usage_after(&entry->share));
+}
+
 struct store_usage store_entries_usage(
         const struct store_entries *entries, uid_t first, uid_t last, const char *except)
 {

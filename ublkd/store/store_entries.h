@@ -53,6 +53,10 @@ struct store_entry *store_entries_after(const struct store_entry *entry);
 /* Return the entry with this uid, or NULL. */
 struct store_entry *store_entries_find_uid(const struct store_entries *entries, const char *uid);
 
+/* Return the first entry of a user whose name sorts after `name` (NULL: the first of all), or NULL. */
+struct store_entry *store_entries_next_of(const struct store_entries *entries, uid_t user, const char *name);
+/* Return the entry of the same user after one that has a user, without a search, or NULL. */
+struct store_entry *store_entries_after_of(const struct store_entry *entry);
 /* Return what the devices of the users from `first` to `last` have, beside the one called `except`. */
 struct store_usage store_entries_usage(
         const struct store_entries *entries, uid_t first, uid_t last, const char *except);

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* What the devices of users have. */
+/* Which devices users have, and how much. */
 #include "ublkd/store/store_usage.h"
+
+#include <string.h>
+
+struct user_key {
+        uid_t user;
+        const char *name; /* of a device */
+};
 
 static struct store_share *of_node(const struct tree_node *node)
 {
         return TREE_OBJECT(node, struct store_share, node);
 }
 
-/* Several devices have one user: the place in memory makes the key unique. */
 static int compare(const void *key, const struct tree_node *node)
 {
-        const struct store_share *share = key, *other = of_node(node);
+        const struct store_share *other = of_node(node);
+        const struct user_key *user = key;
 
-        if (share->user != other->user)
-                return share->user < other->user ? -1 : 1;
-        return share == other ? 0 : share < other ? -1 : 1;
+        if (user->user != other->user)
+                return user->user < other->user ? -1 : 1;
+        return strcmp(user->name, other->record->name);
 }
 
 static void add(struct store_usage *usage, const struct store_usage *more)
@@ -43,7 +50,7 @@ void store_usage_init(struct tree *users)
 void store_usage_take(struct tree *users, struct store_share *share)
 {
         if (share->counted)
-                (void)tree_remove(users, share);
+                (void)tree_remove(users, &(const struct user_key){share->user, share->record->name});
         share->counted = false;
 }
 
@@ -64,6 +71,7 @@ static uint64_t bytes_of(const struct device_spec *spec)
 void store_usage_count(struct tree *users, struct store_share *share, const struct device_record *record)
 {
         struct store_share now = {
+                .record = record,
                 .own = {.devices = 1,
                         .unreadable = record->spec ? 0 : 1,
                         .bytes = record->spec ? bytes_of(record->spec) : 0},
@@ -75,7 +83,26 @@ void store_usage_count(struct tree *users, struct store_share *share, const stru
         store_usage_take(users, share);
         *share = now;
         if (share->counted)
-                tree_insert(users, share, &share->node);
+                tree_insert(users, &(const struct user_key){share->user, record->name}, &share->node);
+}
+
+static const struct store_share *of_same_user(const struct tree_node *node, uid_t user)
+{
+        const struct store_share *share = of_node(node);
+
+        return share && share->user == user ? share : NULL;
+}
+
+const struct store_share *store_usage_next(const struct tree *users, uid_t user, const char *name)
+{
+        const struct user_key key = {.user = user, .name = name ? name : ""};
+
+        return of_same_user(tree_after(users, &key), user);
+}
+
+const struct store_share *store_usage_after(const struct store_share *share)
+{
+        return of_same_user(share->node.next, share->user);
 }
 
 /* Return the sum of all users below `user`. */

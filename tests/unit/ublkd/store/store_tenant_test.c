@@ -51,6 +51,33 @@ static void test_the_tenant_stays(const char *directory)
         device_store_free(store);
 }
 
+static void test_the_devices_of_a_tenant_in_their_order(const char *directory)
+{
+        static const char *const wanted[] = {"beech", "maple", "oak"};
+        struct device_store *store = open_store(directory);
+        const struct device_record *record;
+        size_t count = 0;
+
+        put_of(store, "oak", TENANT, "1GiB");
+        put_of(store, "ash", NULL, "1GiB");
+        put_of(store, "maple", TENANT, "1GiB");
+        put_of(store, "lime", "uid:1001", "1GiB");
+        put_of(store, "beech", TENANT, "1GiB");
+        put_of(store, "elm", "uid:999", "1GiB");
+        put_of(store, "oak", NULL, "2GiB"); /* its record is another one, and has the same place */
+        for (record = device_store_next_of(store, TENANT, NULL); record && count < ARRAY_SIZE(wanted);
+                record = device_store_after_of(record))
+                CHECK_STR(record->name, wanted[count++]);
+        CHECK(!record);
+        CHECK_INT(count, ARRAY_SIZE(wanted));
+        CHECK_STR(
+                device_store_next_of(store, TENANT, "elm")->name, "maple"); /* of a name that is another's */
+        CHECK(!device_store_next_of(store, TENANT, "oak"));
+        CHECK(!device_store_next_of(store, "uid:1002", NULL));
+        CHECK(!device_store_next_of(store, "", NULL));
+        device_store_free(store);
+}
+
 /* Each event belongs to whom the device belonged, also after the device has gone. */
 static void check_events(const struct device_store *store)
 {
@@ -259,6 +286,7 @@ static void test_a_mounted_volume_gets_no_node(const char *directory)
 int main(void)
 {
         in_a_new_directory(test_the_tenant_stays);
+        in_a_new_directory(test_the_devices_of_a_tenant_in_their_order);
         in_a_new_directory(test_events_have_the_tenant);
         in_a_new_directory(test_an_older_ublkd_keeps_it);
         in_a_new_directory(test_a_database_without_tenants);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store_usage: the sums of ranges of users, against a plain look at every device, while devices come, change and go. */
+/* store_usage: the sums of ranges of users, and the devices of a user in the order of their names, against a plain look at
+ * every device, while devices come, change and go. */
 #include "ublkd/store/store_usage.h"
 
 #include "tests/unit/check.h"
@@ -18,6 +19,7 @@ struct device {
 static const struct target_desc keeping = {.name = "keeping", .kept_disk_bytes = 77};
 static struct target_tree tree = {.nodes = &(struct target_node){.desc = &keeping}, .count = 1};
 static struct device devices[DEVICES];
+static char names[DEVICES][16];
 static struct tree users;
 
 /* Some have no user, and some no spec that can be read. */
@@ -64,6 +66,30 @@ static void check_range(uid_t first, uid_t last)
         CHECK_INT(got.bytes, wanted.bytes);
 }
 
+/* The devices are in the order of their names. */
+static const struct device *next_of(uid_t user, size_t from)
+{
+        for (size_t i = from; i < DEVICES; i++)
+                if (devices[i].share.counted && devices[i].share.user == user)
+                        return &devices[i];
+        return NULL;
+}
+
+static void check_list(uid_t user)
+{
+        const struct store_share *share = store_usage_next(&users, user, NULL);
+        size_t i = 0;
+
+        for (const struct device *wanted; (wanted = next_of(user, i)); share = store_usage_after(share)) {
+                if (!CHECK(share == &wanted->share))
+                        return;
+                if (i > 0)
+                        CHECK(store_usage_next(&users, user, devices[i - 1].record.name) == share);
+                i = (size_t)(wanted - devices) + 1;
+        }
+        CHECK(!share);
+}
+
 static void sums_are_those_of_the_devices(void)
 {
         for (unsigned round = 0; round < ROUNDS && check_failures == 0; round++) {
@@ -76,6 +102,7 @@ static void sums_are_those_of_the_devices(void)
                         store_usage_take(&users, &device->share);
                 check_range(first, first + (uid_t)(random() % USERS));
                 check_range(first, first);
+                check_list(first);
         }
         check_range(0, UINT32_MAX);
 }
@@ -97,6 +124,10 @@ static void a_device_can_be_left_out(void)
 int main(void)
 {
         srandom(SEED);
+        for (size_t i = 0; i < DEVICES; i++) {
+                snprintf(names[i], sizeof(names[i]), "device-%03zu", i);
+                devices[i].record.name = names[i];
+        }
         store_usage_init(&users);
         check_range(0, UINT32_MAX);
         sums_are_those_of_the_devices();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the supervisor does beside the reconciler for one device takes as much work among 10,000 devices as among 100, except
- * for a logarithm: the replacement of workers, the usage of a tenant, the look at mounts. The line for the service manager
+ * for a logarithm: the replacement of workers, the usage of a tenant, its list, the look at mounts. The line for the service manager
  * (service_line.c) counts all devices, at most once a second. The test counts instructions: see reconciler_scale_test.c. */
 #include "ublkd/tasks/worker_upgrade.h"
 
@@ -12,16 +12,26 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FEW = 100, MANY = 10000 /* the limit of the API */, TENANTS = 50, FIRST_TENANT = 1000 };
+enum {
+        FEW = 100,
+        MANY = 10000 /* the limit of the API */,
+        TENANTS = 50,
+        FIRST_TENANT = 1000,
+        OF_SMALL_TENANT = 2,
+};
+
+#define SMALL_TENANT "uid:500"
 
 enum operation {
         CHANGE, /* the status of a device changes while workers of another version are to be replaced */
         USAGE,  /* a tenant has a PUT checked */
+        LIST,   /* a tenant with few devices lists them */
         MOUNT,  /* a device is mounted, and the mounts are looked at */
         _OPERATION_MAX
 };
 
-static const char *const words[_OPERATION_MAX] = {[CHANGE] = "change", [USAGE] = "usage", [MOUNT] = "mount"};
+static const char *const words[_OPERATION_MAX] = {
+        [CHANGE] = "change", [USAGE] = "usage", [LIST] = "list", [MOUNT] = "mount"};
 
 struct figures {
         unsigned count;
@@ -72,7 +82,10 @@ static void begin(struct world *world, unsigned count)
         for (unsigned i = 0; i < count; i++) {
                 char text[256], tenant[TENANT_SIZE];
 
-                tenant_of_user(FIRST_TENANT + i % TENANTS, tenant);
+                if (count - i <= OF_SMALL_TENANT)
+                        snprintf(tenant, sizeof(tenant), "%s", SMALL_TENANT);
+                else
+                        tenant_of_user(FIRST_TENANT + i % TENANTS, tenant);
                 snprintf(world->name, sizeof(world->name), "device-%05u", i);
                 snprintf(text, sizeof(text),
                         "{\"name\":\"%s\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\",\"recovery\":{"
@@ -97,6 +110,7 @@ static void end(struct world *world)
 static void measured(struct world *world, enum operation operation, unsigned count)
 {
         struct store_usage usage;
+        unsigned listed = 0;
 
         switch (operation) {
         case CHANGE:
@@ -106,6 +120,13 @@ static void measured(struct world *world, enum operation operation, unsigned cou
         case USAGE:
                 usage = device_store_usage(world->store, FIRST_TENANT + 1, FIRST_TENANT + 1, world->name);
                 CHECK_INT(usage.devices, count / TENANTS);
+                break;
+        case LIST:
+                for (const struct device_record *record =
+                                device_store_next_of(world->store, SMALL_TENANT, NULL);
+                        record; record = device_store_after_of(record))
+                        listed++;
+                CHECK_INT(listed, OF_SMALL_TENANT);
                 break;
         case MOUNT:
                 CHECK_INT(device_store_set_mount(world->store, world->name, "/mnt"), 0);
