@@ -83,7 +83,7 @@ def test_each_alert_says_what_and_where():
 
 
 def test_the_alert_of_crashes_counts_no_restart_on_request():
-    """tests/unit/ublkd/reconcile/reconciler_worker_test.c: a restart makes no recovery."""
+    """tests/unit/ublkd/reconcile/worker/reconciler_worker_test.c: a restart makes no recovery."""
     (expression,) = (text for name, text in expressions() if name == "UblkdWorkerCrashes")
     assert re.findall(r"ublkd_\w+", expression) == ["ublkd_device_recoveries_total"]
 

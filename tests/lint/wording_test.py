@@ -23,7 +23,7 @@ ABOUT_WORDS = {
     "tests/kernel/test_walls.py": "the message names the wall that is missing, and has no field for it",
     "tests/target/worker_process_test.c": "advice to restore a store that was cut off must name a copy of its bytes",
     "tests/unit/ublkd/reconcile/reconciler_words_test.c": "a sentence must not be shown for a request that it was not made for",
-    "tests/unit/ublkd/reconcile/reconciler_worker_test.c": "requests of a dead worker show in the sentence of Recovering alone",
+    "tests/unit/ublkd/reconcile/worker/reconciler_worker_test.c": "requests of a dead worker show in the sentence of Recovering alone",
     "tests/unit/ublkd/reconcile/view/fault_condition_test.c": "what saves the bytes must come before what gives them up",
 }
 TEXTS = ("message", "detail")
