@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the documents say of the tree is so: links and anchors, paths, tests, C and schemas that they quote, verbs and options of
-ublkctl. And no line of prose is longer than 120 columns, or speaks the dialect of rules.py."""
+ublkctl. And no line of prose is longer than 120 columns, or speaks the dialect of rules.py; and no sentence is too long."""
 
 import functools
 import json
@@ -15,6 +15,7 @@ import rules
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["UBLKD_BUILD"])
 COLUMNS = 120
+WORDS = 48  # in a sentence, or in a part of one that a semicolon ends
 # Figures of the past: they name what there was then.
 HISTORY = {"bench/RESULTS.md", "CHANGELOG.md"}
 FENCE = re.compile(r"^( *)(```+)(\w*)[^\n]*\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
@@ -100,6 +101,38 @@ def test_no_line_of_prose_is_too_long(page):
     long = [line for line in FENCE.sub("", read(page)).splitlines()
             if len(line) > COLUMNS and not line.startswith(("|", "    ")) and " " in line[COLUMNS // 2:COLUMNS]]
     assert long == []
+
+
+def paragraphs(text):
+    """Those of prose, and of lists item by item: without code, headings and tables."""
+    plain = re.sub(r"<!--.*?-->", "", FENCE.sub("", text), flags=re.DOTALL)
+    lines = []
+    for line in [*plain.splitlines(), ""]:
+        item = re.match(r" *(?:[-*]|[0-9]+\.) +", line)
+        if item or not line.strip() or line.startswith(("|", "#", "    ")):
+            yield " ".join(lines)
+            lines = []
+        if line.strip() and not line.startswith(("|", "#", "    ")):
+            lines.append(line[item.end():] if item else line.strip())
+
+
+def sentences(text):
+    """A link counts as its text, and what stands in code as one word: a full stop in it ends no sentence."""
+    for paragraph in paragraphs(text):
+        plain = re.sub(r"`[^`]*`", "CODE", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", paragraph))
+        yield from re.split(r"(?<=[.!?;])[*)\]_\"]*\s+", plain)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "bench/RESULTS.md"])
+def test_no_sentence_is_too_long(page):
+    assert [sentence for sentence in sentences(read(page)) if len(re.findall(r"\S*\w\S*", sentence)) > WORDS] == []
+
+
+def test_a_long_sentence_is_found():
+    words = " ".join(["word"] * WORDS)
+    text = f"# A heading {words}\n\n{words}.\n{words};\nand `{words}. {words}`.\n\n- {words}\n- {words}\n\n| {words} | {words} |\n"
+    assert [len(sentence.split()) <= WORDS for sentence in sentences(text)].count(False) == 0
+    assert [sentence for sentence in sentences(f"{words}\nmore. Short.") if len(sentence.split()) > WORDS] != []
 
 
 @pytest.mark.parametrize("page", CURRENT)
