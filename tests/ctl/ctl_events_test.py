@@ -103,7 +103,7 @@ def test_events_of_an_unknown_name_are_an_error(ctl):
     ctl("create", "data", *NULL)
     for arguments in (["nope"], ["data", "nope"], ["-f", "nope"], ["-o", "json", "nope"]):
         run = ctl("events", *arguments, status=NOT_FOUND)
-        assert run.out == "" and "nope: No device has this name" in run.err
+        assert run.out == "" and "ublkctl: nope: " in run.err
 
 
 def test_events_of_a_removed_device_stay(ctl):

@@ -104,7 +104,7 @@ def test_several_devices_and_an_unknown_one(data):
     data("create", "other", *NULL)
     assert [device["name"] for device in data("latency", "data", "other", "-o", "json").json] == ["data", "other"]
     run = data("latency", "nope", "data", status=NOT_FOUND)
-    assert run.lines[0] == "data" and "nope: No device has" in run.err
+    assert run.lines[0] == "data" and "ublkctl: nope: " in run.err
     data("latency", "data", "-o", "name", status=USAGE)
 
 

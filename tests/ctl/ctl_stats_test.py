@@ -32,7 +32,7 @@ def test_stats_of_all_and_of_an_unknown_device(ctl, server):
     assert {row[0] for row in ctl("stats").rows} >= {"data"}
     assert isinstance(ctl("stats", "-o", "json").json, list)
     run = ctl("stats", "nope", "data", status=NOT_FOUND)
-    assert run.rows[0][0] == "data" and "nope: No device has" in run.err
+    assert run.rows[0][0] == "data" and "ublkctl: nope: " in run.err
     assert ctl("top", "nope", "-b", "-n", "1", status=NOT_FOUND).out == ""
 
 

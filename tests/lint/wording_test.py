@@ -2,9 +2,11 @@
 """Tests of what a client sees assert reasons and values. Only the tests below assert words of a sentence: the words are
 their subject. A message may always be searched for a value: a path, a pid, the name of a device, a command in quotes. In C
 the rule is about messages and details of a status, an event or a problem; a function whose result is a text has tests of
-that text."""
+that text. What ublkctl and the volume plug-in print are words of their own, which their tests may assert, and sentences of
+ublkd, which they pass on and their tests do not assert."""
 
 import ast
+import functools
 import pathlib
 import re
 
@@ -12,6 +14,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("tests/api", "tests/ctl", "tests/kernel", "tests/packages")
+
+# Tests of programs that pass sentences of ublkd on.
+PASSING_FOLDERS = ("tests/cdi", "tests/ctl", "tests/package_boots", "tests/volumes")
+PASSED_WORDS = 4
 
 # Test: why its words matter.
 ABOUT_WORDS = {
@@ -82,6 +88,56 @@ def c_assertions_of_words(text):
             yield text.count("\n", 0, match.start()) + 1, literal
 
 
+C_LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
+CONVERSION = re.compile(r"%[-+ 0-9.*]*[hlzjt]*[a-zA-Z]")
+
+
+@functools.cache
+def texts_of(*folders):
+    """What the sources below these folders can print, in pieces without values, one on each line."""
+    pieces = set()
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.[ch]")):
+        code = re.sub(r"/\*.*?\*/|^[ \t]*#include[^\n]*", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for match in C_LITERALS.finditer(code):
+            text = "".join(re.findall(r'"((?:\\.|[^"\\\n])*)"', match.group())).replace('\\"', '"')
+            pieces.update(CONVERSION.split(text))
+    return "\n".join(pieces)
+
+
+@functools.cache
+def texts_of_ublkd():
+    titles = re.findall(r'"title": "([^"]*)"', (ROOT / "schemas/openapi/problems.json").read_text(encoding="utf-8"))
+    return texts_of("api", "targets", "ublkd") + "\n" + "\n".join(titles)
+
+
+def constants_of(node):
+    """The literals in a side of a comparison, and those between the values of an f-string."""
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return [text for item in node.elts for text in constants_of(item)]
+    if isinstance(node, ast.JoinedStr):
+        return [text for part in node.values for text in constants_of(part)]
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+
+
+def is_sentence_of_ublkd(text):
+    words = re.findall(r"(?<![\w/.-])[A-Za-z]{2,}(?![\w/]|[.-]\w)", text)
+    return len(words) >= PASSED_WORDS and text in texts_of_ublkd() and text not in texts_of("ublkctl", "volumes")
+
+
+def passed_sentences(text):
+    for node in ast.walk(ast.parse(text)):
+        sides = []
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("startswith", "endswith", "count", "find", "index", "search", "match", "fullmatch"):
+                sides = node.args
+        for literal in (literal.strip() for side in sides for literal in constants_of(side)):
+            # "NAME: SENTENCE", as ublkctl prints it
+            if is_sentence_of_ublkd(literal) or is_sentence_of_ublkd(re.sub(r"^(?:[\w.-]*: )+", "", literal)):
+                yield node.lineno, literal
+
+
 def sources():
     python = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*test*.py")]
     c = [path for folder in C_FOLDERS for path in (ROOT / folder).rglob("*.c")]
@@ -120,6 +176,25 @@ def test_reasons_are_asserted_and_not_sentences(name):
 ])
 def test_words_are_found(text, found):
     assert bool(list(assertions_of_words(text))) == found
+
+
+@pytest.mark.parametrize("name", sorted(
+    str(path.relative_to(ROOT)) for folder in PASSING_FOLDERS for path in (ROOT / folder).rglob("*test*.py")))
+def test_sentences_that_are_passed_on_are_not_asserted(name):
+    assert list(passed_sentences((ROOT / name).read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("text, found", [
+    ('assert "only this disk has its data" in run.err', True),
+    ('assert "nope: No device has this name" in run.err', True),
+    ('assert run.err == f"ublkctl: {name}: No device has this name."', True),
+    ('assert text.count("may not change devices") == 2', True),
+    ('assert run.out == "data is Live"', False),
+    ('assert "--drop-last-copy" in run.err', False),
+    ('server.tell("status data Pending HostNotReady No device has this name")', False),
+])
+def test_passed_sentences_are_found(text, found):
+    assert bool(list(passed_sentences(text))) == found
 
 
 @pytest.mark.parametrize("text, found", [
