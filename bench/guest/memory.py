@@ -8,6 +8,7 @@ usage: memory.py CONFIGURATION, a JSON file that bench/memory wrote.
 import json
 import os
 import sys
+import time
 
 sys.dont_write_bytecode = True
 
@@ -22,6 +23,7 @@ _QUEUES = 2
 _DEPTH = 128
 _SIZE = 64 << 20
 _FLOW = 2000  # requests of the load
+_SETTLE = 3  # seconds in which ublkd starts its next spare, which maps the same program: else that counts as private
 
 
 def _memory(disk):
@@ -36,6 +38,7 @@ def _measure(environment, target, row):
         if not disk.pids:
             raise servers.NotApplicable("the kernel itself serves")
         run("udevadm", "settle")
+        time.sleep(_SETTLE)
         idle = _memory(disk)
         mappings = [mapping for pid in disk.pids for mapping in processes.mappings(pid) if mapping["Rss"]]
         with Load(disk.path, _QUEUES, _DEPTH, _SIZE) as load:
