@@ -15,7 +15,7 @@ IMAGES = pathlib.Path("/srv/images")
 REQUIRED = pathlib.Path("/srv/required")  # its line in fstab requires the unit of the disk
 PLAIN = pathlib.Path("/srv/plain")  # its line has no options
 MISSING = pathlib.Path("/srv/missing")  # on a disk whose backing file is gone
-ABSENT = pathlib.Path("/srv/absent")  # on another such disk; its line is plain but for nofail
+ABSENT = pathlib.Path("/srv/absent")  # on another such disk, whose unit its line does not name
 SPARE = pathlib.Path("/srv/spare")  # the base system does not want it, and its disk goes, too
 LOWER = pathlib.Path("/srv/lower")  # has the backing file of a disk; its own one is described by a file in /etc
 UPPER = pathlib.Path("/srv/upper")  # on that disk
@@ -45,7 +45,7 @@ _DISKS = """\
 /dev/ublk/by-name/required /srv/required ext4 x-systemd.requires=ublk-disk@required.service,x-systemd.after=ublkd.service 0 2
 /dev/ublk/by-name/plain /srv/plain ext4 defaults 0 2
 /dev/ublk/by-name/missing /srv/missing ext4 {nofail}x-systemd.requires=ublk-disk@missing.service,x-systemd.device-timeout=10s 0 2
-/dev/ublk/by-name/absent /srv/absent ext4 nofail,x-systemd.device-timeout=10s 0 2
+/dev/ublk/by-name/absent /srv/absent ext4 {nofail}x-systemd.device-timeout=30s 0 2
 /dev/ublk/by-name/spare /srv/spare ext4 x-systemd.requires=ublk-disk@spare.service,x-systemd.after=ublkd.service,{wanted} 0 2
 /dev/ublk/by-name/lower /srv/lower ext4 defaults 0 2
 /dev/ublk/by-name/upper /srv/upper ext4 x-systemd.requires=ublk-disk@upper.service,x-systemd.after=ublkd.service 0 2
@@ -181,7 +181,7 @@ def _want(system, target, unit, path):
 
 def write_etc(etc, with_disks, nofail=True, rescue=False):
     """Write /etc of a machine where ublkd is installed and enabled; with_disks: fstab names its disks. Without `nofail`,
-    the disk that cannot start ends the boot in emergency mode. With `rescue` the boot is one in rescue mode, and no line of
+    the disks that cannot start end the boot in emergency mode. With `rescue` the boot is one in rescue mode, and no line of
     fstab names a unit."""
     system = etc / "systemd" / "system"
     system.mkdir(parents=True)

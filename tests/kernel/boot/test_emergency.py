@@ -1,21 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""A boot with the disk that cannot start, in fstab without nofail: it ends in emergency mode, where these tests run."""
+"""A boot with two disks that cannot start, in fstab without nofail: it ends in emergency mode, where these tests run."""
 
 import os
 import pathlib
 
 import machine
+import pytest
 from harness import console, units
 from harness.api import Api
-from harness.shell import run
+from harness.shell import output, run
 from harness.wait import wait_until
 
 _UNIT = "ublk-disk@missing.service"
+_GONE = [machine.MISSING, machine.ABSENT]
 
 
 def test_the_boot_has_ended_in_emergency_mode():
     assert units.state("local-fs.target") == "inactive" and units.state("vm-command.service") == "inactive"
-    assert not os.path.ismount(machine.MISSING)
+
+
+@pytest.mark.parametrize("point", _GONE, ids=lambda point: point.name)
+def test_a_file_system_that_is_missing_is_reason_enough(point):
+    """Each alone: the target of the boot requires its mount, which has failed."""
+    mount = f"srv-{point.name}.mount"
+    wait_until(lambda: output("systemctl", "show", "-p", "Job", "--value", mount).strip() in ("", "0"), "the end of the wait for the disk")
+    assert units.state(mount) == "inactive" and not os.path.ismount(point)
+    assert "local-fs.target" in output("systemctl", "show", "-p", "RequiredBy", "--value", mount).split()
 
 
 def test_the_shutdown_before_went_in_order():
@@ -36,17 +46,27 @@ def test_the_reason_is_on_the_console():
     assert [line for line in console.text().splitlines() if "missing.img" in line and "ublkd-start[" not in line] == []
 
 
+def test_the_reason_of_a_plain_line_is_on_the_console():
+    """That of the device again; no unit of the disk was started."""
+    cause = Api("/run/ublkd/ublkd.sock").get("absent")["status"]["cause"]
+    assert str(machine.IMAGES / "absent.img") in cause
+    wait_until(lambda: console.lines_of("ublkd-reason", "absent: ") == [f"absent: {cause}"], lambda: console.lines_of("ublkd-reason"))
+    assert units.state("ublk-disk@absent.service") == "inactive"
+
+
 def test_the_other_disks_are_served():
     api = Api("/run/ublkd/ublkd.sock")
     wait_until(api.is_ready, "ublkd ready")
     for point in (machine.REQUIRED, machine.PLAIN, machine.LOWER):
         api.wait_phase(point.name, "Live")
-    assert api.phase("missing") == "Backoff"
+    assert [api.phase(point.name) for point in _GONE] == ["Backoff", "Backoff"]
 
 
-def test_the_administrator_brings_the_file_and_goes_on():
-    (machine.IMAGES / "missing.away").rename(machine.IMAGES / "missing.img")
-    wait_until(lambda: units.state(_UNIT) == "active", "the unit, when the file is back")
+def test_the_administrator_brings_the_files_and_goes_on():
+    for point in _GONE:
+        (machine.IMAGES / f"{point.name}.away").rename(machine.IMAGES / f"{point.name}.img")
+    for point in _GONE:
+        wait_until(lambda name=point.name: units.state(f"ublk-disk@{name}.service") == "active", "the unit, when the file is back")
     run("systemctl", "start", "local-fs.target", timeout=240)
-    for point in (*machine.BASE, machine.MISSING):
+    for point in (*machine.BASE, *_GONE):
         assert os.path.ismount(point) and (point / "written").exists()

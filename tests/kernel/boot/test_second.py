@@ -8,7 +8,7 @@ import re
 
 import machine
 import pytest
-from harness import units
+from harness import console, units
 from harness.api import Api, condition_of, null_spec
 from harness.shell import output, run
 from harness.wait import wait_until
@@ -105,7 +105,7 @@ def test_nothing_had_to_be_recovered():
 
 
 def test_the_boot_went_on_without_the_disk_that_cannot_start():
-    """Its unit failed with the reason, its mount with it, and ublkd tries on."""
+    """Its unit failed with the reason, which is on the console, its mount with it, and ublkd tries on."""
     wait_until(lambda: units.state(_UNIT.format("missing")) == "failed", "the unit that has given up")
     assert not os.path.ismount(machine.MISSING)
     command = ("journalctl", "--no-pager", "-o", "cat", "-u", _UNIT.format("missing"))
@@ -113,16 +113,20 @@ def test_the_boot_went_on_without_the_disk_that_cannot_start():
     assert units.state("local-fs.target") == "active"
     device = Api("/run/ublkd/ublkd.sock").get("missing")
     assert device["status"]["phase"] == "Backoff", "a stop ends with the boot"
+    line = f"missing: {device['status']['cause']}"
+    wait_until(lambda: console.lines_of("ublkd-start") == [line], lambda: console.lines_of("ublkd-start"))
     (machine.IMAGES / "missing.away").rename(machine.IMAGES / "missing.img")
     wait_until(lambda: units.state(_UNIT.format("missing")) == "active", "the unit, when the file is back")
 
 
 def test_the_boot_went_on_without_the_disk_of_a_plain_line():
-    """With nofail and no unit of the disk: its mount has waited for the link, and ublkd tries on."""
+    """With nofail and no unit of the disk: its mount has waited for the link, the reason is on the console, and ublkd tries on."""
     assert units.state("local-fs.target") == "active" and not os.path.ismount(machine.ABSENT)
     wait_until(lambda: units.state("srv-absent.mount") in ("inactive", "failed"), "the end of the wait for the link")
     device = Api("/run/ublkd/ublkd.sock").get("absent")
     assert (device["status"]["phase"], condition_of(device)["reason"]) == ("Backoff", "BackingFileMissing")
+    line = f"absent: {device['status']['cause']}"
+    wait_until(lambda: console.lines_of("ublkd-reason", "absent: ") == [line], lambda: console.lines_of("ublkd-reason"))
 
 
 def test_systemd_complains_of_nothing_else():

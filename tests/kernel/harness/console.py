@@ -41,6 +41,6 @@ def text():
     return _whole(b"".join(parts).decode(errors="replace").replace("\r\n", "\n"))
 
 
-def lines_of(program):
-    """What the journal has printed of this program there, oldest first: [line]."""
-    return re.findall(rf"^(?:\[ *[\d.]+\] )?{re.escape(program)}\[\d+\]: (.*)$", text(), re.MULTILINE)
+def lines_of(program, start=""):
+    """What the journal has printed of this program there, oldest first: [line]. `start`: only the lines that begin so."""
+    return re.findall(rf"^(?:\[ *[\d.]+\] )?{re.escape(program)}\[\d+\]: ({re.escape(start)}.*)$", text(), re.MULTILINE)
