@@ -150,11 +150,12 @@ int REAL(worker_msg_send)(int fd, const struct worker_msg *msg);
 int WRAP(worker_msg_send)(int fd, const struct worker_msg *msg);
 int WRAP(worker_msg_send)(int fd, const struct worker_msg *msg)
 {
+        const char *name = msg->type == WORKER_MSG_LIVE ? "LIVE" : "a message to a worker";
         int r;
 
-        operation("before", "a message to a worker");
+        operation("before", name);
         r = REAL(worker_msg_send)(fd, msg);
-        operation("after", "a message to a worker");
+        operation("after", name);
         return r;
 }
 
