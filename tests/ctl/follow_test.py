@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -122,6 +123,56 @@ def test_a_runtime_directory_that_is_made_again(start, place):
     assert process.poll() is None
     (place / "live" / "data").unlink()
     assert _end(process)[0] == 0
+
+
+@pytest.fixture
+def manager(tmp_path, monkeypatch):
+    """Receive what it sends to the service manager, a message after the other."""
+    path = tmp_path / "notify"
+    monkeypatch.setenv("NOTIFY_SOCKET", str(path))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(str(path))
+        receiver.settimeout(DEADLINE)
+        yield lambda: receiver.recv(4096).decode()
+
+
+def test_the_service_manager_has_the_worker(start, place, manager):
+    """Also after it has ended, and the next one."""
+    def serve(*paths):
+        worker = subprocess.Popen(["sleep", "1000"])
+        fresh = place / "fresh"
+        fresh.write_text("\n".join([f"worker {worker.pid}", *paths, ""]), encoding="ascii")
+        fresh.rename(place / "live" / "data")
+        return worker
+
+    workers = [serve("/srv/a.img")]
+    try:
+        process = start()
+        assert manager() == "READY=1"
+        group = pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()[0]
+        group = f" in {group[3:]}" if group.startswith("0::") else ""
+        assert manager() == f"STATUS=served by worker {workers[0].pid}{group}"
+        workers[0].kill()
+        workers[0].wait()
+        assert manager().startswith(f"STATUS=worker {workers[0].pid} has ended")
+        workers.append(serve())
+        assert manager() == f"STATUS=served by worker {workers[1].pid}{group}"
+        process.send_signal(signal.SIGTERM)
+        assert manager().startswith("STATUS=waits until the disk is unused")
+        assert _end(process) == (0, "stopped\n", "")
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+
+
+def test_a_mark_without_a_worker(start, place, manager):
+    """An earlier ublkd has written it, or the disk is gone at once: the unit has started all the same."""
+    start()
+    assert (manager(), manager()) == ("READY=1", "STATUS=in service")
+    (place / "live" / "data").unlink()
+    assert _end(start()) == (0, "", "")
+    assert manager() == "READY=1"
 
 
 def test_wrong_use():

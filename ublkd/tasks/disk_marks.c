@@ -30,8 +30,8 @@ static const enum mark mark_of_phase[_PHASE_MAX] = {
 };
 
 enum {
-        TEXT_MAX = TARGET_STORES_MAX * (PATH_MAX + 1)
-}; /* bytes of a mark: a path of each store, a line each */
+        TEXT_MAX = 32 + TARGET_STORES_MAX * (PATH_MAX + 1)
+}; /* bytes of a mark: the worker, and a path of each store, a line each */
 
 struct disk_marks {
         struct device_store *store;
@@ -101,9 +101,9 @@ static enum mark mark_of(const struct device_status *status)
         return mark_of_phase[status->phase];
 }
 
-/* Write the paths of the stores, a line each, as far as they have one line; "\n": none has. A client on the host has named them.
- * Return the text, which the caller frees; NULL on ENOMEM. */
-static char *paths_of(const struct device_record *record)
+/* Write the worker and the paths of the stores, a line each, as far as they have one line; "\n": nothing is known. A client on
+ * the host has named them. Return the text, which the caller frees; NULL on ENOMEM. */
+static char *facts_of(const struct device_record *record)
 {
         bool is_shown = record->spec && device_store_user(record, record->spec) == 0;
         unsigned count = is_shown ? device_spec_stores(record->spec) : 0;
@@ -113,6 +113,8 @@ static char *paths_of(const struct device_record *record)
 
         if (!out)
                 return NULL;
+        if (record->status.worker.pid > 0)
+                fprintf(out, "worker %d\n", (int)record->status.worker.pid);
         for (unsigned i = 0; i < count; i++) {
                 const char *path = device_spec_store_path(record->spec, i);
 
@@ -139,7 +141,7 @@ static char *reason_of(const struct device_status *status)
 static void mark_record(struct disk_marks *marks, const struct device_record *record)
 {
         enum mark mark = mark_of(&record->status);
-        _cleanup_free_ char *text = mark == MARK_LIVE ? paths_of(record) : reason_of(&record->status);
+        _cleanup_free_ char *text = mark == MARK_LIVE ? facts_of(record) : reason_of(&record->status);
 
         mark_device(marks, record->name, mark, text);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Marks in the runtime directory by which a service manager has a unit for each disk (units/ublk-disk@.path and
  * .service). live/NAME is there while the disk of NAME is in service; a worker that is replaced at once does not end
- * it. It holds the path of each store of the disk, a line each, or an empty line: the disk has none, a tenant names it, whose mounts
- * may be others than those of the host, or no path has one line. failed/NAME is there while the device cannot have its disk
- * in service, and holds why: the cause of its last attempt, or else the message of its status. Runs on the loop. */
+ * it. It holds a line "worker PID", and the path of each store of the disk, a line each; no path if the disk has none, if a
+ * tenant names it, whose mounts may be others than those of the host, or if the path has no one line. failed/NAME is there
+ * while the device cannot have its disk in service, and holds why: the cause of its last attempt, or else the message of its
+ * status. Runs on the loop. */
 #pragma once
 
 #include "ublkd/runtime/runtime_dir.h"

@@ -6,13 +6,15 @@
  *     ublkd-follow --why RUNTIME_DIR NAME
  *
  * It exits with 0 when the disk was taken down, and with 1, after the sentence of the device on standard error, when the
- * disk has failed. On SIGTERM it becomes COMMAND, which takes the disk down. It asks ublkd nothing: the socket would
- * start a manager that was stopped. It looks once a second: a user has few inotify instances (128 as a rule), and a
- * machine many disks. With --why it only reports: it exits as if the disk had gone out of service now. */
+ * disk has failed. On SIGTERM it becomes COMMAND, which takes the disk down. The status of the unit has the worker of the
+ * disk (served_by.h). It asks ublkd nothing: the socket would start a manager that was stopped. It looks once a second: a
+ * user has few inotify instances (128 as a rule), and a machine many disks. With --why it only reports: it exits as if the
+ * disk had gone out of service now. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/printable.h"
 #include "ublkd/runtime/runtime_names.h"
+#include "units/follow/served_by.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -67,17 +69,23 @@ static int report(const struct place *place)
 }
 
 /* Return the exit status when the disk is out of service; -EINTR on SIGTERM; other -errno. */
-static int follow(const struct place *place, int signals)
+static int follow(const struct place *place, int signals, struct served_by *served)
 {
-        struct pollfd fds = {.fd = signals, .events = POLLIN};
         struct signalfd_siginfo info; /* taken: else the command would get the signal */
+        char mark[PATH_MAX];
 
+        mark_path(place, RUNTIME_LIVE_NAME, mark);
         while (is_live(place)) {
-                int r = poll(&fds, 1, LOOK_AGAIN_MS);
+                struct pollfd fds[] = {
+                        {.fd = signals, .events = POLLIN},
+                        {.events = POLLIN}
+                };
 
-                if (r < 0 && errno != EINTR)
+                served_by_look(served, mark);
+                fds[1].fd = served->worker;
+                if (poll(fds, ARRAY_SIZE(fds), LOOK_AGAIN_MS) < 0 && errno != EINTR)
                         return -errno;
-                if (r > 0 && read(signals, &info, sizeof(info)) > 0)
+                if (read(signals, &info, sizeof(info)) > 0)
                         return -EINTR;
         }
         return report(place);
@@ -110,6 +118,7 @@ static int take_down(const struct place *place, char *command[], const sigset_t 
 
 int main(int argc, char *argv[])
 {
+        struct served_by served;
         struct place place;
         sigset_t before;
         int signals, r;
@@ -124,9 +133,12 @@ int main(int argc, char *argv[])
                 return report(&(struct place){.path = argv[2], .name = argv[3]});
         place = (struct place){.path = argv[1], .name = argv[2]};
         signals = open_signals(&before);
-        r = signals < 0 ? signals : follow(&place, signals);
-        if (r == -EINTR)
+        served_by_begin(&served);
+        r = signals < 0 ? signals : follow(&place, signals, &served);
+        if (r == -EINTR) {
+                served_by_end(&served);
                 return take_down(&place, argv + 3, &before);
+        }
         if (r < 0)
                 fprintf(stderr,
                         "%s: the state of the disk cannot be followed: %s; the disk is served nevertheless\n",

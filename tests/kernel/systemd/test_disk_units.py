@@ -72,12 +72,44 @@ def test_a_unit_follows_its_disk(service, file_of):
     os.kill(worker, signal.SIGKILL)  # a recovery does not fail the unit
     api.wait_other_worker("data", worker)
     assert units.state(_unit("data")) == "active"
+    after = api.get("data")["status"]["worker"]["pid"]
+    _wait_status("data", f"served by worker {after} in {_group(after)}")
     wait_until(lambda: str(worker) in _of_the_manager("data"), "what the manager logs of the worker that died")
     disk.write(0, block("a"))
     assert units.state(_unit("data")) == "active"
     api.delete("data")
     _wait_state("data", "inactive")
     assert not pathlib.Path("/run/ublkd/live/data").exists()
+
+
+def _wait_status(name, text):
+    """What systemd shows in the status of the unit."""
+    shown = ("systemctl", "show", "-p", "StatusText", "--value", _unit(name))
+    wait_until(lambda: output(*shown).strip() == text, lambda: f"{text!r}, but {output(*shown)!r}")
+    assert f'Status: "{text}"' in output("systemctl", "status", "--no-pager", "--full", _unit(name))
+
+
+def _group(worker):
+    return f"/ublkd.slice/ublkd-workers.service/worker-{worker}"
+
+
+def test_the_status_of_a_unit_has_the_worker(service, file_of):
+    """And its control group, which systemd lists; also of the next worker, and not while there is none."""
+    api = service
+    api.create(loop_spec("data", file_of(), recovery={"trigger": "manual"}))
+    first = api.get("data")["status"]["worker"]["pid"]
+    _wait_status("data", f"served by worker {first} in {_group(first)}")
+    assert re.search(rf"\b{first} .*ublkd-worker", output("systemd-cgls", "--no-pager", "--full", _group(first)))
+    api.ask("POST", "/devices/data/restart?wait=ready", 200)
+    second = api.get("data")["status"]["worker"]["pid"]
+    assert second != first
+    _wait_status("data", f"served by worker {second} in {_group(second)}")
+    os.kill(second, signal.SIGKILL)
+    _wait_state("data", "failed")
+    api.ask("POST", "/devices/data/recover?wait=ready", 200)
+    third = api.get("data")["status"]["worker"]["pid"]
+    _wait_status("data", f"served by worker {third} in {_group(third)}")
+    api.delete("data")
 
 
 def test_what_systemd_shows_of_a_disk(service, file_of):

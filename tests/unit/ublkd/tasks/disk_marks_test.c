@@ -202,6 +202,31 @@ static void test_the_mark_has_the_path(struct place *place)
                 NULL, "/srv/a\n/d\n");
 }
 
+/* The one that serves now; a recovery leaves the last one until there is another. */
+static void test_the_mark_has_the_worker(struct place *place)
+{
+        struct device_status status = {.number = -1, .disk = true, .phase = PHASE_LIVE, .worker.pid = 7};
+        char text[128];
+
+        CHECK_INT(put_device_of(place->store,
+                          "{\"name\":\"data\",\"target\":{\"type\":\"loop\",\"path\":\"/a\"}}", NULL),
+                0);
+        CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+        if (CHECK(has(place, "live", text)))
+                CHECK_STR(text, "worker 7\n/a\n");
+        status.worker.pid = 0;
+        status.phase = PHASE_RECOVERING;
+        CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+        if (CHECK(has(place, "live", text)))
+                CHECK_STR(text, "worker 7\n/a\n");
+        status.worker.pid = 8;
+        status.phase = PHASE_LIVE;
+        CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+        if (CHECK(has(place, "live", text)))
+                CHECK_STR(text, "worker 8\n/a\n");
+        CHECK_INT(device_store_remove(place->store, "data"), 0);
+}
+
 static void test_marks_are_written_again(struct place *place)
 {
         char path[128];
@@ -227,6 +252,7 @@ int main(void)
         test_the_mark_has_the_cause(&place);
         test_a_start_keeps_marks(&place);
         test_the_mark_has_the_path(&place);
+        test_the_mark_has_the_worker(&place);
         test_marks_are_written_again(&place);
         disk_marks_free(place.marks);
         runtime_dir_free(place.dir);
