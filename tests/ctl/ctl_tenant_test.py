@@ -5,7 +5,7 @@ import shutil
 import tempfile
 
 import pytest
-from ctl import NOT_ALLOWED, NOT_FOUND, PROGRAM, Ctl, field
+from ctl import NOT_ALLOWED, NOT_FOUND, PROGRAM, REFUSED, USAGE, Ctl, field
 from other_user import NEEDS_ROOT
 from server_fixture import running, write_policy
 
@@ -30,7 +30,7 @@ class UserCtl(Ctl):
 
 @pytest.fixture(name="server")
 def server_with_a_policy():
-    rule = {"name": "test", "who": {"users": [ALICE, BOB]}, "targets": ["null"], "devices": 2, "size": "1GiB"}
+    rule = {"name": "test", "who": {"users": [ALICE, BOB]}, "targets": ["null"], "devices": 2, "size": "1GiB", "ids": "5-6"}
     with tempfile.TemporaryDirectory(prefix="ublkd-ctl-") as directory:
         os.chmod(directory, 0o755)
         yield from running(directory, *write_policy(directory, rules=[rule]))
@@ -48,6 +48,26 @@ def test_a_tenant_creates_shows_and_removes_its_devices(server):
     alice("delete", f"u{BOB}-b", status=NOT_FOUND)
     alice("delete", f"u{ALICE}-a")
     assert alice("list").rows == [] and len(root("list").rows) == 1
+
+
+def test_a_stop_of_the_disks_of_all_tenants(server):
+    """Not of those of root; one in use keeps no other waiting, and refuses the whole at the end."""
+    root = Ctl(server.path, server.directory)
+    root("create", "ours", *NULL)
+    UserCtl(server, ALICE)("create", f"u{ALICE}-a", *NULL, "id=5")
+    UserCtl(server, BOB)("create", f"u{BOB}-b", *NULL, "id=6")
+    server.tell("busy 5 mounted at /mnt")
+    error = root("stop", "--tenants", "--when-unused", "--timeout=1s", status=REFUSED).err
+    assert "/mnt" in error and f"u{ALICE}-a" in error and f"u{BOB}-b" not in error
+    reasons = {row[0]: row for row in root("list").rows}
+    assert "Stopped" in reasons[f"u{BOB}-b"] and "Stopped" not in reasons[f"u{ALICE}-a"]
+    server.tell("idle")
+    root("stop", "--tenants", "--when-unused")
+    reasons = {row[0]: row for row in root("list").rows}
+    assert "Stopped" in reasons[f"u{ALICE}-a"] and "Stopped" not in reasons["ours"]
+    assert root("stop", "--tenants").out == ""
+    for arguments in ((), ("--tenants", "ours")):
+        root("stop", *arguments, status=USAGE)
 
 
 def test_a_refusal_names_the_field(server):

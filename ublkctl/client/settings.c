@@ -120,6 +120,8 @@ static const struct setting settings_table[] = {
                 .offset = MEMBER(ignore_missing), .help = "succeed if the device does not exist"},
         [SETTING_WHEN_UNUSED] = {.name = "when-unused", .kind = SETTING_KIND_FLAG, .offset = MEMBER(when_unused),
                 .help = "wait until the disk is unused; --timeout limits that too"},
+        [SETTING_TENANTS] = {.name = "tenants", .kind = SETTING_KIND_FLAG, .offset = MEMBER(tenants),
+                .help = "the disks of all tenants, instead of names"},
         [SETTING_FOLLOW] = {.name = "follow", .letter = 'f', .kind = SETTING_KIND_FLAG, .offset = MEMBER(follow),
                 .help = "continue and show new events, until interrupted"},
         [SETTING_SINCE] = {.name = "since", .kind = SETTING_KIND_COUNT, .offset = MEMBER(since),

@@ -36,6 +36,7 @@ enum setting_id {
         SETTING_FOR,
         SETTING_IGNORE_MISSING,
         SETTING_WHEN_UNUSED,
+        SETTING_TENANTS,
         SETTING_FOLLOW,
         SETTING_SINCE,
         SETTING_BATCH,
@@ -132,7 +133,7 @@ struct settings {
         struct text_list files, labels, prune_in_use;
         int output, wait_for, direct_io, operation, filesystem_type;
         bool help, version, prune, dry_run, force, allow_shrink, wait, no_wait, ignore_missing, follow, batch,
-                read_only, no_ask_password, drop_last_copy, when_unused, temporary, users, no_exec,
+                read_only, no_ask_password, drop_last_copy, when_unused, tenants, temporary, users, no_exec,
                 all_holders, mounted, cancel;
         uint64_t timeout, interval; /* microseconds */
         uint64_t rounds, since, pid;

@@ -9,6 +9,7 @@
 #include "ublkctl/verbs/change/remove.h"
 #include "ublkctl/verbs/show/await.h"
 #include "ublkctl/verbs/show/removal.h"
+#include "ublkctl/verbs/show/show.h"
 #include "ublkctl/verbs.h"
 
 #include <inttypes.h>
@@ -95,39 +96,70 @@ static enum exit_status give_up(
         return print_still_used(context, name) ? STATUS_REFUSED : report_problem(request, name, answer);
 }
 
-/* Ask until the disk is unused, if the options say so. */
-static enum exit_status ask_to_stop(struct context *context, struct request *request, const char *name,
-        uint64_t deadline, struct answer *ret)
+/* Return whether the disk is in use and the options say to wait longer for that; else *ret_status is how the stop ended. */
+static bool try_to_stop(
+        struct context *context, const char *name, uint64_t deadline, enum exit_status *ret_status)
 {
-        for (;;) {
-                uint64_t now = monotonic_now(), left = deadline > now ? deadline - now : 1;
-                _cleanup_free_ char *path = stop_path(context, name, left);
-                enum exit_status status;
+        uint64_t now = monotonic_now(), left = deadline > now ? deadline - now : 1;
+        _cleanup_free_ char *path = stop_path(context, name, left);
+        struct request request = {
+                .method = "POST", .path = path, .patience = context->settings->no_wait ? 0 : left};
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status =
+                path ? client_ask(context->client, &request, false, &answer) : STATUS_FAILED;
+        bool waits = status == STATUS_OK && context->settings->when_unused && is_problem(&answer, "in-use");
 
-                request->path = path;
-                request->patience = context->settings->no_wait ? 0 : left;
-                status = path ? client_ask(context->client, request, false, ret) : STATUS_FAILED;
-                if (status != STATUS_OK || !context->settings->when_unused || !is_problem(ret, "in-use"))
-                        return judge(context, request, name, status, ret);
-                if (now >= deadline)
-                        return give_up(context, request, name, ret);
-                answer_clear(ret);
-                wait_to_look_again(deadline);
-        }
+        if (waits && now < deadline)
+                return true;
+        status = waits ? give_up(context, &request, name, &answer)
+                       : judge(context, &request, name, status, &answer);
+        if (status == STATUS_OK)
+                print_done(name, answer.status == 404         ? "does not exist"
+                                 : context->settings->no_wait ? "is being stopped"
+                                                              : "stopped");
+        *ret_status = status;
+        return false;
 }
 
 static enum exit_status stop_one(struct context *context, const char *name)
 {
         uint64_t deadline = monotonic_now() + context->settings->timeout;
-        struct request request = {.method = "POST"};
-        _cleanup_answer_ struct answer answer = {};
-        enum exit_status status = ask_to_stop(context, &request, name, deadline, &answer);
+        enum exit_status status;
 
-        if (status != STATUS_OK)
-                return status;
-        print_done(name, answer.status == 404         ? "does not exist"
-                         : context->settings->no_wait ? "is being stopped"
-                                                      : "stopped");
+        while (try_to_stop(context, name, deadline, &status))
+                wait_to_look_again(deadline);
+        return status;
+}
+
+static bool is_disk_of_tenant(const cJSON *device)
+{
+        return json_text(device, "name") && json_text(device, "tenant") && json_text(device, "status.device");
+}
+
+/* Stop the disks of all tenants in the same time: one that is in use keeps no other waiting. */
+static enum exit_status stop_those_of_tenants(struct context *context)
+{
+        uint64_t deadline = monotonic_now() + context->settings->timeout;
+        cJSON *devices = NULL;
+        enum exit_status status = fetch_devices(context, &(struct text_list){}, &devices);
+
+        while (cJSON_GetArraySize(devices) > 0) {
+                cJSON *device, *next;
+
+                for (device = devices->child; device; device = next) {
+                        enum exit_status one = STATUS_OK;
+
+                        next = device->next;
+                        if (is_disk_of_tenant(device)
+                                && try_to_stop(context, json_text(device, "name"), deadline, &one))
+                                continue;
+                        status = exit_status_merge(status, one);
+                        cJSON_Delete(cJSON_DetachItemViaPointer(devices, device));
+                }
+                if (devices->child)
+                        wait_to_look_again(deadline);
+        }
+        cJSON_Delete(devices);
         return status;
 }
 
@@ -148,7 +180,12 @@ enum exit_status start_device(struct context *context, const char *name)
 
 enum exit_status verb_stop(struct context *context, int argc, char *argv[])
 {
-        return for_each_name(context, argc, argv, stop_one);
+        if (context->settings->tenants ? argc > 0 : argc == 0) {
+                complain(NULL, "stop: give names, or --tenants alone; 'ublkctl list' has the names.");
+                return STATUS_USAGE;
+        }
+        return context->settings->tenants ? stop_those_of_tenants(context)
+                                          : for_each_name(context, argc, argv, stop_one);
 }
 
 enum exit_status verb_start(struct context *context, int argc, char *argv[])
