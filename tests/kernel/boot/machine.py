@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The machine of these tests: what its administrator has put into /etc, and what both boots know of its disks.
 
-/dev/vda has the database of ublkd, /dev/vdb the backing files. Each is a file system of its own. /dev/vdc and /dev/vdd
-have each other's name after the first boot."""
+/dev/vda has the database of ublkd, /dev/vdb the backing files, /dev/vde the pool of a tenant. Each is a file system of its
+own. /dev/vdc and /dev/vdd have each other's name after the first boot."""
 
 import json
 import pathlib
 import re
+from types import SimpleNamespace
 
 from harness import programs, stacks, units
 from harness.api import loop_spec
+from harness.tenants import User
 
 IMAGES = pathlib.Path("/srv/images")
 REQUIRED = pathlib.Path("/srv/required")  # its line in fstab requires the unit of the disk
@@ -23,6 +25,15 @@ UPPER = pathlib.Path("/srv/upper")  # on that disk
 REMOTE = pathlib.Path("/srv/remote")
 MOVED = "moved"  # a device that has /dev/vdd, and is named so
 DESCRIPTION = pathlib.Path("/etc/ublkd/devices.d/lower.json")
+POOL = pathlib.Path("/var/lib/pools/fast")
+TENANT = pathlib.Path("/srv/tenant")  # root mounts the disk of a tenant there, which has no unit, by hand
+_TENANT_UID = 1234
+TENANT_SPEC = {"name": f"u{_TENANT_UID}-data", "target": {"type": "loop", "pool": POOL.name}, "size": "16MiB"}
+_POLICY = {
+    "pools": {POOL.name: {"directory": str(POOL)}},
+    "rules": [{"name": "tenants", "who": {"users": [_TENANT_UID]}, "targets": ["loop"], "pools": [POOL.name], "devices": 1,
+               "size": "64MiB"}],
+}
 STACKS = {stack.name: pathlib.Path("/srv", stack.name) for stack in stacks.ALL}  # LUKS, LVM, MD, btrfs
 # Its swap, of which a machine with free memory uses nothing.
 SWAP = "swap"
@@ -40,6 +51,7 @@ DISKS = (
 _BASE = """\
 /dev/vda /var/lib/ublkd ext4 defaults 0 0
 /dev/vdb /srv/images ext4 defaults 0 0
+/dev/vde /var/lib/pools ext4 defaults 0 0
 """
 _DISKS = """\
 /dev/ublk/by-name/required /srv/required ext4 x-systemd.requires=ublk-disk@required.service,x-systemd.after=ublkd.service 0 2
@@ -95,6 +107,8 @@ _NOT_IN_RESCUE = """\
 [Unit]
 Conflicts=rescue.target
 """
+# In seconds. systemd would wait for 90 for a process that does not end.
+_LAST_RESORT_MAX = 45
 # The one sentence is the same after a shorter time, in which ublkd answers also in a slow guest.
 _PATIENCE = "20s"
 
@@ -120,6 +134,15 @@ def _disk_faults(seen, images):
     return [] if order == sorted(set(order)) else [f"upper, lower, and what its file is on: {order}"]
 
 
+def _end_faults(end, seen):
+    """systemd's last resort waits for no worker: the disk of a tenant, which has no unit, is taken down as well."""
+    faults = [text for _, text in seen if re.search(r"Waiting for process: .*ublkd", text)]
+    restarts = [time for time, text in seen if "reboot: Restarting system" in text]
+    if not restarts or restarts[-1] - end > _LAST_RESORT_MAX:
+        faults.append(f"systemd's last resort began at {end}, and the restart was at {restarts}")
+    return faults
+
+
 def shutdown_faults(log):
     """What is wrong with the shutdown at the end of a kernel's log: the file systems of the disks go first, then those
     below them, then that of the database, all by units of systemd and before its last resort; and no unit of a disk has
@@ -140,6 +163,8 @@ def shutdown_faults(log):
         faults.append(f"wrong order: {upper}, {images}, {state}, {end}")
     faults += [text for time, text in seen if time > upper[0] and re.match(_IN_VAIN, text)]
     faults += [text for _, text in seen if re.search(r"[Ss]wap", text) and re.search(r"[Ff]ailed|[Cc]ould not", text)]
+    faults += [text for _, text in seen if re.search(r"I/O error|blocked for more than", text)]
+    faults += _end_faults(end[-1], seen)
     # What the guest shares with its host may stay.
     faults += [text for _, text in seen if re.search(r"Failed unmounting .*(/srv/|/var/lib/ublkd)", text)]
     return faults
@@ -179,6 +204,11 @@ def _want(system, target, unit, path):
     (wants / unit).symlink_to(path)
 
 
+def tenant(api):
+    """The user who may have a disk of the pool."""
+    return User(SimpleNamespace(api=api, runtime=pathlib.Path("/run/ublkd")), _TENANT_UID)
+
+
 def write_etc(etc, with_disks, nofail=True, rescue=False):
     """Write /etc of a machine where ublkd is installed and enabled; with_disks: fstab names its disks. Without `nofail`,
     the disks that cannot start end the boot in emergency mode. With `rescue` the boot is one in rescue mode, and no line of
@@ -191,6 +221,7 @@ def write_etc(etc, with_disks, nofail=True, rescue=False):
     disks = _disks(nofail, targets) if with_disks else ""
     _put(etc / "fstab", _BASE + (_without_units(disks) if rescue else disks))
     _put(etc / DESCRIPTION.relative_to("/etc"), json.dumps(loop_spec(LOWER.name, IMAGES / "lower.img")))
+    _put(etc / "ublkd/policy.d/50-tenants.json", json.dumps(_POLICY))
     stacks.write_key(etc / "ublkd-tests.key")
     if with_disks:
         _put(etc / "crypttab", "".join(stack.crypttab for stack in stacks.ALL))

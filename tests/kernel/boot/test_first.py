@@ -88,6 +88,17 @@ def test_the_swap_is_made_and_stays_in_use():
     wait_until(lambda: units.state(f"ublk-disk@{machine.SWAP}.service") == "active", "the unit of the disk")
 
 
+def test_the_disk_of_a_tenant_is_made_and_stays_mounted():
+    api = Api("/run/ublkd/ublkd.sock")
+    wait_until(api.is_ready, "ublkd ready")
+    machine.POOL.mkdir(mode=0o700)
+    device = machine.tenant(api).create(machine.TENANT_SPEC)
+    run("mkfs.ext4", "-q", "-F", device["status"]["device"])
+    machine.TENANT.mkdir(exist_ok=True)
+    run("mount", device["status"]["device"], machine.TENANT)
+    (machine.TENANT / "written").write_text("on the disk of a tenant", encoding="utf-8")  # and never flushed
+
+
 def test_disks_are_made_and_stay_mounted():
     api = Api("/run/ublkd/ublkd.sock")
     wait_until(api.is_ready, "ublkd ready")

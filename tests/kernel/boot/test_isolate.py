@@ -78,12 +78,18 @@ def test_a_file_system_of_the_base_system_stays(before, point):  # pylint: disab
     _write(point / "rescued", f"written on {point.name}")
 
 
+def test_the_disk_of_a_tenant_stays(before):
+    """It has no unit that systemd could stop."""
+    name = machine.TENANT_SPEC["name"]
+    assert _workers()[name] == before.workers[name]
+
+
 def test_the_swap_stays(before):  # pylint: disable=unused-argument
     assert len(machine.swaps()) == 1 and units.state(machine.SWAP_UNIT) == "active"
 
 
 def test_the_units_of_disks_stay(before):
-    names = [_UNIT.format(name) for name in before.workers if name != _SPARE]
+    names = [_UNIT.format(name) for name in before.workers if name not in (_SPARE, machine.TENANT_SPEC["name"])]
     assert {name: units.state(name) for name in names} == dict.fromkeys(names, "active")
 
 

@@ -71,6 +71,15 @@ def test_a_file_of_the_administrator_counts_before_one_of_this_boot():
     wait_until(lambda: "passing" not in api.names(), "the end of the device whose file is gone")
 
 
+def test_the_disk_of_a_tenant_is_there_again():
+    """It is mounted at the shutdown after these tests, too."""
+    device = Api("/run/ublkd/ublkd.sock").wait_phase(machine.TENANT_SPEC["name"], "Live")
+    assert device["tenant"] and device["status"]["links"] == []
+    machine.TENANT.mkdir(exist_ok=True)
+    run("mount", device["status"]["device"], machine.TENANT)
+    assert (machine.TENANT / "written").read_text(encoding="utf-8") == "on the disk of a tenant"
+
+
 def test_the_swap_of_fstab_is_in_use():
     """Before swap.target, which waits for the disk as it does for others."""
     device = Api("/run/ublkd/ublkd.sock").wait_phase(machine.SWAP, "Live")
@@ -97,7 +106,7 @@ def test_the_shutdown_went_in_order():
 
 def test_nothing_had_to_be_recovered():
     """The kernel may drop the line of a mount while it prints that of another one (___ratelimit(), lib/ratelimit.c)."""
-    for point in ("/var/lib/ublkd", machine.IMAGES, *machine.BASE):
+    for point in ("/var/lib/ublkd", machine.IMAGES, machine.POOL.parent, machine.TENANT, *machine.BASE):
         assert os.path.ismount(point), point
     log = output("dmesg")
     assert re.search(r"EXT4-fs \(\w+\): mounted filesystem", log)

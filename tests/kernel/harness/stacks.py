@@ -2,9 +2,11 @@
 """What the system builds on disks: LUKS, LVM, MD and btrfs over several of them."""
 
 import contextlib
+import os
 import pathlib
 
 from .shell import output, run
+from .wait import wait_until
 
 SIZE = 128 << 20  # of each disk: mkfs.btrfs refuses less
 _KEY = pathlib.Path("/etc/ublkd-tests.key")
@@ -77,6 +79,7 @@ class Mirror(_Ext4):
         """Make it; it runs then."""
         run("mdadm", "--create", self.top, "--quiet", "--run", "--level=1", "--raid-devices=2", "--metadata=1.2",
             "--assume-clean", "--bitmap=none", *paths)
+        wait_until(lambda: os.path.exists(self.top), "the link of the array")  # mdadm waits five seconds for udev
 
     def check(self):
         """Also that it has both disks."""

@@ -29,7 +29,8 @@ def write(into):
     start = "ExecStart=@UBLKD_PROGRAM_PATH@"
     assert start in service
     service = service.replace(start, f"{start} --worker {programs.worker()}")
-    (into / "ublkd.service").write_text(service.replace("@UBLKD_PROGRAM_PATH@", programs.ublkd()), encoding="utf-8")
+    service = service.replace("@UBLKD_PROGRAM_PATH@", programs.ublkd()).replace("@UBLKD_CTL_PATH@", programs.ublkctl())
+    (into / "ublkd.service").write_text(service, encoding="utf-8")
     disk = programs.source("units/ublk-disk@.service.in").read_text(encoding="utf-8")
     disk = disk.replace("@UBLKD_CTL_PATH@", programs.ublkctl()).replace("@UBLKD_FOLLOW_PATH@", programs.follow())
     disk = disk.replace("@UBLKD_UNSTACK_PATH@", str(programs.source("units/unstack/ublkd-unstack")))
