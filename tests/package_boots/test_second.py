@@ -17,6 +17,18 @@ def test_the_disk_is_mounted_with_its_data(api):
     assert "ublk" not in output("systemctl", "list-units", "--failed", "--plain", "--no-legend")
 
 
+def test_a_removal_is_refused_while_there_is_the_disk(api):
+    """The disk, its worker and the manager go on."""
+    worker = api.get("data")["status"]["worker"]["pid"]
+    refused = run("dpkg", "--remove", "ublkd", check=False, timeout=600)
+    assert refused.returncode != 0 and "data" in refused.stdout
+    assert output("dpkg-query", "-W", "-f", "${db:Status-Status}", "ublkd") == "installed"
+    assert [story.state(unit) for unit in ("ublkd.service", "ublkd.socket", story.UNIT)] == ["active"] * 3
+    assert api.get("data")["status"]["worker"]["pid"] == worker
+    (story.POINT / "refused").write_text("still here", encoding="ascii")
+    os.sync()
+
+
 def test_a_purge_after_the_disk_leaves_nothing(api):
     run("umount", story.POINT)
     run("fsck.ext4", "-f", "-n", story.DISK)
