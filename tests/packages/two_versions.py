@@ -8,10 +8,11 @@ import subprocess
 import tempfile
 
 # The version before this one, in its real build: each must adopt the disks of the other. After a release it is the commit
-# of that release. Until there is one, it is the last commit without the newest change of a program, the parent of
-#     git log -1 --format=%h -- api cmake packaging schemas targets ublkctl ublkd units
-# To move it on, run tests/packages/run --older COMMIT -k upgrade first. A commit that changes the protocol of workers,
-# the region or the database has to pass with the commit before it.
+# of that release. Until there is one, it is a commit from which these tests have upgraded, and to which they have
+# downgraded. It is far behind, so that much has changed between the two: the protocol of workers, the region, the database
+# and what the runtime directory has. No commit between them is tried.
+# To move it on, run tests/packages/run --older COMMIT -k upgrade first. A commit that changes one of these has to pass
+# with the commit before it, too.
 OLDER = "d1d2cead185d168193a5c587628fbeff0fe859e4"
 
 
