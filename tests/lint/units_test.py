@@ -3,8 +3,10 @@
 and the service has no limit that keeps a dead worker from being replaced."""
 
 import json
+import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -123,6 +125,19 @@ def test_a_stop_waits_for_the_processes_that_end_after_ublkd():
     """Not as its failure, where the program is gone or older than the unit."""
     assert _setting("ublkd.service.in", "ExecStopPost") == "ExecStopPost=-@UBLKD_PROGRAM_PATH@ --group-wait"
     assert '"group-wait",' in (ROOT / "ublkd/main.c").read_text()
+
+
+@pytest.mark.parametrize("state", ["running", "degraded", "maintenance", "stopping"])
+def test_a_stop_takes_disks_of_tenants_down_at_a_shutdown_only(state, tmp_path):
+    """By what the shell of the unit makes of the state of the system. A restart of ublkd takes none down."""
+    program, *arguments = shlex.split(_setting("ublkd.service.in", "ExecStop").removeprefix("ExecStop=-"))
+    for name, text in (("systemctl", f"echo {state}; exit 1"), ("ublkctl", 'echo "$@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    command = [program, *(word.replace("$$", "$").replace("@UBLKD_CTL_PATH@", "ublkctl") for word in arguments)]
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout.split()[:2] == (["stop", "--tenants"] if state == "stopping" else [])
 
 
 def test_nothing_but_the_workers_is_where_controllers_are_passed_on():
