@@ -83,7 +83,8 @@ def test_a_unit_follows_its_disk(service, file_of):
 
 
 def _wait_status(name, text):
-    """What systemd shows in the status of the unit."""
+    """What systemd shows in the status of the unit, once it is active."""
+    _wait_state(name, "active")
     shown = ("systemctl", "show", "-p", "StatusText", "--value", _unit(name))
     wait_until(lambda: output(*shown).strip() == text, lambda: f"{text!r}, but {output(*shown)!r}")
     assert f'Status: "{text}"' in output("systemctl", "status", "--no-pager", "--full", _unit(name))
