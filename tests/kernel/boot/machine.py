@@ -136,10 +136,10 @@ def _disk_faults(seen, images):
 
 def _end_faults(end, seen):
     """systemd's last resort waits for no worker: the disk of a tenant, which has no unit, is taken down as well."""
-    faults = [text for _, text in seen if re.search(r"Waiting for process: .*ublkd", text)]
-    restarts = [time for time, text in seen if "reboot: Restarting system" in text]
-    if not restarts or restarts[-1] - end > _LAST_RESORT_MAX:
-        faults.append(f"systemd's last resort began at {end}, and the restart was at {restarts}")
+    faults = [text for _, text in seen if re.search(r"(Waiting for process|SIGKILL to PID).*ublkd", text)]
+    last, text = seen[-1]
+    if last - end > _LAST_RESORT_MAX:
+        faults.append(f"systemd's last resort began at {end}, and at {last} the machine was still there: {text}")
     return faults
 
 
