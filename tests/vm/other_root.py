@@ -142,9 +142,11 @@ def build(root, output=None):
 def package(root, output=None):
     """Make the packages for Debian in a root, in the folder "packages" of its build; return whether that went well. The
     archive is made here: the repository of git may lie elsewhere, where the root does not see it."""
-    variable = f"UBLKD_PACKAGES={os.path.join(build_directory(root), 'packages')}"
+    variables = [f"UBLKD_PACKAGES={os.path.join(build_directory(root), 'packages')}"]
+    if "DEB_BUILD_OPTIONS" in os.environ:
+        variables.append(f"DEB_BUILD_OPTIONS={os.environ['DEB_BUILD_OPTIONS']}")
     program = os.path.join(REPOSITORY, "scripts", "package")
-    done = subprocess.run(["env", variable, program, "source"], stdout=subprocess.PIPE, stderr=output, text=True, check=False)
+    done = subprocess.run(["env", *variables, program, "source"], stdout=subprocess.PIPE, stderr=output, text=True, check=False)
     if done.returncode != 0:
         return False
-    return _run_in(root, ["env", variable, program, "deb", done.stdout.strip()], output)
+    return _run_in(root, ["env", *variables, program, "deb", done.stdout.strip()], output)
