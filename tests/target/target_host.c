@@ -218,6 +218,19 @@ static void close_loop(struct target_host *host, unsigned index)
         io_loop_destroy(loop);
 }
 
+/* The worker keeps it to its end. A test opens thousands of hosts. */
+static void unmap_kept(const struct target_host *host)
+{
+        const struct device_region_header *header = host->shared.region;
+        const struct region_kept_map *kept = &host->config.kept;
+        const struct region_kept_wish wish = {
+                .disk_bytes = kept->disk_bytes, .queue_bytes = kept->queue_bytes};
+
+        if (kept->base)
+                (void)munmap(
+                        kept->base - header->size, header->size + region_kept_size(&wish, header->queues));
+}
+
 void target_host_close(struct target_host *host)
 {
         if (host->open)
@@ -227,6 +240,7 @@ void target_host_close(struct target_host *host)
         host->work = work_pool_free(host->work);
         host->actions = action_port_free(host->actions);
         disk_close(&host->disk);
+        unmap_kept(host);
         worker_config_clear(&host->config);
         if (host->data)
                 (void)munmap(host->data, DATA_SIZE);
