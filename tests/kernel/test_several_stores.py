@@ -49,9 +49,14 @@ def _assert_filled(disk):
     assert disk.read(0, 4096) == block("a") and disk.read(_CHUNK, 4096) == block("b")
 
 
-def _head(path):
+def _bytes_of(path, offset, length):
     with open(path, "rb") as file:
-        return file.read(4096)
+        file.seek(offset)
+        return file.read(length)
+
+
+def _head(path):
+    return _bytes_of(path, 0, 4096)
 
 
 def _replace(path, letter="z"):
@@ -268,7 +273,44 @@ def test_no_store_that_is_in_use(daemon, stores, file_of):
     api.delete("data")
 
 
-@pytest.mark.variant
+def _set_size(api, size, status=200):
+    return api.ask("PATCH", "/devices/data?wait=ready&timeout=60s", status, json={"size": size}, headers=_MERGE)
+
+
+@pytest.mark.both
+def test_a_stripe_grows_with_both_stores(daemon, stores):
+    """While it is served where the kernel can do that, else as another disk. Old and new bytes keep their places over all deaths."""
+    old, new, more = 2 * _SIZE, 3 * _SIZE, 4 * _CHUNK
+    api, disk = daemon.api, _create(daemon.api, stores, size=old)
+    pid = daemon.worker_pid("data")
+    disk.write(old - more, block("o", more))
+    os.truncate(stores[0], new // 2)
+    _set_size(api, new, 422)  # there is no place for half of each row
+    assert api.phase("data") == "Live" and disk.size() == old
+    _assert_filled(disk)
+    os.truncate(stores[1], new // 2)
+    device = _set_size(api, new)
+    disk = Disk(device["status"]["id"])
+    assert disk.size() == device["status"]["size"] == new
+    assert (daemon.worker_pid("data") == pid) == ublk.features()["UPDATE_SIZE"]
+    _assert_filled(disk)
+    assert disk.read(old - more, 2 * more) == block("o", more) + bytes(more)
+    disk.write(old - _CHUNK, block("p", _CHUNK) + block("q", _CHUNK))  # over the old end
+    disk.write(new - _CHUNK, block("e", _CHUNK))
+    pid = daemon.worker_pid("data")
+    _lose_everything(daemon)
+    daemon.start()
+    api.wait_other_worker("data", pid)
+    _assert_filled(disk)
+    assert disk.read(old - more, more + _CHUNK) == block("o", more - _CHUNK) + block("p", _CHUNK) + block("q", _CHUNK)
+    assert disk.read(new - _CHUNK, _CHUNK) == block("e", _CHUNK)
+    disk.flush()
+    assert [_bytes_of(path, _SIZE - _CHUNK, 2 * _CHUNK) for path in stores] == [
+        block("o", _CHUNK) + block("q", _CHUNK), block("p", _CHUNK) + bytes(_CHUNK)]
+    assert [_bytes_of(path, new // 2 - _CHUNK, _CHUNK) for path in stores] == [bytes(_CHUNK), block("e", _CHUNK)]
+    api.delete("data")
+
+
 def test_a_list_grows_with_its_last_store(daemon, stores):
     if not ublk.features()["UPDATE_SIZE"]:
         assert os.uname().release.startswith("6.12"), "no disk grows while it is served, on a kernel that can do it"
