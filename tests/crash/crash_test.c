@@ -2,7 +2,6 @@
 /* Tests of the crash judge: it finds each fault that targets for tests have, within a bounded number of runs, and none
  * in the same targets without one. */
 #include "tests/crash/crash.h"
-#include "targets/fault/fault.h"
 #include "targets/linear/linear.h"
 #include "targets/null/null.h"
 #include "targets/target_desc.h"
@@ -19,40 +18,6 @@
 enum { RUNS_MAX = 40 };
 
 static uint64_t seed;
-
-/* The target `fault`, which answers a flush from memory: its volatile cache keeps what was to be flushed. */
-static struct target_desc flushless_desc;
-static struct target flushless_target;
-
-static int answer_from_memory(struct target_io *io)
-{
-        (void)io;
-        return 0;
-}
-
-/* The same target, whose disk announces no cache, although it has one. */
-static struct target_desc silent_desc;
-static struct target silent_target;
-
-/* The kernel sends no flush to a disk that announces no cache. */
-static int open_silent(
-        struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
-{
-        int r = fault_target.open(device, ret, problems);
-
-        ret->volatile_cache = false;
-        return r;
-}
-
-/* The same, but its cache is in the worker's own memory. */
-static struct target_desc careless_desc;
-static struct target careless_target;
-
-static int start_without_kept(struct target_queue *queue)
-{
-        queue->device->kept = (struct target_kept){};
-        return fault_target.start_queue(queue);
-}
 
 /* The target of tests/kernel/keeping, which is linked in the place of null: here it answers a write, and appends it to its log
  * when the next request comes. */
@@ -112,8 +77,8 @@ const struct target_desc *__wrap_target_desc_find(const char *name);
 
 static const struct target *ours(const char *name)
 {
-        static const struct target *const all[] = {&pair_target, &slots_target, &flushless_target,
-                &silent_target, &careless_target, &late_target, &crooked_target};
+        static const struct target *const all[] = {
+                &pair_target, &slots_target, &late_target, &crooked_target};
 
         for (size_t i = 0; i < ARRAY_SIZE(all); i++)
                 if (all[i]->desc && strcmp(name, all[i]->desc->name) == 0)
@@ -250,33 +215,6 @@ static void test_a_missing_barrier_is_found(void)
         }
 }
 
-static void make_flushless(void)
-{
-        flushless_desc = *fault_target.desc;
-        flushless_desc.name = "flushless";
-        flushless_target = fault_target;
-        flushless_target.desc = &flushless_desc;
-        flushless_target.flush = answer_from_memory;
-}
-
-static void make_silent(void)
-{
-        silent_desc = *fault_target.desc;
-        silent_desc.name = "silent";
-        silent_target = fault_target;
-        silent_target.desc = &silent_desc;
-        silent_target.open = open_silent;
-}
-
-static void make_careless(void)
-{
-        careless_desc = *fault_target.desc;
-        careless_desc.name = "careless";
-        careless_target = fault_target;
-        careless_target.desc = &careless_desc;
-        careless_target.start_queue = start_without_kept;
-}
-
 static void make_late(void)
 {
         late_desc = *null_target.desc;
@@ -298,71 +236,18 @@ static void make_crooked(void)
         crooked_target.is_part = part_beside;
 }
 
-/* What a worker has acknowledged is in a memory that dies with it, or is stored into kept memory too late. */
+/* What a worker has acknowledged is stored into kept memory too late. */
 static void test_the_next_worker_lacks_what_was_acknowledged(void)
 {
-        static const struct crash_case cases[] = {
-                {.name = "careless",
-                 .spec = "{\"target\":{\"type\":\"careless\",\"volatileCache\":true,\"child\":{"
-                                "\"type\":\"loop\","
-                                "\"path\":\"@0\"}}}", .files = 1,
-                 .file_size = 32 * 1024},
-                {.name = "late",
-                 .spec = "{\"target\":{\"type\":\"late\"},\"size\":32768}",
-                 .deaths_only = true},
-        };
-
-        make_careless();
-        make_late();
-        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct crash_result result;
-
-                CHECK_INT(judge(&cases[i], RUNS_MAX, true, &result), 0);
-                CHECK_STR(crash_verdict_name(result.verdict), "lost");
-                CHECK_INT(result.kind, CRASH_WORKER_DEATH);
-                printf("%s: %s in run %ju\n", cases[i].name, crash_verdict_name(result.verdict),
-                        (uintmax_t)result.runs);
-        }
-}
-
-static void test_a_flush_from_memory_is_found_below_a_volatile_cache(void)
-{
-        static const char *const types[] = {"fault", "flushless"};
-
-        make_flushless();
-        for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-                char spec[256];
-                const struct crash_case crash = {
-                        .name = types[i], .spec = spec, .files = 1, .file_size = 32 * 1024};
-                struct crash_result result;
-
-                snprintf(spec, sizeof(spec),
-                        "{\"target\":{\"type\":\"%s\",\"volatileCache\":true,\"child\":{\"type\":\"loop\","
-                        "\"path\":\"@0\"}}}",
-                        types[i]);
-                CHECK_INT(judge(&crash, i == 0 ? RUNS_MAX / 20 : RUNS_MAX, i > 0, &result), 0);
-                CHECK_STR(crash_verdict_name(result.verdict), i == 0 ? "passed" : "lost");
-                if (i > 0)
-                        CHECK_INT(result.kind, CRASH_POWER_CUT);
-                printf("%s: %s in run %ju\n", types[i], crash_verdict_name(result.verdict),
-                        (uintmax_t)result.runs);
-        }
-}
-
-static void test_a_cache_that_is_not_announced_is_found(void)
-{
-        static const struct crash_case crash = {.name = "silent",
-                .spec = "{\"target\":{\"type\":\"silent\",\"volatileCache\":true,\"child\":{\"type\":"
-                        "\"loop\","
-                        "\"path\":\"@0\"}}}",
-                .files = 1,
-                .file_size = 32 * 1024};
+        static const struct crash_case crash = {.name = "late",
+                .spec = "{\"target\":{\"type\":\"late\"},\"size\":32768}",
+                .deaths_only = true};
         struct crash_result result;
 
-        make_silent();
+        make_late();
         CHECK_INT(judge(&crash, RUNS_MAX, true, &result), 0);
         CHECK_STR(crash_verdict_name(result.verdict), "lost");
-        CHECK_INT(result.kind, CRASH_POWER_CUT);
+        CHECK_INT(result.kind, CRASH_WORKER_DEATH);
         printf("%s: %s in run %ju\n", crash.name, crash_verdict_name(result.verdict), (uintmax_t)result.runs);
 }
 
@@ -575,12 +460,10 @@ int main(void)
                 return CHECK_SKIP;
         seed = crash_draw_seed();
         printf("UBLKD_TEST_SEED=%ju\n", (uintmax_t)seed);
-        test_a_cache_that_is_not_announced_is_found();
         test_a_sound_target_passes();
         test_each_fault_is_found();
         test_a_missing_barrier_is_found();
         test_the_next_worker_lacks_what_was_acknowledged();
-        test_a_flush_from_memory_is_found_below_a_volatile_cache();
         test_a_flush_that_skips_a_child_is_found();
         test_faults_of_the_plain_way_are_found();
         test_a_flush_of_its_own_queue_is_found();
