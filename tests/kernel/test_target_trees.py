@@ -2,6 +2,7 @@
 """Targets on other targets: a part of a store is served, recovered, adopted, grown and restarted as the store itself would be."""
 
 import os
+import random
 
 import pytest
 
@@ -62,6 +63,44 @@ def test_each_data_path_goes_through_a_part(ext4, file_of, daemon, data_path):
         disk.flush()
         assert disk.read(offset, len(data)) == data
         assert _bytes_of(path, _FIRST + offset, len(data)) == data
+
+
+@pytest.mark.parametrize("data_path", ["copy", "user-copy", *_ZERO_COPY])
+def test_each_data_path_goes_through_a_stripe(ext4, file_of, daemon, data_path):
+    """A request over four chunks, and one within each of two: the bytes of both files, also after the death of the worker."""
+    chunk, size = 16 << 10, 4 * _MIB
+    paths = [file_of(f"{letter}.img", where=ext4, size=size) for letter in "ab"]
+    expected = bytearray(2 * size)
+    children = [{"type": "loop", "path": str(path)} for path in paths]
+    spec = {"name": "data", "target": {"type": "stripe", "chunk": chunk, "children": children}, "dataPath": data_path}
+    device = daemon.api.create(spec)
+    assert device["status"]["dataPath"] == data_path
+    disk = Disk(device["status"]["id"])
+
+    def write(offset, length):
+        data = random.Random(offset).randbytes(length)
+        disk.write(offset, data)
+        expected[offset:offset + length] = data
+        assert disk.read(offset, length) == data
+
+    def assert_stored():
+        disk.flush()
+        assert disk.read(0, len(expected)) == expected
+        for number, path in enumerate(paths):
+            for row in range(size // chunk):
+                begin = (2 * row + number) * chunk
+                assert _bytes_of(path, row * chunk, chunk) == expected[begin:begin + chunk], (path, row)
+
+    for offset in (0, 3 * chunk, 5 * chunk + 4096, 2 * size - 4 * chunk):
+        write(offset, 4 * chunk)
+    for offset in (20 * chunk, 21 * chunk + 4096):
+        write(offset, 4096)
+    assert_stored()
+    daemon.api.wait_other_worker("data", daemon.kill_worker("data"))
+    assert daemon.api.get("data")["status"]["dataPath"] == data_path
+    write(30 * chunk + 4096, 4 * chunk)
+    write(2 * size - 4096, 4096)
+    assert_stored()
 
 
 def test_parts_of_one_file_are_two_disks_and_the_same_part_is_refused(file_of, daemon):
