@@ -10,6 +10,7 @@ from harness.wait import wait_until
 pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _MIB = 1 << 20
+_CHUNK = 16 << 10
 
 
 @pytest.fixture(name="allowing")
@@ -116,6 +117,18 @@ def test_a_power_cut_keeps_what_was_flushed_and_loses_a_part_of_the_rest(file_of
     assert _bytes_of(path, start, count * 4096) == left
 
 
+def _wait_ended(daemon, action):
+    """Wait for the end of an action; return what it is then."""
+    done = {}
+
+    def has_ended():
+        done.update(daemon.api.ask("GET", f"/devices/data/actions/{action['id']}", 200))
+        return done["state"] not in ("Pending", "Running")
+
+    wait_until(has_ended, "the action to end", 60)
+    return done
+
+
 def test_a_power_cut_as_an_action(file_of, allowing):
     """It has succeeded although its worker is dead, and what it says is lost is what is lost."""
     path = file_of(size=16 * _MIB)
@@ -131,13 +144,7 @@ def test_a_power_cut_as_an_action(file_of, allowing):
     pid = allowing.worker_pid("data")
     action = allowing.api.ask("POST", "/devices/data/actions/powercut", 202, json={"seed": 7})
     allowing.api.wait_other_worker("data", pid)
-    done = {}
-
-    def has_ended():
-        done.update(allowing.api.ask("GET", f"/devices/data/actions/{action['id']}", 200))
-        return done["state"] not in ("Pending", "Running")
-
-    wait_until(has_ended, "the action to end", 60)
+    done = _wait_ended(allowing, action)
     assert (done["state"], done["result"]["seed"]) == ("Succeeded", 7), done
     left = disk.read(0, count * 4096)
     lost = [offset for offset in range(0, len(left), 512) if left[offset:offset + 512] == block("f")[:512]]
@@ -169,6 +176,81 @@ def test_a_death_at_each_await_of_a_flush(file_of, allowing, moment):
         else:
             assert allowing.worker_pid("data") == pid
         assert _bytes_of(path, 0, 3 * size) == data * 3
+
+
+@pytest.fixture(name="legs")
+def _legs(file_of):
+    """Two files, of a stripe of which only the second one is below rules."""
+    return [file_of(f"{letter}.img", size=8 * _MIB) for letter in "ab"]
+
+
+def _stripe_with_a_leg(legs, *rules, cache=False, **more):
+    loops = [{"type": "loop", "path": str(path)} for path in legs]
+    leg = {"type": "fault", "seed": 42, "volatileCache": cache, "rules": list(rules), "child": loops[1]}
+    target = {"type": "stripe", "chunk": _CHUNK, "children": [loops[0], leg]}
+    return {"name": "data", "target": target, "recovery": {"onCrash": "reissue"}, **more}
+
+
+def _set_rules_of_leg(daemon, legs, *rules):
+    _change_target(daemon, {"children": _stripe_with_a_leg(legs, *rules)["target"]["children"]})
+
+
+def test_the_error_of_a_leg_reaches_the_opener(legs, allowing):
+    """The rule is for bytes of that leg. The other parts of the request are performed all the same."""
+    rules = [{"action": "error", "op": op, "from": 4096, "to": 8192, "error": error}
+             for op, error in (("write", "EILSEQ"), ("read", "ENODATA"))]
+    disk = Disk(allowing.api.create(_stripe_with_a_leg(legs, *rules))["status"]["id"])
+    before = _bytes_of(legs[1], 0, _CHUNK)
+    chunks = [block(letter, _CHUNK) for letter in "wxyz"]
+    assert disk.write_later(0, b"".join(chunks)).result() == "EILSEQ"
+    assert _bytes_of(legs[0], 0, 2 * _CHUNK) == chunks[0] + chunks[2]
+    assert _bytes_of(legs[1], 0, 2 * _CHUNK) == before + chunks[3]
+    assert disk.read_later(0, 4 * _CHUNK).result() == "ENODATA"
+    assert disk.read(0, _CHUNK) == chunks[0] and disk.read(2 * _CHUNK, 2 * _CHUNK) == chunks[2] + chunks[3]
+    disk.write(_CHUNK, block("n"))  # of the same chunk: the block before that of the rule
+    assert _bytes_of(legs[1], 0, 4096) == block("n")
+    assert _fired(allowing) == [1, 1]
+
+
+def test_a_death_in_a_leg_loses_nothing_that_was_acknowledged(legs, allowing):
+    disk = Disk(allowing.api.create(_stripe_with_a_leg(legs))["status"]["id"])
+    for number, moment in enumerate(["before", "during", "after", "suspended", "resumed"]):
+        offset, chunks = 8 * number * _CHUNK, [block(letter, _CHUNK) for letter in "klmn"]
+        disk.write(offset, block("i", 8 * _CHUNK))
+        _set_rules_of_leg(allowing, legs, {"action": "die", "op": "write", "times": 1, "moment": moment})
+        pid = allowing.worker_pid("data")
+        disk.write(offset, b"".join(chunks))
+        allowing.api.wait_other_worker("data", pid)
+        assert _fired(allowing) == [1], moment
+        assert disk.read(offset, 5 * _CHUNK) == b"".join(chunks) + block("i", _CHUNK), moment
+        assert _bytes_of(legs[0], offset // 2, 3 * _CHUNK) == chunks[0] + chunks[2] + block("i", _CHUNK), moment
+        assert _bytes_of(legs[1], offset // 2, 3 * _CHUNK) == chunks[1] + chunks[3] + block("i", _CHUNK), moment
+        _set_rules_of_leg(allowing, legs)
+
+
+def test_a_power_cut_of_a_leg(legs, allowing):
+    """What it reports are ranges of that leg. The other one, which has no cache, loses nothing."""
+    length = 16 * _CHUNK
+    disk = Disk(allowing.api.create(_stripe_with_a_leg(legs, cache=True))["status"]["id"])
+    disk.write(0, block("f", length))
+    disk.flush()
+    assert [_bytes_of(path, 0, length // 2) for path in legs] == [block("f", length // 2)] * 2
+    disk.write(0, block("u", length))
+    assert _bytes_of(legs[0], 0, length // 2) == block("u", length // 2)
+    assert _bytes_of(legs[1], 0, length // 2) == block("f", length // 2)
+    pid = allowing.worker_pid("data")
+    action = allowing.api.ask("POST", "/devices/data/actions/powercut", 202, json={"seed": 7})
+    allowing.api.wait_other_worker("data", pid)
+    done = _wait_ended(allowing, action)
+    assert done["state"] == "Succeeded", done
+    left = _bytes_of(legs[1], 0, length // 2)
+    lost = [offset for offset in range(0, len(left), 512) if left[offset:offset + 512] == block("f", 512)]
+    assert set(left) == set(b"fu") and 0 < len(lost) < len(left) // 512
+    assert done["result"]["lost"]["bytes"] == 512 * len(lost)
+    assert done["result"]["lost"]["ranges"][0]["offset"] == lost[0]
+    assert _bytes_of(legs[0], 0, length // 2) == block("u", length // 2)
+    chunks = [left[offset:offset + _CHUNK] for offset in range(0, len(left), _CHUNK)]
+    assert disk.read(0, length) == b"".join(block("u", _CHUNK) + chunk for chunk in chunks)
 
 
 def test_a_record_of_a_test_gets_no_disk_without_the_setting(file_of, allowing):
