@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A worker dies at the N-th await: when a coroutine is about to suspend, and when it is about to continue. For each N
  * until none dies, the next worker opens the files and the kept memory, and has all that was acknowledged. */
+#include "targets/worker/disk/registry.h"
+#include "tests/target/lined_target.h"
 #include "tests/target/scratch.h"
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
@@ -26,7 +28,8 @@ enum { ENDED = 0, BROKEN = 1, DIED = 17 }; /* how the worker exits */
 struct row {
         const char *name, *spec; /* %1$s, %2$s: paths of files */
         bool awaits;             /* requests suspend */
-        bool loses;              /* the next worker is not given the kept memory: a loss is to be found */
+        bool loses;              /* a loss is to be found */
+        bool new_region;         /* the next worker is not given the kept memory */
 };
 
 struct disk_under_test {
@@ -55,6 +58,28 @@ void __wrap_co_suspend(struct co *co)
         __real_co_suspend(co);
         if (dies)
                 _exit(DIED);
+}
+
+/* ---- the targets ---- */
+
+/* The linker puts ours beside those of the worker. */
+const struct target *__real_target_find(const char *name);
+const struct target *__wrap_target_find(const char *name);
+const struct target_desc *__real_target_desc_find(const char *name);
+const struct target_desc *__wrap_target_desc_find(const char *name);
+
+const struct target *__wrap_target_find(const char *name)
+{
+        const struct target *target = lined_target_find(name);
+
+        return target ? target : __real_target_find(name);
+}
+
+const struct target_desc *__wrap_target_desc_find(const char *name)
+{
+        const struct target *target = lined_target_find(name);
+
+        return target ? target->desc : __real_target_desc_find(name);
 }
 
 /* ---- the requests ---- */
@@ -205,7 +230,7 @@ static void test_row(const struct row *row, struct disk_under_test *disk, bool b
                 int wrong;
 
                 end = run_worker(disk, ++await, behind);
-                if (row->loses)
+                if (row->new_region)
                         CHECK_INT(renew_region(disk), 0);
                 wrong = look(disk);
                 found += wrong > 0;
@@ -220,27 +245,38 @@ static void test_row(const struct row *row, struct disk_under_test *disk, bool b
 }
 
 static const struct row rows[] = {
-#define FAULT(CACHE)                                                                                         \
-        "{\"target\":{\"type\":\"fault\"," CACHE "\"child\":{\"type\":\"loop\",\"path\":\"%1$s\"}}}"
-        {.name = "loop", .spec = "{\"target\":{\"type\":\"loop\",\"path\":\"%1$s\"}}", .awaits = true},
-        {.name = "stripe",
-                                                                   .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,"
-                        "\"children\":[{\"type\":\"loop\","
-                        "\"path\":\"%1$s\"},"
-                        "{\"type\":\"loop\",\"path\":\"%2$s\"}]}}", .awaits = true},
-        {.name = "fault", .spec = FAULT(""), .awaits = true},
-        {.name = "fault, volatile cache", .spec = FAULT("\"volatileCache\":true,"), .awaits = true},
-        {.name = "stripe, one with a cache",
-                                                                   .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,"
-                        "\"children\":[{\"type\":\"fault\","
-                        "\"volatileCache\":true,\"child\":{\"type\":\"loop\",\"path\":\"%1$s\"}},{\"type\":"
-                        "\"loop\","
-                        "\"path\":\"%2$s\"}]}}", .awaits = true},
+#define CHILD(TYPE, MORE, N) "{\"type\":\"" TYPE "\"," MORE "\"path\":\"%" #N "$s\"}"
+#define LOOP(N) CHILD("loop", "", N)
+#define FAULT(CACHE, CHILD_OF_IT) "{\"type\":\"fault\"," CACHE "\"child\":" CHILD_OF_IT "}"
+#define CACHE "\"volatileCache\":true,"
+#define STRIPE(ONE, OTHER)                                                                                   \
+        "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[" ONE "," OTHER "]}}"
+#define BLOCKING "\"directIo\":\"off\","
+        {.name = "loop", .spec = "{\"target\":" LOOP(1) "}", .awaits = true},
+        {.name = "stripe", .spec = STRIPE(LOOP(1), LOOP(2)), .awaits = true},
+        {.name = "list",
+                                                .spec = "{\"target\":{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":4096,"
+                        "\"child\":" LOOP(1) "}," LOOP(2) "]},\"size\":32768}",
+                                                .awaits = true},
+        {.name = "fault", .spec = "{\"target\":" FAULT("", LOOP(1)) "}", .awaits = true},
+        {.name = "fault, volatile cache", .spec = "{\"target\":" FAULT(CACHE, LOOP(1)) "}", .awaits = true},
+        {.name = "stripe, one with a cache", .spec = STRIPE(FAULT(CACHE, LOOP(1)), LOOP(2)), .awaits = true},
         {.name = "fault, memory lost",
-                                                                   .spec = FAULT("\"volatileCache\":true,"),
-                                                                   .awaits = true,
-                                                                   .loses = true},
+                                                .spec = "{\"target\":" FAULT(CACHE, LOOP(1)) "}",
+                                                .awaits = true,
+                                                .loses = true,
+                                                .new_region = true},
         {.name = "keeping", .spec = "{\"target\":{\"type\":\"null\"},\"size\":32768}"},
+        {.name = "background, locks, work",
+                                                .spec = "{\"target\":" CHILD("lined", BLOCKING, 1) "}",
+                                                .awaits = true},
+        {.name = "stripe of these",
+                                                .spec = STRIPE(CHILD("lined", BLOCKING, 1), CHILD("lined", BLOCKING, 2)),
+                                                .awaits = true},
+        {.name = "answered before the background writes",
+                                                .spec = "{\"target\":" CHILD("hasty", BLOCKING, 1) "}",
+                                                .awaits = true,
+                                                .loses = true},
 };
 
 int main(void)
@@ -251,6 +287,7 @@ int main(void)
         if (!io_uring_is_there())
                 return CHECK_SKIP;
         setvbuf(stdout, NULL, _IOLBF, 0); /* a fork copies no output */
+        lined_targets_make();
         disk.rounds = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         CHECK(disk.rounds != MAP_FAILED);
         CHECK_INT(scratch_make(&disk.scratch, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"), 0);
