@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* await_all(): everything that was begun has ended when it returns, and it always ends. */
-#include "tests/unit/targets/worker/wait/wait_world.h"
+#include "tests/unit/targets/worker/wait/counted_memory.h"
 
 #include <string.h>
 
@@ -238,5 +238,6 @@ int main(void)
                         test_nested_at_full_depth(children);
                 test_a_greedy_request_leaves_room();
         }
+        check_no_allocations();
         return check_report();
 }

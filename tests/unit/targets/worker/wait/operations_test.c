@@ -2,7 +2,7 @@
 /* Descriptors, time, sockets and work: what a coroutine waits for comes, and what a target has not declared
  * does not. */
 #include "targets/worker/wait/wait_room_internal.h"
-#include "tests/unit/targets/worker/wait/wait_world.h"
+#include "tests/unit/targets/worker/wait/counted_memory.h"
 #include "ublkd/base/clock.h"
 
 #include <fcntl.h>
@@ -437,5 +437,6 @@ int main(void)
                 test_threads_whose_news_do_not_come();
         }
         test_threads_that_cannot_begin();
+        check_no_allocations();
         return check_report();
 }

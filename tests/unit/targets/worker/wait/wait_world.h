@@ -6,6 +6,8 @@
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 
+#include <stdatomic.h>
+
 enum { DEPTH = 8 };
 
 static struct target_desc desc;
@@ -15,6 +17,7 @@ static struct io_loop loop;
 static struct work_pool *pool;
 static enum io_loop_holder holder;
 static int failure;
+static atomic_bool world_serves; /* from the first request to the last */
 
 /* Open the queue of a target with `desc` and `target` as they are, and these files. */
 static inline bool world_open(const int *files, unsigned count)
@@ -37,7 +40,10 @@ static inline bool world_open(const int *files, unsigned count)
 /* Serve with it. */
 static inline bool world_run(void)
 {
-        return CHECK_INT(io_loop_start(&loop), 0) && CHECK_INT(wait_room_run(&loop), 0);
+        bool good = CHECK_INT(io_loop_start(&loop), 0) && CHECK_INT(wait_room_run(&loop), 0);
+
+        atomic_store(&world_serves, good);
+        return good;
 }
 
 static inline int world_turn(struct io_loop *self, bool wait)
@@ -50,6 +56,7 @@ static inline void world_close(void)
 {
         CHECK_INT(loop_drive(&loop), 0);
         CHECK_INT(wait_room_stop(&loop, world_turn), 0);
+        atomic_store(&world_serves, false);
         CHECK_INT(loop.residents, 0);
         CHECK_INT(loop.coroutines.busy, 0);
         wait_room_close(&loop);
