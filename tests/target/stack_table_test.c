@@ -26,10 +26,12 @@ enum {
 static const struct mode {
         unsigned part, null_block; /* bytes */
         const char *of_loops;      /* more options */
+        bool read_only;
 } modes[] = {
-        {4096, 512,  ""                     },
+        {4096, 512,  "",                      false},
         /* Buffered, so that blocks of 512 bytes are below on any file system. */
-        {512,  4096, ",\"directIo\":\"off\""},
+        {512,  4096, ",\"directIo\":\"off\"", false},
+        {4096, 512,  "",                      true },
 };
 
 static const struct mode *mode;
@@ -133,7 +135,7 @@ static void check_params(uint64_t size)
         CHECK_INT(params->queues, wanted.queues);
         CHECK_INT(params->fastest, wanted.fastest);
         CHECK_INT(params->dma_alignment, wanted.dma_alignment);
-        CHECK(!params->read_only);
+        CHECK_INT(params->read_only, mode->read_only);
 }
 
 static void check_flags(void)
@@ -164,7 +166,8 @@ static void check_claim(const struct leaf *file, const struct reach *reach, uint
                 found++;
                 CHECK_INT(claims->items[i].start, reach->start);
                 CHECK_INT(claims->items[i].end, end);
-                CHECK(claims->items[i].writes && !claims->items[i].mapped);
+                CHECK_INT(claims->items[i].writes, !mode->read_only);
+                CHECK(!claims->items[i].mapped);
         }
         CHECK_INT(found, 1);
 }
@@ -179,7 +182,8 @@ static void check_lock(unsigned store, const struct leaf *file, const struct rea
         CHECK_INT(inode_of(range->range.fd), file->inode);
         CHECK_INT(range->range.start, reach->start);
         CHECK_INT(range->range.end, end);
-        CHECK(range->range.writes && range->lock == DISK_LOCK_WANTED);
+        CHECK_INT(range->range.writes, !mode->read_only);
+        CHECK_INT(range->lock, DISK_LOCK_WANTED);
 }
 
 /* The store, its witness and its lock are in the list at the same place, and so is its path. */
@@ -298,6 +302,12 @@ static void check_refusal(unsigned refusals)
         CHECK(found);
 }
 
+/* Return more fields of the spec. */
+static const char *mode_of_disk(void)
+{
+        return mode->read_only ? ",\"readOnly\":true" : "";
+}
+
 static bool is_mixed(void)
 {
         for (unsigned i = 0; i < now.places.count; i++) {
@@ -317,8 +327,8 @@ static void check_later_worker(unsigned stores, uint64_t size)
 
         mixed += is_mixed();
         close_spec();
-        snprintf(now.spec, sizeof(now.spec), "{\"target\":%s,\"size\":%ju,\"blockSize\":%u}", now.target,
-                (uintmax_t)size, block_size);
+        snprintf(now.spec, sizeof(now.spec), "{\"target\":%s,\"size\":%ju,\"blockSize\":%u%s}", now.target,
+                (uintmax_t)size, block_size, mode_of_disk());
         r = open_spec(stores, true);
         if (CHECK_INT(r, 0))
                 check_open_tree(size);
@@ -337,8 +347,8 @@ static void check_tree(const struct tree *tree)
         write_target(tree, true);
         tree_place(tree, &null_leaf, files, &now.places);
         size = expect_size(&now.places, &refusals);
-        snprintf(now.spec, sizeof(now.spec), "{\"target\":%s%s}", now.target,
-                size == 0 ? ",\"size\":1048576" : "");
+        snprintf(now.spec, sizeof(now.spec), "{\"target\":%s%s%s}", now.target,
+                size == 0 ? ",\"size\":1048576" : "", mode_of_disk());
         size = size == 0 ? MEBIBYTE : size;
         stores = now.places.all[now.places.count - 1].tree->kind == LOOP_LEAF
                                  && expect_reach(&now.places, now.places.count - 1).is_whole
@@ -416,11 +426,12 @@ static void take_leaf(struct leaf *leaf)
                 snprintf(leaf->key, sizeof(leaf->key), "%s", now.disk.params.claims.items[0].key);
 }
 
-static bool find_leaf(struct leaf *leaf, const char *spec)
+/* target: its object, and more fields of the spec. */
+static bool find_leaf(struct leaf *leaf, const char *target)
 {
         int r;
 
-        snprintf(now.spec, sizeof(now.spec), "%s", spec);
+        snprintf(now.spec, sizeof(now.spec), "{\"target\":%s%s}", target, mode_of_disk());
         r = open_spec(0, false);
         if (CHECK_INT(r, 0))
                 take_leaf(leaf);
@@ -458,14 +469,14 @@ static bool make_files(void)
 
 static bool find_leaves(void)
 {
-        bool good = find_leaf(&null_leaf, "{\"target\":{\"type\":\"null\"},\"size\":1048576}");
+        bool good = find_leaf(&null_leaf, "{\"type\":\"null\"},\"size\":1048576");
 
         for (unsigned i = 0; good && i < LEAVES_MAX; i++) {
-                char spec[512];
+                char target[512];
 
-                snprintf(spec, sizeof(spec), "{\"target\":{\"type\":\"loop\",\"path\":\"%s\"%s}}",
-                        files[i].path, mode->of_loops);
-                good = find_leaf(&files[i], spec) && CHECK_INT(files[i].params.size, files[i].size);
+                snprintf(target, sizeof(target), "{\"type\":\"loop\",\"path\":\"%s\"%s}", files[i].path,
+                        mode->of_loops);
+                good = find_leaf(&files[i], target) && CHECK_INT(files[i].params.size, files[i].size);
         }
         return good;
 }

@@ -329,8 +329,22 @@ static void test_flags(void)
                                 }
                                 CHECK_INT(target_tree_flags(&tree), (and_all & all) | (or_any & any));
                         }
-        desc[1].needs = TARGET_NEEDS_NETWORK;
-        CHECK_INT(target_tree_needs(&tree), TARGET_NEEDS_NETWORK);
+}
+
+/* What one target of it needs, the tree needs: each set of needs at each node. */
+static void test_needs(void)
+{
+        enum { SETS = (TARGET_NEEDS_NETWORK | TARGET_NEEDS_POLL) + 1, NODES = 3 };
+        struct target_desc desc[NODES] = {};
+        struct target_node nodes[NODES] = {{.desc = &desc[0]}, {.desc = &desc[1]}, {.desc = &desc[2]}};
+        const struct target_tree tree = {.nodes = nodes, .count = NODES};
+
+        for (unsigned number = 0; number < SETS * SETS * SETS; number++) {
+                desc[0].needs = number % SETS;
+                desc[1].needs = number / SETS % SETS;
+                desc[2].needs = number / SETS / SETS;
+                CHECK_INT(target_tree_needs(&tree), desc[0].needs | desc[1].needs | desc[2].needs);
+        }
 }
 
 /* ---- what a queue reserves ---- */
@@ -510,6 +524,7 @@ int main(void)
         test_the_store();
         test_equality();
         test_flags();
+        test_needs();
         test_what_trees_of_the_targets_that_exist_reserve();
         test_a_tree_reserves_what_each_of_its_targets_reserves();
         test_a_tree_that_reserves_more_than_a_queue_has_is_refused();
