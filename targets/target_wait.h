@@ -101,8 +101,9 @@ int await_recv_some(struct target_queue *queue, unsigned file, void *memory, uin
  * uses meanwhile. It has the system calls of a worker that serves (targets/worker/os/call_filter.c). While
  * one runs, the disk is not given to another worker, also when this one dies: a blocking write to the store
  * is over by then. Where all threads are busy it waits, first come, first served. What has begun is never
- * cancelled, and the core waits for it before the queue closes: it must end. Return what it returned, or
- * -ECANCELED: it was not begun; -EACCES: the target declares no threads. */
+ * cancelled, because what it writes could come late then, and the core waits for it before the queue closes: it
+ * must end, within seconds. docs/worker.md has when ublkd kills a worker that does not. Return what it returned,
+ * or -ECANCELED: it was not begun; -EACCES: the target declares no threads. */
 int await_work(struct target_queue *queue, int (*run)(void *argument), void *argument);
 
 /* ---- the background ---- */
