@@ -253,6 +253,30 @@ struct target_queue {
         struct target_queue *children; /* one for each of device->children */
 };
 
+/* A part of a request, for a child. */
+struct target_part {
+        unsigned child;
+        uint64_t offset;   /* bytes, on the child */
+        uint32_t position; /* bytes, in the data of the request; 0 where it has none */
+        uint32_t length;   /* bytes; 0 for flush */
+};
+
+/* How far a request is divided. Zero-initialised; the target's. */
+struct target_cursor {
+        uint32_t done; /* bytes */
+        unsigned child;
+};
+
+/* Write the next part of a request. Return false if there is none any more. Pure. */
+typedef bool (*target_divide)(
+        const struct target_io *io, struct target_cursor *cursor, struct target_part *ret);
+
+/* Where the bytes of a request lie as they are. */
+struct target_place {
+        unsigned file;   /* index of device->files */
+        uint64_t offset; /* bytes */
+};
+
 struct target {
         const struct target_desc *desc;
         size_t device_size, queue_size; /* the core allocates these, zeroed */
@@ -274,6 +298,13 @@ struct target {
         /* Optional, of one with a child: return whether the disk lies in the child as it is, from byte *ret on. Pure; also
          * called before open(). */
         bool (*is_part)(const struct target_device *device, uint64_t *ret);
+        /* Optional, of one with children that only maps offsets: how it divides reads and writes. So the core moves the bytes
+         * of a request that lies in one part by itself, as for a linear disk, if that part does, too. */
+        target_divide divide;
+        /* The core's own, of a tree: return whether all bytes of a read or a write lie in one file as they are, and where. On the
+         * queue's thread. */
+        bool (*locate)(const struct target_queue *queue, enum io_op op, uint64_t offset, uint32_t length,
+                struct target_place *ret);
         /* Optional. On the main thread, once, before the queues: when the disk is this worker's, and no request of the worker
          * before it can come late. May block, but ublkd ends a worker whose queues have not fetched 30 seconds after GO, and
          * starts another one: start_device() and start_queue() have that long together. Must not suspend. It does what is to
@@ -309,24 +340,6 @@ struct target {
         int (*discard)(struct target_io *io);
         int (*write_zeroes)(struct target_io *io);
 };
-
-/* A part of a request, for a child. */
-struct target_part {
-        unsigned child;
-        uint64_t offset;   /* bytes, on the child */
-        uint32_t position; /* bytes, in the data of the request; 0 where it has none */
-        uint32_t length;   /* bytes; 0 for flush */
-};
-
-/* How far a request is divided. Zero-initialised; the target's. */
-struct target_cursor {
-        uint32_t done; /* bytes */
-        unsigned child;
-};
-
-/* Write the next part of a request. Return false if there is none any more. Pure. */
-typedef bool (*target_divide)(
-        const struct target_io *io, struct target_cursor *cursor, struct target_part *ret);
 
 /* Perform all parts of a request of a target that stands on others, several at the same time, begun in their order. Suspends if a
  * child does. Each part is performed, also after another one has failed. Return what the request's callback has to return. Of

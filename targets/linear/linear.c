@@ -194,6 +194,7 @@ const struct target linear_target = {
         .open = linear_open,
         .size = linear_size,
         .is_part = linear_is_part,
+        .divide = divide,
         .read = linear_perform,
         .write = linear_perform,
         .flush = linear_perform,

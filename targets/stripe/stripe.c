@@ -65,6 +65,7 @@ const struct target stripe_target = {
         .device_size = sizeof(struct stripe_map),
         .open = stripe_open,
         .size = stripe_size,
+        .divide = divide,
         .read = stripe_perform,
         .write = stripe_perform,
         .flush = stripe_perform,

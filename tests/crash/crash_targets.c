@@ -91,6 +91,13 @@ static const struct crash_case cases[] = {
                         "{\"type\":\"loop\",\"path\":\"@1\"}]}}", .files = 2,
          .file_size = 64 * 1024,
          .queues = 3},
+        {.name = "stripe, plain, 3 queues",
+         .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"loop\","
+                        "\"path\":\"@0\"},"
+                        "{\"type\":\"loop\",\"path\":\"@1\"}]}}", .files = 2,
+         .file_size = 64 * 1024,
+         .queues = 3,
+         .entry = CLIENT_PLAIN},
         {.name = "list of two loops",
          .spec = "{\"target\":{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":"
                         "61440,\"child\":{\"type\":"

@@ -69,6 +69,18 @@ static bool part_beside(const struct target_device *device, uint64_t *ret)
         return is_part;
 }
 
+/* The target `stripe`, which does the same with those that lie in one chunk. */
+static struct target_desc astray_desc;
+static struct target astray_target;
+
+static bool divide_beside(const struct target_io *io, struct target_cursor *cursor, struct target_part *ret)
+{
+        bool there = stripe_target.divide(io, cursor, ret);
+
+        ret->offset += CRASH_SECTOR;
+        return there;
+}
+
 /* The linker puts ours beside those of the worker. */
 const struct target *__real_target_find(const char *name);
 const struct target *__wrap_target_find(const char *name);
@@ -78,7 +90,7 @@ const struct target_desc *__wrap_target_desc_find(const char *name);
 static const struct target *ours(const char *name)
 {
         static const struct target *const all[] = {
-                &pair_target, &slots_target, &late_target, &crooked_target};
+                &pair_target, &slots_target, &late_target, &crooked_target, &astray_target};
 
         for (size_t i = 0; i < ARRAY_SIZE(all); i++)
                 if (all[i]->desc && strcmp(name, all[i]->desc->name) == 0)
@@ -236,6 +248,15 @@ static void make_crooked(void)
         crooked_target.is_part = part_beside;
 }
 
+static void make_astray(void)
+{
+        astray_desc = *stripe_target.desc;
+        astray_desc.name = "astray";
+        astray_target = stripe_target;
+        astray_target.desc = &astray_desc;
+        astray_target.divide = divide_beside;
+}
+
 /* What a worker has acknowledged is stored into kept memory too late. */
 static void test_the_next_worker_lacks_what_was_acknowledged(void)
 {
@@ -301,9 +322,18 @@ static void test_faults_of_the_plain_way_are_found(void)
                          .file_size = 64 * 1024,
                          .entry = CLIENT_PLAIN},
                  .verdicts = 1 << CRASH_LOST | 1 << CRASH_LIED},
+                {.crash = {.name = "moved to another place of a chunk",
+                         .spec = "{\"target\":{\"type\":\"astray\",\"chunk\":4096,\"children\":[{\"type\":"
+                                 "\"loop\","
+                                 "\"path\":\"@0\"},{\"type\":\"loop\",\"path\":\"@1\"}]},\"size\":32768}",
+                         .files = 2,
+                         .file_size = 64 * 1024,
+                         .entry = CLIENT_PLAIN},
+                 .verdicts = 1 << CRASH_LOST | 1 << CRASH_LIED},
         };
 
         make_crooked();
+        make_astray();
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 bool sound = cases[i].verdicts == 1 << CRASH_PASSED;
                 struct crash_result result;

@@ -3,11 +3,16 @@
 #include "tests/target/host_plain.h"
 #include "targets/worker/queue/perform.h"
 
+static bool is_linear(const struct target_device *device)
+{
+        return device->linear && !device->by_callbacks;
+}
+
 bool host_plain_is_there(const struct target_host *host)
 {
         const struct target_device *device = &host->disk.device;
 
-        return device->linear && !device->by_callbacks; /* queue_requests_choose_profile() */
+        return is_linear(device) || device->target->locate; /* queue_requests_choose_profile() */
 }
 
 static void perform_co_plain(void *argument)
@@ -59,5 +64,8 @@ bool host_plain_begin(struct target_host *host, struct host_plain *plain, const 
                 moved(&plain->driver, plain_transfer_inline(&rules, &plain->descriptor, io->data));
                 return true;
         }
+        if (!is_linear(&host->disk.device))
+                return plain_move_mapped(
+                        &rules, loop, &plain->descriptor, &bytes, user_data_plain(&plain->driver));
         return plain_move(&rules, loop, &plain->descriptor, &bytes, user_data_plain(&plain->driver));
 }

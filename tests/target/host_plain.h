@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plain requests of a target_host, on the way that the worker's queues have for those of a disk that lies in one file as it is: by the
- * rules and the moves of targets/worker/queue/plain.h, without a callback of the target. What becomes of their completions is done here
+/* Plain requests of a target_host, on the way that the worker's queues have for those of a disk that lies in one file as it is, and for
+ * those of a tree of maps whose bytes lie in one file: by the rules and the moves of targets/worker/queue/plain.h, without a callback of the target. What becomes of their completions is done here
  * as queue_requests.c does it. */
 #pragma once
 

@@ -10,8 +10,16 @@
 #include "tests/unit/loop_driver.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
-enum { FILES = 3, FILE_SIZE = 512 << 10, DISK_MAX = FILES * FILE_SIZE, BATCHES = 60, NOWHERE = -1 };
+enum {
+        FILES = 3,
+        FILE_SIZE = 512 << 10,
+        DISK_MAX = FILES * FILE_SIZE,
+        BATCHES = 60,
+        LOOKS = 400,
+        NOWHERE = -1
+};
 
 /* Where one byte of a disk lies: in which file, or NOWHERE, where it reads as zero. */
 struct place {
@@ -241,6 +249,56 @@ static void run(struct target_host *host, struct model *model)
         }
 }
 
+/* Return whether all bytes lie in one file, one after another. */
+static bool is_in_one_file(const struct tree *tree, uint64_t offset, uint32_t length)
+{
+        const struct place first = tree->place(offset);
+
+        for (uint32_t i = 0; i < length; i++) {
+                struct place place = tree->place(offset + i);
+
+                if (place.file == NOWHERE || place.file != first.file || place.offset != first.offset + i)
+                        return false;
+        }
+        return true;
+}
+
+static bool leads_to(const struct target_host *host, unsigned file, const char *path)
+{
+        struct stat one, other;
+
+        return CHECK_INT(fstat(host->disk.device.files[file], &one), 0) && CHECK_INT(stat(path, &other), 0)
+               && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* What the core moves by itself lies in one file, where the model has it. Two neighbours may lie there one after another, and are
+ * divided all the same. */
+static void check_located(const struct target_host *host, const struct tree *tree, char paths[FILES][512])
+{
+        const struct target_device *device = &host->disk.device;
+        const uint32_t block = host->disk.params.logical_block_size;
+        unsigned found = 0;
+
+        if (!CHECK(device->target->locate))
+                return;
+        for (unsigned i = 0; i < LOOKS; i++) {
+                uint32_t length = (uint32_t)(1 + next_random(16)) * block;
+                uint64_t offset = next_random((tree->size - length) / block) * block;
+                struct target_place at;
+                bool is = device->target->locate(&host->loop.queue, IO_READ, offset, length, &at);
+
+                if (!is) {
+                        CHECK(!is_in_one_file(tree, offset, 1) || length > block);
+                        continue;
+                }
+                found++;
+                CHECK(is_in_one_file(tree, offset, length));
+                CHECK_INT(at.offset, tree->place(offset).offset);
+                CHECK(leads_to(host, at.file, paths[tree->place(offset).file]));
+        }
+        CHECK(found > 0);
+}
+
 static int make_files(const struct scratch *scratch, char paths[FILES][512])
 {
         int r = 0;
@@ -273,6 +331,7 @@ static void test_tree(const char *parent, const struct tree *tree, uint32_t bloc
         snprintf(spec, sizeof(spec), "{\"target\":%s,\"blockSize\":%u}", target, block_size);
         if (CHECK_INT(target_host_open(&host, spec, &problems), 0)
                 && CHECK_INT(host.disk.params.size, tree->size)) {
+                check_located(&host, tree, paths);
                 begin_model(&model, tree);
                 run(&host, &model);
                 check_files(&model, paths);

@@ -224,6 +224,8 @@ static void check_shortcut(void)
         bool is_line = reach.is_whole && last->tree->kind == LOOP_LEAF;
 
         CHECK_INT(device->linear, is_line);
+        CHECK_INT(device->target->locate != NULL,
+                now.config.tree->count > 1 && !(expect_flags(&now.places) & TARGET_SEES_ALL));
         CHECK_INT(target_tree_has_list(now.config.tree), now.places.loops > 0 && !is_line);
         if (!is_line)
                 return;

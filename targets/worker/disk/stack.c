@@ -439,6 +439,39 @@ static int stack_perform(struct target_io *io)
         }
 }
 
+/* Return whether all targets above others only map offsets. */
+static bool is_map(const struct stack_config *config)
+{
+        for (unsigned i = 0; i < config->tree->count; i++)
+                if (config->tree->nodes[i].child_count > 0 && !config->targets[i]->divide)
+                        return false;
+        return true;
+}
+
+/* Down to the leaf, as long as the bytes are in one part. */
+static bool stack_locate(const struct target_queue *queue, enum io_op op, uint64_t offset, uint32_t length,
+        struct target_place *ret)
+{
+        const struct stack_queue *state = queue->state;
+        struct target_queue *node = &state->queues[0];
+
+        while (node->device->child_count > 0) {
+                const struct target_io io = {.queue = node, .op = op, .offset = offset, .length = length};
+                struct target_cursor cursor = {};
+                struct target_part part;
+
+                if (!node->device->target->divide(&io, &cursor, &part) || part.length != length)
+                        return false;
+                node = &node->children[part.child];
+                offset = part.offset;
+        }
+        *ret = (struct target_place){
+                .file = node->first_file + node->device->linear_file,
+                .offset = node->device->linear_offset + offset,
+        };
+        return node->device->linear;
+}
+
 /* The core also calls it after a request with FUA, with that request. */
 static int stack_flush(struct target_io *io)
 {
@@ -522,6 +555,7 @@ void stack_make(const struct target_tree *tree, struct stack_config *ret)
                 .background = stack_background,
                 .device_background = stack_device_background,
                 .act = target_tree_has_verbs(tree) ? stack_act : NULL,
+                .locate = is_map(ret) ? stack_locate : NULL,
         };
         stack_rules_callbacks(ret->targets, tree->count, stack_perform, stack_flush, &ret->target);
 }

@@ -3,9 +3,10 @@
  * the target can use it. Most requests are plain, and one look at the driver's descriptor shows it; what
  * perform.c would find out about them is known then. All others go through perform_co().
  *
- * Two kinds of plain requests need no coroutine: those of a target that never waits, and those of a disk that
- * lies in one file as it is (target_device.linear), which one operation moves: one of the ring, or where the
- * file is memory and the request is short, a system call at once. Such an operation ends the request if it
+ * Three kinds of plain requests need no coroutine: those of a target that never waits, those of a disk that
+ * lies in one file as it is (target_device.linear), and those of a tree of maps whose bytes lie in one of its
+ * files (target.locate). One operation moves the latter two: one of the ring, or where the only file is memory
+ * and the request is short, a system call at once. Such an operation ends the request if it
  * has moved every byte, or has failed for good. Otherwise the request starts again on a coroutine, from its
  * first byte: nothing of it was answered yet, and nothing of it is under way. So what becomes of short
  * transfers and of EAGAIN is known to await.c alone.
@@ -145,17 +146,17 @@ _Static_assert(offsetof(struct io_uring_sqe, buf_index) + sizeof(((struct plain_
                        == offsetof(struct io_uring_sqe, addr3),
         "a buffer's index and its neighbours");
 
-/* Move a linear disk's request by an operation of the ring. Return false if this round has no free entry for
- * it. Field by field: whole, the entry would be cleared first. */
-static inline bool plain_move(const struct plain_rules *rules, struct io_loop *loop,
+/* Move a request to or from `offset` of the file in `head` by an operation of the ring. Return false if this round has no free
+ * entry for it. Field by field: whole, the entry would be cleared first. */
+static inline bool plain_move_at(struct io_loop *loop, uint64_t head, uint64_t offset,
         const struct ublksrv_io_desc *descriptor, const struct plain_data *data, uint64_t user_data)
 {
         struct io_uring_sqe *sqe = io_ring_sqe(&loop->ring);
 
         if (__builtin_expect(!sqe, 0))
                 return false;
-        memcpy(sqe, &rules->heads[plain_op(descriptor)], sizeof(rules->heads[0]));
-        sqe->off = rules->file_offset + (descriptor->start_sector << SECTOR_SHIFT);
+        memcpy(sqe, &head, sizeof(head));
+        sqe->off = offset;
         sqe->addr = (uintptr_t)data->address; /* in a registered buffer: from its beginning, which is 0 */
         sqe->len = plain_length(descriptor);
         sqe->rw_flags = 0;
@@ -164,6 +165,30 @@ static inline bool plain_move(const struct plain_rules *rules, struct io_loop *l
         sqe->addr3 = 0;
         sqe->__pad2[0] = 0;
         return true;
+}
+
+/* Move a linear disk's request: see plain_move_at(). */
+static inline bool plain_move(const struct plain_rules *rules, struct io_loop *loop,
+        const struct ublksrv_io_desc *descriptor, const struct plain_data *data, uint64_t user_data)
+{
+        return plain_move_at(loop, rules->heads[plain_op(descriptor)],
+                rules->file_offset + (descriptor->start_sector << SECTOR_SHIFT), descriptor, data, user_data);
+}
+
+/* Move a request of a tree of maps, if all its bytes lie in one file: see plain_move_at(). Return false also if they do not. */
+static inline bool plain_move_mapped(const struct plain_rules *rules, struct io_loop *loop,
+        const struct ublksrv_io_desc *descriptor, const struct plain_data *data, uint64_t user_data)
+{
+        uint64_t head = rules->heads[plain_op(descriptor)];
+        struct target_place place;
+        int fd;
+
+        if (!rules->device->target->locate(&loop->queue, plain_op(descriptor),
+                    descriptor->start_sector << SECTOR_SHIFT, plain_length(descriptor), &place))
+                return false;
+        fd = loop->files[IO_LOOP_FIRST_FILE + place.file];
+        memcpy((char *)&head + offsetof(struct io_uring_sqe, fd), &fd, sizeof(fd));
+        return plain_move_at(loop, head, place.offset, descriptor, data, user_data);
 }
 
 static inline bool plain_is_inline(const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor)

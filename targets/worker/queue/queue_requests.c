@@ -262,6 +262,19 @@ _profiled_ static bool plain_begun(struct ublk_queue *queue, struct request *req
         return true;
 }
 
+/* The same of a tree of maps, if one file has all its bytes. Not inlined, as above. */
+__attribute__((noinline)) static bool plain_mapped(struct ublk_queue *queue, struct request *request)
+{
+        const struct ublksrv_io_desc *descriptor = request->descriptor;
+
+        if (!plain_move_mapped(
+                    &queue->plain, &queue->loop, descriptor, &request->data, user_data_plain(request)))
+                return false;
+        plain_taken(queue, request, descriptor, &queue->profile);
+        queue_meter_arrived(&queue->meter, &request->meter, plain_op(descriptor));
+        return true;
+}
+
 /* It was not moved, or not to its end: see plain.h. Not inlined, as above. */
 __attribute__((noinline)) static void plain_not_moved(
         struct ublk_queue *queue, struct request *request, int result)
@@ -273,7 +286,7 @@ __attribute__((noinline)) static void plain_not_moved(
                 begin_on_coroutine(queue, request);
 }
 
-/* The operation of a linear disk's request is done. `now`: when, or the round's time. */
+/* The operation of such a request is done. `now`: when, or the round's time. */
 _profiled_ static void plain_moved(struct ublk_queue *queue, struct request *request, int result,
         uint64_t now, const struct queue_profile *profile)
 {
@@ -331,6 +344,8 @@ _profiled_ static void request_arrived(
                         plain_performed(queue, request, &descriptor, profile);
                         return;
                 }
+                if (profile->mapped && plain_mapped(queue, request))
+                        return;
         }
         any_arrived(queue, request);
 }
@@ -468,6 +483,7 @@ static const struct {
 void queue_requests_choose_profile(struct ublk_queue *queue)
 {
         queue->profile.linear = queue->loop.queue.device->linear && !queue->loop.queue.device->by_callbacks;
+        queue->profile.mapped = !queue->profile.linear && queue->plain.device->target->locate;
         queue->profile.inline_transfer = queue->plain.inline_sectors > 0;
         queue->profile.copies = queue->port.copies;
         queue->profile.batched = queue->port.batched;

@@ -36,6 +36,7 @@ struct queue_profile {
         bool direct;          /* requests are performed without a coroutine: nothing of them waits */
         bool copies;          /* they have memory of this process */
         bool batched;         /* answers go in batches */
+        bool mapped;          /* the core itself moves those whose bytes lie in one file */
 };
 
 /* A request that a system call has moved, or has failed to move. */

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -134,14 +135,16 @@ static int open_temporary(void)
 }
 
 /* What the ring says of it. */
-static int move(struct io_loop *loop, const struct plain_rules *rules,
-        const struct ublksrv_io_desc *descriptor, const struct plain_data *data)
+static int move_by(bool (*plain)(const struct plain_rules *, struct io_loop *, const struct ublksrv_io_desc *,
+                           const struct plain_data *, uint64_t),
+        struct io_loop *loop, const struct plain_rules *rules, const struct ublksrv_io_desc *descriptor,
+        const struct plain_data *data)
 {
         struct io_uring_cqe *cqe;
         char owner[8] __attribute__((aligned(8)));
         int result;
 
-        if (!CHECK(plain_move(rules, loop, descriptor, data, user_data_plain(owner))))
+        if (!CHECK(plain(rules, loop, descriptor, data, user_data_plain(owner))))
                 return -EIO;
         CHECK_INT(io_loop_submit(loop, true), 0);
         CHECK_INT(io_uring_wait_cqe(&loop->ring, &cqe), 0);
@@ -150,6 +153,12 @@ static int move(struct io_loop *loop, const struct plain_rules *rules,
         result = cqe->res;
         io_uring_cqe_seen(&loop->ring, cqe);
         return result;
+}
+
+static int move(struct io_loop *loop, const struct plain_rules *rules,
+        const struct ublksrv_io_desc *descriptor, const struct plain_data *data)
+{
+        return move_by(plain_move, loop, rules, descriptor, data);
 }
 
 static void check_moves(
@@ -204,6 +213,80 @@ static void test_moves(bool registered)
         }
         free(memory);
         (void)close(device.files[0]);
+}
+
+/* A map whose even blocks lie in the first file and odd ones in the second, and that has no place for more than one block. */
+static bool locate(const struct target_queue *queue, enum io_op op, uint64_t offset, uint32_t length,
+        struct target_place *ret)
+{
+        (void)queue, (void)op;
+        *ret = (struct target_place){
+                .file = offset / BLOCK % 2, .offset = FILE_OFFSET + offset / BLOCK / 2 * BLOCK};
+        return length == BLOCK;
+}
+
+/* Block 5 is block 2 of the second file. */
+static void check_mapped_moves(
+        const struct target_device *device, struct io_loop *loop, struct io_data *data, char *memory)
+{
+        enum { ODD = 5 };
+        const struct plain_rules rules = plain_rules_of(device, data, loop, IO_MAX);
+        const struct plain_data whole = {.address = memory, .buffer.index = 2};
+        struct ublksrv_io_desc one = {.op_flags = UBLK_IO_OP_WRITE,
+                .start_sector = ODD * BLOCK >> SECTOR_SHIFT,
+                .nr_sectors = BLOCK >> SECTOR_SHIFT};
+        struct ublksrv_io_desc two = one;
+        struct stat first;
+        char seen[BLOCK];
+
+        two.nr_sectors *= 2;
+        CHECK(!plain_move_mapped(&rules, loop, &two, &whole, 0));
+        CHECK_INT(io_uring_sq_ready(&loop->ring), 0); /* and no entry was taken for it */
+        memset(memory, 'a', BLOCK);
+        CHECK_INT(move_by(plain_move_mapped, loop, &rules, &one, &whole), BLOCK);
+        CHECK_INT(pread(device->files[1], seen, BLOCK, FILE_OFFSET + ODD / 2 * BLOCK), BLOCK);
+        CHECK(memcmp(seen, memory, BLOCK) == 0);
+        CHECK_INT(fstat(device->files[0], &first), 0);
+        CHECK_INT(first.st_size, 0);
+        memset(memory, 'b', BLOCK);
+        one.op_flags = UBLK_IO_OP_READ;
+        CHECK_INT(move_by(plain_move_mapped, loop, &rules, &one, &whole), BLOCK);
+        CHECK(memcmp(seen, memory, BLOCK) == 0);
+        CHECK_INT(ftruncate(device->files[1], FILE_OFFSET + ODD / 2 * BLOCK + 512), 0);
+        CHECK_INT(move_by(plain_move_mapped, loop, &rules, &one, &whole), 512);
+}
+
+static void test_moves_of_a_map(bool registered, enum io_loop_holder holder)
+{
+        static const struct target map = {.desc = &desc, .read = full, .write = full, .locate = locate};
+        struct target_device device = {
+                .target = &map,
+                .size = 16 * BLOCK,
+                .logical_block_size = BLOCK,
+                .files = {open_temporary(), open_temporary()},
+                .file_count = 2
+        };
+        struct io_data data = {.route.path = registered ? DATA_PATH_ZERO_COPY : DATA_PATH_COPY,
+                .route.auto_buffers = registered};
+        char *memory = aligned_alloc(BLOCK, BLOCK);
+        struct io_loop loop;
+
+        if (memory && CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1, holder), 0)) {
+                const struct iovec buffers[] = {
+                        {memory, BLOCK},
+                        {memory, BLOCK},
+                        {memory, BLOCK}
+                };
+
+                if (registered)
+                        CHECK_INT(io_uring_register_buffers(&loop.ring, buffers, ARRAY_SIZE(buffers)), 0);
+                CHECK_INT(io_loop_start(&loop), 0);
+                check_mapped_moves(&device, &loop, &data, memory);
+                io_loop_destroy(&loop);
+        }
+        free(memory);
+        for (unsigned i = 0; i < device.file_count; i++)
+                (void)close(device.files[i]);
 }
 
 static void test_what_is_moved_inline(void)
@@ -294,6 +377,10 @@ int main(int argc, char **argv)
                 return CHECK_SKIP;
         test_moves(false);
         test_moves(true);
+        for (enum io_loop_holder holder = IO_LOOP_HELD_BY_RING; holder <= IO_LOOP_HELD_BY_PROCESS; holder++) {
+                test_moves_of_a_map(false, holder);
+                test_moves_of_a_map(true, holder);
+        }
         test_no_room();
         return check_report();
 }
