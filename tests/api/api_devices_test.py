@@ -6,10 +6,12 @@ import json
 import re
 import sqlite3
 import threading
+import urllib.parse
 
 import pytest
 
 from api_server import Server, check_problem, read_status, spec
+from hostile_names import HOSTILE_NAMES
 
 
 def test_create_gives_location_etag_and_the_device(server):
@@ -91,6 +93,26 @@ def test_a_bad_spec_names_every_fault_and_stores_nothing(server):
 def test_a_fault_at_a_name_of_two_lines(server):
     problem = check_problem(server.ask("POST", "/devices", spec(labels={"a\nb\n": ""})), 422, "invalid-spec")
     assert [error["pointer"] for error in problem["errors"]] == ["/labels/a\nb\n"]
+
+
+def test_no_device_and_no_label_has_a_name_that_could_confuse_a_program(server):
+    for name in HOSTILE_NAMES:
+        for answer in (server.ask("POST", "/devices", spec(name)), server.ask("PUT", f"/devices/{urllib.parse.quote(name)}", spec(name)),
+                       server.ask("POST", "/devices", spec(labels={name: "x"}))):
+            problem = check_problem(answer, 422, "invalid-spec")
+            pointers = {error["pointer"] for error in problem["errors"]}
+            assert pointers and pointers <= {"/name", "/labels/" + name.replace("~", "~0")}, problem
+    assert names(server.ask("GET", "/devices")) == []
+
+
+def test_the_value_of_a_label_is_data(server):
+    """It comes back as it was sent, in the device and in its events, and finds the device."""
+    labels = {f"l{number}": value for number, value in enumerate(HOSTILE_NAMES)}
+    assert server.ask("POST", "/devices?wait=ready", spec(labels=labels)).json["spec"]["labels"] == labels
+    events = server.ask("GET", "/events?after=0", headers={"Accept": "application/json"}).json["items"]
+    assert events and all(event["device"]["labels"] == labels for event in events)
+    for name, value in labels.items():
+        assert names(server.ask("GET", f"/devices?label={name}={urllib.parse.quote(value)}")) == ["data"], value
 
 
 def test_get_of_an_unknown_device(server):

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from hostile_names import HOSTILE_NAMES
 from harness import ublk
 from harness.api import null_spec
 
@@ -14,7 +15,7 @@ _JSON = {"Content-Type": "application/json"}
 
 
 _MALFORMED = ("", "{", "[", "nul", '{"name": "data",}', "\xff\xfe", '{"name": "a"} x', '{"name": "a\\u0000b"}')
-_BAD_NAMES = ("a/b", "../etc", "/", ".", "..", "", "A", "a b", "x" * 64)
+_BAD_NAMES = ("a/b", "../etc", "/", ".", "..", "", "A", "a b", "x" * 64, *HOSTILE_NAMES)
 
 
 def test_malformed_json(api):

@@ -3,6 +3,7 @@
 import concurrent.futures
 import http.client
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ import tempfile
 import pytest
 from api_server import Server, spec
 from api_tenants_test import ALICE, Tenants, create
+from hostile_names import HOSTILE_NAMES
 from other_user import NEEDS_ROOT
 from plugin import Plugin
 
@@ -147,6 +149,19 @@ def test_a_name_that_no_device_can_have(plugin, server):
         assert plugin.call("Get", Name=name)["Volume"]["Name"] == name
     assert sorted(volume["Name"] for volume in plugin.call("List")["Volumes"]) == sorted(["ab" * 32, "Data_1", "-data-"])
     assert all(item["name"].startswith("volume-") for item in server.ask("GET", "/devices").json["items"])
+
+
+def test_names_that_could_confuse_a_program(plugin, server):
+    """The device has another one, and the label is data."""
+    for name in HOSTILE_NAMES:
+        plugin.call("Create", Name=name, Opts=options())
+        (device,) = server.ask("GET", "/devices").json["items"]
+        assert re.fullmatch("volume-[0-9a-f]{16}", device["name"]) and labels_of(device["spec"])["volume"] == name
+        assert [volume["Name"] for volume in plugin.call("List")["Volumes"]] == [name]
+        assert plugin.call("Mount", Name=name, ID=name)["Mountpoint"] == f"/mounts/{device['uid']}"
+        plugin.call("Unmount", Name=name, ID=name)
+        plugin.call("Remove", Name=name)
+        assert plugin.call("List") == {"Volumes": []}
 
 
 def test_a_device_without_the_label_is_left_alone(plugin, server):
