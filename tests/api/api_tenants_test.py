@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Tenants: users to whom the policy gives devices of their own. Others' devices are for them like devices that do not exist."""
-import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
+import signal
 import socket
 import statistics
 import tempfile
@@ -200,32 +201,62 @@ def test_a_change_cannot_pass_what_a_create_may_not(tenants):
     assert tenants.server.ask("GET", f"/devices/{name}").json["generation"] == 1
 
 
-def test_the_quota_holds_under_a_thousand_creates_at_once(tenants):
-    """From many processes, each with many connections; then over a restart; and it counts bytes as well as devices."""
-    tenants.set_rules({**RULE, "changesPerMinute": 100000})
-    assert tenants.server.tell("policy") == 0
-    code = """
-import concurrent.futures
-def create(index):
-    try:
-        return ask(UnixConnection(path), "POST", "/devices", spec(f"u{uid}-{os.getpid()}-{index}", size="1GiB")).status
-    except OSError:
-        return 503  # too many connections of one user
-with concurrent.futures.ThreadPoolExecutor(3) as pool:
-    print(json.dumps(list(pool.map(create, range(250)))))
+# Sends all its requests while the server stands still; prints status, pointer and reason of each answer when that goes on.
+AT_ONCE = """
+def create(name):
+    body = json.dumps(spec(name, size="1GiB")).encode()
+    head = f"POST /devices HTTP/1.1\\r\\nHost: x\\r\\nContent-Type: application/json\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n"
+    return head.encode() + body
+clients = []
+for number in range(4):
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path)
+    client.settimeout(600)
+    client.sendall(b"".join(create(f"u{uid}-{os.getpid()}-{number}-{index}") for index in range(63)))
+    clients.append(client.makefile("rb"))
+print("sent", flush=True)
+for client in clients:
+    for _ in range(63):
+        status, length = int(client.readline().split()[1]), 0
+        for line in iter(client.readline, b"\\r\\n"):
+            name, value = line.decode().split(":", 1)
+            length = int(value) if name.lower() == "content-length" else length
+        faults = json.loads(client.read(length)).get("errors", [])
+        print(json.dumps([status, *[[fault["pointer"], fault["reason"]] for fault in faults]]))
 """
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        statuses = sum((line for answer in pool.map(lambda _: tenants.values(code), range(4)) for line in answer), [])
-    answered = sorted(status for status in statuses if status != 503)
-    assert answered == [201] * 3 + [403] * (len(answered) - 3) and len(answered) > 500
+
+
+@pytest.mark.parametrize("bound, pointer", [({"devices": 3, "size": "10GiB"}, ""), ({"devices": 2000, "size": "3GiB"}, "/size")])
+def test_the_quota_holds_under_a_thousand_creates_at_once(tenants, bound, pointer):
+    """All wait in the connections of one user, sixteen from four processes, before the first is taken; so nothing but the count, or
+    the sum of bytes, of what the requests before have made can refuse one. Then over a restart."""
+    tenants.set_rules({**RULE, "changesPerMinute": 100000, **bound})
+    assert tenants.server.tell("policy") == 0
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(user(tenants.server, AT_ONCE, ALICE)) for _ in range(4)]
+        tenants.server.process.send_signal(signal.SIGSTOP)
+        try:
+            assert [client.stdout.readline() for client in clients] == ["sent\n"] * 4
+        finally:
+            tenants.server.process.send_signal(signal.SIGCONT)
+        answers = [json.loads(line) for client in clients for line in client.stdout]
+    assert len(answers) == 4 * 4 * 63
+    assert [answer for answer in answers if answer not in ([201], [403, [pointer, "PolicyExceeded"]])] == []
+    assert answers.count([201]) == 3
     tenants.server.stop()
     tenants.start()
     assert len(names_seen(tenants)) == 3
     ((status, problem),) = tenants.values(asks(("POST", "/devices", mine("fourth"))))
-    assert status == 403 and "3" in problem["detail"]
-    first = names_seen(tenants)[0]
-    answers = tenants.values(asks(("PATCH", f"/devices/{first}", {"size": "8GiB"}), ("PATCH", f"/devices/{first}", {"size": "9GiB"}),
-                                  ("DELETE", f"/devices/{first}?wait", None), ("POST", "/devices?wait", mine("fourth"))))
+    assert status == 403 and problem["errors"][0]["pointer"] == pointer
+
+
+def test_a_change_counts_the_other_devices(tenants):
+    """And one that is gone leaves its place to the next."""
+    for name in ("a", "b", "c"):
+        create(tenants, name)
+    first = f"/devices/u{ALICE}-a"
+    answers = tenants.values(asks(("PATCH", first, {"size": "8GiB"}), ("PATCH", first, {"size": "9GiB"}),
+                                  ("DELETE", f"{first}?wait", None), ("POST", "/devices?wait", mine("fourth"))))
     assert [status for status, _ in answers] == [200, 403, 204, 201]
 
 
