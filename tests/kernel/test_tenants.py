@@ -3,12 +3,15 @@
 they reach nothing that is not theirs."""
 
 import concurrent.futures
+import json
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 
+from absent_names import check_answers, plain, program, requests_about_a_name, still_slower
 from harness.api import null_spec
 from harness.disk import Disk, block
 from harness.fio import FileOnDisk, Fio
@@ -25,7 +28,7 @@ _SIZE = 64 << 20
 def _rule(pool, **more):
     return {"pools": {"fast": {"directory": str(pool)}},
             "rules": [{"name": "test", "who": {"users": [_ALICE, _BOB]}, "targets": ["loop", "null"], "pools": ["fast"], "devices": 4,
-                       "size": "1GiB", "queues": 4, "queueDepth": 128, "maxIoSize": "1MiB", **more}]}
+                       "size": "1GiB", "queues": 4, "queueDepth": 128, "maxIoSize": "1MiB", "changesPerMinute": 100000, **more}]}
 
 
 class _Place(Place):
@@ -119,6 +122,27 @@ def test_a_rootless_container_is_its_user(place):
     assert inside.names() == [device["name"]]
     assert inside.run("dd", "if=/dev/zero", f"of={bobs['status']['node']}", "bs=4096", "count=1", "status=none").returncode != 0
     assert inside.ask("DELETE", f"/devices/{bobs['name']}?force=true")[0] == 404
+
+
+@pytest.mark.variant
+@pytest.mark.timed
+def test_a_live_disk_of_another_is_answered_like_an_absent_one_and_as_fast(place):
+    """Of another tenant, and of root, for each request of the API that has a name."""
+    document = place.daemon.api.ask("GET", "/openapi.json", 200)
+    requests = requests_about_a_name(document, target={"type": "loop", "pool": "fast"}, size=_SIZE)
+    place.bob.create(_spec(place.bob, "live"))
+    place.daemon.api.create(null_spec("of-root"))
+
+    for names in ((f"u{_BOB}-live", f"u{_BOB}-none"), ("of-root", "no-root")):
+        def ask(wanted, rounds, names=names):
+            done = place.alice.run(sys.executable, "-c", program(place.daemon.runtime / "ublkd.sock", wanted, names, rounds))
+            found = json.loads(done.stdout)
+            check_answers(found)
+            return found
+
+        ask(requests, 1)
+        assert not still_slower(ask, plain(requests))
+        assert place.daemon.api.phase(names[0]) == "Live"
 
 
 def test_the_next_owner_reads_nothing_of_the_last_one(place):
