@@ -9,6 +9,7 @@
 #include "api/http/tenancy.h"
 #include "api/http/view.h"
 #include "ublkd/policy/policy_check.h"
+#include "ublkd/policy/policy_name.h"
 
 /* Return what the account has beside the device with that name. A device counts with the size that its spec asks for,
  * whatever its image takes now. unknown: bytes of a device whose spec cannot be read. */
@@ -100,6 +101,25 @@ static bool policy_allows(struct request *request, const struct device_spec *spe
         return r >= 0;
 }
 
+/* A name that a tenant may try would be taken then, and show that there is a device. One from before stays. */
+static bool takes_no_name(
+        struct request *request, const struct device_record *record, const struct device_spec *spec)
+{
+        const struct policy *policy = request->api->config.rights.policy;
+        const struct policy_rule *rule = record ? NULL : policy_name_rule(policy, spec->options.name);
+        _cleanup_problems_ struct problem_list problems = {};
+
+        if (!rule)
+                return true;
+        (void)problem_add(&problems, EINVAL, "/name", "NameOfTenant",
+                "names that begin like this one are for users, by the rule %s (%s); choose another name, or "
+                "let "
+                "the user create the device",
+                rule->options.name, rule->place);
+        reply_problems(request, PROBLEM_INVALID_SPEC, &problems);
+        return false;
+}
+
 /* An administrator may not either: without a recovery the kernel takes the disk away before ublkd has taken its node from the tenant. */
 static bool keeps_recovery(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
@@ -156,8 +176,8 @@ bool may_put(struct request *request, const struct device_record *record, const 
         struct put_condition *condition)
 {
         if (view_manages_all(request))
-                return keeps_recovery(request, record, spec) && keeps_node(request, record, spec)
-                       && keeps_volume(request, record, spec);
+                return takes_no_name(request, record, spec) && keeps_recovery(request, record, spec)
+                       && keeps_node(request, record, spec) && keeps_volume(request, record, spec);
         if (!policy_allows(request, spec)) /* a name that is not the tenant's, among others */
                 return false;
         condition->tenant = request->peer.tenant;

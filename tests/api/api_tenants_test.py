@@ -12,7 +12,7 @@ import threading
 import pytest
 import conformance
 from absent_names import check_answers, plain, program, requests_about_a_name, still_slower
-from api_server import Server, spec
+from api_server import Server, check_problem, spec
 from other_user import CONTAINERS, NEEDS_ROOT, run_as_user, user
 from server_fixture import write_policy
 
@@ -349,11 +349,37 @@ def test_the_device_of_a_tenant_keeps_a_recovery(tenants):
     assert answer.status == 422 and [fault["reason"] for fault in answer.json["errors"]] == ["NoRecoveryForTenant"]
 
 
-def test_a_name_that_root_took_is_taken(tenants):
-    assert tenants.server.ask("POST", "/devices?wait", spec(f"u{ALICE}-x")).status == 201
+def test_root_takes_no_name_of_a_tenant(tenants):
+    """Else the tenant would learn of the device: its own would be refused. Administrators change what the tenant has made."""
+    name = f"u{ALICE}-x"
+    for method, target in (("POST", "/devices?wait"), ("PUT", f"/devices/{name}"), ("PUT", f"/devices/{name}?wait=ready")):
+        problem = check_problem(tenants.server.ask(method, target, spec(name)), 422, "invalid-spec")
+        assert [(error["pointer"], error["reason"]) for error in problem["errors"]] == [("/name", "NameOfTenant")]
+    as_administrator = {"uid": STRANGER, "groups": [ADMINISTRATORS]}
+    assert tenants.values(asks(("POST", "/devices", spec(name))), **as_administrator)[0][0] == 422
+    assert tenants.values(asks(("GET", f"/devices/{name}", None)))[0][0] == 404
+    create(tenants, "x")
+    assert tenants.server.ask("PUT", f"/devices/{name}", mine("x", size="2GiB")).status == 200
+    assert tenants.server.ask("POST", "/devices", mine("x", size="2GiB")).json["tenant"] == f"uid:{ALICE}"
+    for free in ("u-x", f"u{ALICE}", "x"):
+        assert tenants.server.ask("POST", "/devices", spec(free)).status == 201
+
+
+def test_a_name_that_root_took_before_the_rule_stays_and_is_taken(tenants):
+    tenants.set_rules({**RULE, "devices": 0})  # gives no name
+    assert tenants.server.tell("policy") == 0
+    name = f"u{ALICE}-x"
+    assert tenants.server.ask("POST", "/devices?wait", spec(name)).status == 201
+    tenants.set_rules(RULE)
+    assert tenants.server.tell("policy") == 0
     ((status, problem),) = tenants.values(asks(("POST", "/devices", mine("x"))))
     assert status == 409 and problem["type"].endswith("name-taken")
-    assert tenants.values(asks(("GET", f"/devices/u{ALICE}-x", None)))[0][0] == 404
+    assert tenants.values(asks(("GET", f"/devices/{name}", None)))[0][0] == 404
+    assert tenants.server.ask("POST", "/devices", spec(name)).status == 200  # a repetition
+    assert tenants.server.ask("PATCH", f"/devices/{name}", {"labels": {"a": "b"}}).status == 200
+    assert tenants.server.ask("DELETE", f"/devices/{name}?wait").status == 204
+    assert tenants.server.ask("POST", "/devices", spec(name)).status == 422
+    create(tenants, "x")
 
 
 def test_a_number_of_others_is_taken_without_a_name(tenants):

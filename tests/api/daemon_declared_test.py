@@ -209,6 +209,26 @@ def test_a_device_of_a_client_is_not_taken(daemon):
     until(lambda: (daemon.device("one") or {}).get("source") == str(path))
 
 
+def test_a_name_of_a_tenant_is_refused(daemon):
+    """A device from before the rule stays, and its file changes it."""
+    old = daemon.put("u4001-old")
+    daemon.reload()
+    until(lambda: daemon.device("u4001-old"))
+    daemon.policy.mkdir(mode=0o755)
+    rules = [{"name": "test", "who": {"users": [4001]}, "targets": ["null"], "devices": 1, "size": "1GiB"}]
+    (daemon.policy / "10.json").write_text(json.dumps({"rules": rules}), encoding="utf-8")
+    daemon.put("u4001-old", labels={"a": "b"})
+    path = daemon.put("u4001-new")
+    daemon.put("u4002-new")
+    daemon.reload()
+    until(lambda: daemon.device("u4002-new") and daemon.problems())
+    (problem,) = daemon.problems()
+    assert problem["title"] == "FileRefused" and str(path) in problem["detail"]
+    assert daemon.device("u4001-new") is None
+    device = daemon.device("u4001-old")
+    assert device["source"] == str(old) and device["spec"]["labels"] == {"a": "b"}
+
+
 def test_of_two_files_the_one_that_the_device_is_from_counts(daemon):
     daemon.put("one")
     (daemon.etc / "zwei.json").write_text(json.dumps({"name": "one", **SPEC, "labels": {"x": "y"}}), encoding="utf-8")

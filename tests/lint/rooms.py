@@ -23,6 +23,7 @@ API_SEES = rooms("ublkd", "values backing kernel model") + [
     "ublkd/peers/peer_path.h",
     "ublkd/policy/policy.h",
     "ublkd/policy/policy_check.h",
+    "ublkd/policy/policy_name.h",
     "ublkd/disk_users/disk_search.h",
     "ublkd/host/adoptable.h",
     "ublkd/host/host.h",

@@ -2,6 +2,7 @@
 /* Which specs of files this ublkd refuses. */
 #include "ublkd/declared/declared_refusal.h"
 
+#include "ublkd/policy/policy_name.h"
 #include "ublkd/store/device_change.h"
 
 static const char *refuse_path(const struct declared_config *config, const struct declaration *declaration,
@@ -26,6 +27,19 @@ static const char *refuse_target(const struct declared_config *config, const str
                        : NULL;
 }
 
+/* A tenant could see that it is taken. */
+static const char *refuse_name(const struct declared_config *config, const struct declaration *declaration,
+        const struct device_record *record)
+{
+        const struct policy *policy = config->policy ? config->policy(config->policy_userdata) : NULL;
+
+        return !record && policy_name_rule(policy, declaration->name)
+                       ? "names that begin like this one are for users, by a rule of the policy "
+                         "(namePrefix); "
+                         "choose another name, or let the user create the device."
+                       : NULL;
+}
+
 const char *declared_refusal(const struct declared_config *config, const struct declaration *declaration,
         const struct device_record *record)
 {
@@ -33,5 +47,7 @@ const char *declared_refusal(const struct declared_config *config, const struct 
 
         if (!refusal)
                 refusal = refuse_path(config, declaration, record);
-        return refusal ? refusal : refuse_target(config, declaration, record);
+        if (!refusal)
+                refusal = refuse_target(config, declaration, record);
+        return refusal ? refusal : refuse_name(config, declaration, record);
 }

@@ -2,7 +2,9 @@
 /* How the names of a tenant's devices begin. */
 #include "ublkd/policy/policy_prefix.h"
 
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define UID_WORD "{uid}"
@@ -29,6 +31,23 @@ void policy_prefix_print(const char *template, uid_t uid, char ret[static PREFIX
                         word + UID_WORD_LENGTH);
         else
                 snprintf(ret, PREFIX_SIZE, "%s", template);
+}
+
+bool policy_prefix_match(const char *template, const char *name, uid_t *ret)
+{
+        const char *word = strstr(template, UID_WORD), *digits, *rest;
+        unsigned long long uid;
+
+        if (!word || strncmp(name, template, (size_t)(word - template)) != 0)
+                return false;
+        digits = name + (word - template);
+        if (!is_digit(*digits) || *digits == '0') /* as it is printed; 0 is never a tenant */
+                return false;
+        uid = strtoull(digits, (char **)&rest, 10);
+        if (uid >= UINT32_MAX || strncmp(rest, word + UID_WORD_LENGTH, strlen(word + UID_WORD_LENGTH)) != 0)
+                return false;
+        *ret = (uid_t)uid;
+        return true;
 }
 
 /* Where a template is: what follows, and whether more digits of the uid may come before that. */

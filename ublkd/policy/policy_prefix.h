@@ -10,8 +10,7 @@
  * digits would end at the same place, and be the same uid. Without that character, "u{uid}" would give user 1 all names
  * of user 10. Templates of two rules are compared with each other as patterns; see policy_prefixes_overlap().
  *
- * The names of an administrator's devices are not bound to any prefix. One that begins with the prefix of a tenant is
- * visible to this tenant as a name that is taken. */
+ * The names of an administrator's devices are not bound to any prefix, but may not begin with one of a tenant: policy_name.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,6 +25,8 @@ enum {
 bool policy_prefix_is_apart(const char *template);
 /* Print the prefix of the user. */
 void policy_prefix_print(const char *template, uid_t uid, char ret[static PREFIX_SIZE]);
+/* Return whether the name begins with the prefix of a user by this template, which is safe for many users. *ret: the user. */
+bool policy_prefix_match(const char *template, const char *name, uid_t *ret);
 /* Return whether a prefix that one template can make begins with one of the other, or is the same, for any two uids. It may
  * also be true for a uid that does not exist (with a leading 0, say), never false for one that does. */
 bool policy_prefixes_overlap(const char *one, const char *other);
