@@ -3,6 +3,7 @@
 the test stand for deaths of workers). The figures are printed; the bounds are wide, for a busy machine, and relative to
 the same machine without the flood."""
 import contextlib
+import json
 import os
 import statistics
 import subprocess
@@ -14,7 +15,8 @@ import pytest
 from api_limits_test import fill
 from api_listen_test import free_port
 from api_server import Server, ask
-from other_user import NEEDS_ROOT
+from other_user import NEEDS_ROOT, run_as_user
+from server_fixture import write_policy
 
 pytestmark = NEEDS_ROOT
 SECONDS = 4
@@ -98,3 +100,49 @@ def check(name, quiet, flooded, grown, counts):
         assert under[0] <= max(0.1, 20 * alone[0]), what
         assert under[1] <= max(1.5, 20 * alone[1]), what
     assert grown < 128 << 20
+
+
+# What a tenant waits for an answer about its own device, and for a change of it: seconds.
+OF_A_TENANT = f"""
+import time
+connection, found = UnixConnection(path), [[], []]
+name = f"/devices/u{{uid}}-data"
+end = time.monotonic() + {SECONDS}
+while time.monotonic() < end or len(found[0]) < 20:
+    for kind, (method, body) in enumerate([("GET", None), ("PATCH", {{"labels": {{"n": str(len(found[0]))}}}})]):
+        began = time.monotonic()
+        status = ask(connection, method, name, body).status
+        assert status == 200, status
+        found[kind].append(time.monotonic() - began)
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def tenants():
+    """A server on which three users may have a device; the last one has it."""
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        os.chmod(directory, 0o755)
+        uids = [FIRST_UID, FIRST_UID + 1, FIRST_UID + 2]
+        rule = {"name": "load", "who": {"users": uids}, "targets": ["null"], "devices": 1, "size": "1GiB", "changesPerMinute": 100000}
+        server = Server(directory, *write_policy(directory, rules=[rule]))
+        assert server.started, server.process.stderr.read()
+        fill(server, 200)
+        body = {"name": f"u{uids[2]}-data", "target": {"type": "null"}, "size": "1MiB"}
+        run_as_user(server, f"assert ask(UnixConnection(path), 'POST', '/devices?wait=ready', {body!r}).status == 201", uids[2])
+        yield server
+        server.stop()
+
+
+@pytest.mark.parametrize("kind", ["devices", "lists", "pipelined", "changes", "bodies", "unread"])
+def test_a_tenant_is_answered_in_a_flood_of_others(tenants, kind):
+    """Two tenants ask as fast as they are answered, each with all connections that it may have."""
+    quiet = json.loads(run_as_user(tenants, OF_A_TENANT, FIRST_UID + 2))
+    with flood(kind, tenants.path, 1, 16) as counts:
+        flooded = json.loads(run_as_user(tenants, OF_A_TENANT, FIRST_UID + 2))
+    print(f"\n{kind} of 2 tenants: {', '.join(counts)} answers and closed connections")
+    for what, alone, under in zip(("a read", "a change"), quiet, flooded):
+        print(f"  {what} of another tenant: median {statistics.median(alone) * 1e3:.1f} ms alone, "
+              f"{statistics.median(under) * 1e3:.1f} ms in the flood; worst {max(alone) * 1e3:.1f} and {max(under) * 1e3:.1f} ms")
+        assert statistics.median(under) <= max(0.2, 20 * statistics.median(alone)), what
+        assert max(under) <= max(2, 20 * max(alone)), what

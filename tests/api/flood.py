@@ -23,6 +23,12 @@ def lists(number):
     return get(b"/devices?limit=%d&label=n%d=v" % (number % 1000 + 1, number)) + get(b"/devices?limit=%d" % (number % 1000 + 1))
 
 
+def changes(number):
+    """Refused by any policy; each counts as a change."""
+    body = b'{"name": "flood-%d", "target": {"type": "null"}, "size": "1MiB"}' % number
+    return b"POST /devices HTTP/1.1\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (HOST, len(body), body)
+
+
 # The bytes that a connection sends, over and over.
 KINDS = {
     "metrics": lambda number: get(b"/metrics"),
@@ -33,6 +39,7 @@ KINDS = {
     "bad": lambda number: b"GET / HTTP/1.1\r\n" + HOST + b"X: a\r\n b\r\n\r\n",
     "connections": lambda number: b"G",
     "unread": lists,
+    "changes": changes,
 }
 
 
