@@ -125,6 +125,19 @@ def test_a_container_has_a_disk_and_another_user_has_none_of_it(daemon, inside):
 
 
 @pytest.mark.storm
+def test_a_container_that_keeps_the_id_of_its_user_has_no_disk(alice, daemon, inside):
+    """Its user namespace is one inside another one: it has neither a device of its own nor that of its user."""
+    name = _create(inside, daemon)["name"]
+    kept = Container(alice, "tools", daemon, "--userns=keep-id")
+    try:
+        assert kept.ask_each(("POST", "/devices", _image(_ALICE, "more")), ("GET", f"/devices/{name}", None),
+                             ("DELETE", f"/devices/{name}?force=true", None)) == [403] * 3
+    finally:
+        kept.remove()
+    assert daemon.api.names() == [name]
+
+
+@pytest.mark.storm
 def test_a_running_container_gets_a_disk_that_recovers(daemon, inside, directory):
     device = _create(inside, daemon)
     name, disk = device["name"], Disk(device["status"]["id"])
