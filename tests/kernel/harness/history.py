@@ -102,7 +102,7 @@ class Clients:
 def judge(history):
     """Return the exit status of the judge, and what it says: 0 for a linearizable history, 1 for one that is not."""
     program = subprocess.run(
-        [str(programs.source("scripts/test-linearizability"))], stdout=subprocess.PIPE, text=True, check=True,
+        [str(programs.source("scripts/test-go-program")), "tests/linearizability"], stdout=subprocess.PIPE, text=True, check=True,
     ).stdout.strip()
     lines = "".join(f"{json.dumps(operation)}\n" for operation in history)
     verdict = subprocess.run([program], input=lines, stdout=subprocess.PIPE, text=True, check=False)
