@@ -118,3 +118,30 @@ def test_what_is_at_the_path_on_the_host_does_not_count(tenants, volume):
     """In the container the path leads elsewhere, and that is outside of the directories of the rule."""
     ((status, problem),) = tenants.values(asks(("POST", "/devices", on(f"{volume}/a.img"))), **inside("/etc", volume))
     assert status == 403 and faults(problem) == [("/target/path", "PolicyForbids")]
+
+
+def test_a_file_system_of_the_container_is_not_asked(tenants, volume):
+    """FUSE, with a server that never answers: what looks at a path below it waits for ever."""
+    code = inside(volume, "/mnt", """
+device = os.open("/dev/fuse", os.O_RDWR)
+check(libc.mount(b"silent", b"/mnt/below", b"fuse", 0, f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()))
+""")
+    answers = tenants.values(asks(*[("POST", "/devices", on(path)) for path in ("/mnt/below", "/mnt/below/a.img", "/mnt/a.img")]), **code)
+    assert [status for status, _ in answers] == [403, 403, 201]
+    assert faults(answers[1][1]) == [("/target/path", "PathOfContainer")]
+    assert tenants.server.ask("GET", "/healthz").status == 200
+
+
+@pytest.mark.parametrize("how", ["side by side", "above each other"])
+def test_thousands_of_mounts_in_a_container(tenants, volume, how):
+    """They do not make another path of it, and hold up no other client: a path that is not found in what is read is refused."""
+    for number in range(3000):
+        os.mkdir(os.path.join(volume, "below", str(number)))
+    code = inside(volume, "/mnt", f"""
+for number in range(3000):
+    check(libc.mount(b"/mnt", b"/mnt/below" + (b"/%d" % number if {how == "side by side"} else b""), None, 0x1000, None))  # MS_BIND
+""")
+    answers = tenants.values(asks(*[("POST", "/devices", on(path, name)) for name, path in (("a", "/mnt/a.img"), ("b", "/mnt/below/b.img"))]), **code)
+    for (status, answer), path in zip(answers, (f"{volume}/a.img", f"{volume}/b.img")):
+        assert status == 403 and faults(answer) == [("/target/path", "PathOfContainer")] or answer["spec"]["target"]["path"] == path, answer
+    tenants.values(asks(("GET", "/devices", None)), uid=BOB)

@@ -286,8 +286,8 @@ def _hostile(bob, daemon, *options):
 def _attacks_on(name, spec):
     """Each request that would change or show a device."""
     changes = (("restart", None), ("stop", None), ("start", None), ("recover", None), ("filesystem", {"type": "ext4"}), ("mount", {}),
-               ("unmount", {"allHolders": True}), ("deliver", {"path": "/tmp/data"}))
-    return [("GET", f"/devices/{name}", None), ("GET", f"/devices/{name}/stats", None), ("PATCH", f"/devices/{name}", {"enabled": False}),
+               ("unmount", {"allHolders": True}), ("deliver", {"path": "/tmp/data"}), ("actions/scrub", None))
+    return [("GET", f"/devices/{name}", None), ("GET", f"/devices/{name}/stats", None), ("GET", f"/devices/{name}/actions", None), ("PATCH", f"/devices/{name}", {"enabled": False}),
             *(("POST", f"/devices/{name}/{verb}", body) for verb, body in changes), ("DELETE", f"/devices/{name}?force=true", None),
             ("PUT", f"/devices/{name}", spec | {"name": name})]
 

@@ -236,6 +236,38 @@ def test_a_rootless_container_has_a_disk_on_a_volume(files):
     assert status == 403 and [fault["reason"] for fault in problem["errors"]] == ["PathOfContainer"]
 
 
+_SWAP = """
+import ctypes, select, sys
+exchange, one, other = ctypes.CDLL(None).renameat2, *(path.encode() for path in sys.argv[1:])
+print(exchange(-100, one, -100, other, 2), flush=True)  # AT_FDCWD, RENAME_EXCHANGE
+while not select.select([sys.stdin], [], [], 0)[0]:
+    for _ in range(100):
+        exchange(-100, one, -100, other, 2)
+"""
+
+
+@pytest.mark.storm
+def test_a_container_that_swaps_its_path_gets_no_file_of_root(files):
+    """It exchanges its file with a link to one of root as fast as it can, while it asks for disks."""
+    own, secret = files.file(), files.secret()
+    (files.own / "link").symlink_to(secret)
+    inside = User(files.daemon, _ALICE, container=True)
+    inside.prefix += ["sh", "-c", 'mount --bind "$1" /mnt && shift && exec "$@"', "sh", files.own]
+    command = [*inside.prefix, sys.executable, "-c", _SWAP, f"/mnt/{own.name}", "/mnt/link"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/") as swaps:
+        assert swaps.stdout.readline() == b"0\n"
+        for _ in range(20):
+            spec = files.spec(f"/mnt/{own.name}")
+            status, answer = inside.ask("POST", "/devices?wait=ready&timeout=60s", spec)
+            if status == 201:
+                assert Disk(answer["status"]["id"]).read(0, 4096) == bytes(4096)
+            else:
+                assert (status, answer["type"]) == (422, "urn:ublkd:problem:cannot-start"), answer
+            assert inside.ask("DELETE", f"/devices/{spec['name']}?wait&timeout=60s")[0] == 204
+        assert swaps.poll() is None
+    assert secret.read_bytes()[:4096] == _MARK
+
+
 _HOLD = """
 import fcntl, os, sys
 file = os.open(sys.argv[1], os.O_RDWR)
