@@ -3,8 +3,10 @@
 stand."""
 
 import errno
+import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sysconfig
@@ -18,7 +20,7 @@ from harness.fio import FileOnDisk
 from harness.programs import source, ublkd_volumes
 from harness.rootless import FioInside, activated
 from harness.shell import run
-from harness.tenants import hand_over, kill_under
+from harness.tenants import User, kill_under
 from harness.wait import wait_until
 from test_container_examples import blocks, programs_and_a_place_for_the_pool  # noqa: F401 (a fixture)
 from test_volumes import Plugin, daemon_with_a_pool, plugin_of_the_daemon, pool_on_ext4  # noqa: F401 (fixtures)
@@ -32,6 +34,7 @@ pytestmark = [
 
 _EXAMPLES = source("examples/containers")
 _CONFIGURATION = pathlib.Path("/etc/docker/daemon.json")
+_NEIGHBOUR = 1001
 _COUNT = "i=0; while true; do i=$((i+1)); echo $i >/data/count.new; sync; mv /data/count.new /data/count; done"
 
 
@@ -211,14 +214,19 @@ true
 """
 
 
-def _give_away(daemon, path, uid):
-    """A disk of another user; return it with its node."""
-    disk = Disk(daemon.api.create(loop_spec("theirs", path))["status"]["id"])
+def _disk_of_a_neighbour(daemon, path, uid):
+    """Another tenant asks for a disk, by a rule of its own; return its name, the disk and its node."""
+    rule = {"name": "neighbour", "who": {"users": [uid]}, "targets": ["loop"], "directories": [str(path.parent)], "devices": 1, "size": "1GiB"}
+    policy = pathlib.Path("/etc/ublkd/policy.d/60-neighbour.json")
+    policy.write_text(json.dumps({"rules": [rule]}), encoding="utf-8")
+    policy.chmod(0o644)
+    _reload(daemon)
+    os.chown(path, uid, uid)
+    path.parent.chmod(0o755)
+    device = User(daemon, uid).create(loop_spec(f"u{uid}-theirs", path, size=path.stat().st_size))
+    disk = Disk(device["status"]["id"])
     disk.write(0, block("n"))
-    daemon.stop()
-    hand_over(daemon.state, "theirs", uid, path)
-    daemon.start()
-    return disk, daemon.api.wait_for("theirs", lambda device: device["status"]["node"], "with a node")["status"]["node"]
+    return device["name"], disk, device["status"]["node"]
 
 
 def test_a_container_with_userns_remap_has_a_disk_that_recovers_and_no_other(
@@ -226,7 +234,7 @@ def test_a_container_with_userns_remap_has_a_disk_that_recovers_and_no_other(
     """It asks with curl. Without the rule for its control group the node is there, and opening it is EPERM."""
     _run_blocks("Docker with userns-remap", docker, usual, directory, how_many=1)
     docker.command("sh", "-c", "./make-image sh cat dd sleep curl | docker import - disk-tools", cwd=directory / "examples")
-    theirs, node = _give_away(usual, file_of(), 1001)
+    neighbour, theirs, node = _disk_of_a_neighbour(usual, file_of(), _NEIGHBOUR)
     shared, libraries = directory / "shared", f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}"
     shared.mkdir()
     options = ("--volume", f"{shared}:{shared}", "--volume", f"{libraries}:{libraries}:ro", "--volume", f"{shutil.which('fio')}:/usr/bin/fio:ro",
@@ -251,9 +259,14 @@ def test_a_container_with_userns_remap_has_a_disk_that_recovers_and_no_other(
         finally:
             fio.kill()
         assert box.ask("GET", f"/devices/{name}")[1]["status"]["recoveries"]["count"] >= 1
-        assert box.ask_each(("GET", "/devices/theirs", None), ("DELETE", "/devices/theirs?force=true", None)) == [404, 404]
+        assert box.ask_each(("GET", f"/devices/{neighbour}", None), ("DELETE", f"/devices/{neighbour}?force=true", None)) == [404, 404]
         nodes = [path.replace("/dev/", "/host/") for path in (node, theirs.path)]
         refused = box.output("sh", "-c", _WRITE_TO_EACH, "sh", *nodes, "/dev/data").splitlines()
         assert [os.strerror(errno.EACCES) in line for line in refused] == [True, True, False] and refused[-1] == "/dev/data"
         assert box.ask("DELETE", f"/devices/{name}?wait&timeout=60s")[0] == 204
+        user = box.user
     assert theirs.read(0, 4096) == block("n")
+    log = usual.log()
+    for request, asker, status in ((r"POST /devices\S*", user, 201), (rf"DELETE /devices/{neighbour}\S*", user, 404),
+                                   (rf"DELETE /devices/{name}\S*", user, 204), (r"POST /devices\S*", _NEIGHBOUR, 201)):
+        assert re.search(rf"{request} by user {asker} \(pid \d+[^)]*\), .*: {status}", log), log
