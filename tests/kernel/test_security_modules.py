@@ -57,10 +57,14 @@ class _Volume:
         self._api = api
         api.create(loop_spec("volume", path))
         self._ask("filesystem", {"type": "ext4"})
-        self._ask("mount", {})
+        self.mount()
 
     def _ask(self, verb, body, status=200):
         return self._api.ask("POST", f"/devices/volume/{verb}", status, json=body)
+
+    def mount(self):
+        """On the host."""
+        self._ask("mount", {})
 
     def deliver(self, pid, path="/mnt/volume", status=200):
         """Into the container of a process; return the answer."""
@@ -68,8 +72,13 @@ class _Volume:
 
     def unmount(self):
         """Everywhere; again if this guest has given the look at the containers too little time."""
-        body = {"allHolders": True}
-        wait_until(lambda: self._api.request("POST", "/devices/volume/unmount", json=body).status_code == 200, "the unmount")
+        answers = []
+
+        def ends():
+            answers.append(self._api.request("POST", "/devices/volume/unmount", json={"allHolders": True}))
+            return answers[-1].status_code == 200
+
+        wait_until(ends, lambda: f"the unmount: {answers[-1].text}")
 
 
 @pytest.fixture(name="volume")
@@ -107,6 +116,21 @@ def test_a_container_that_may_not_mount_gets_its_node_and_its_volume(apparmor, p
         assert room.run("echo data >/mnt/volume/file && cat /mnt/volume/file") == (0, "data")
         assert room.run("echo data >/mnt/volume/forbidden")[0] != 0
         assert room.run("umount /mnt/volume")[0] != 0
+
+
+@pytest.mark.both
+@pytest.mark.variant
+def test_a_volume_is_taken_back_from_a_container_that_may_not_unmount(apparmor, place, volume):
+    """While the container runs: it is ublkd that unmounts, with its own profile."""
+    apparmor.load(_THEIRS, "mount", "umount")
+    with Room(place.daemon.runtime / "ublkd.sock", _USER, confined(_THEIRS)) as room:
+        for letter in "abcde":
+            volume.deliver(room.pid)
+            assert room.run(f"echo {letter} >/mnt/volume/file && cat /mnt/volume/file") == (0, letter)
+            assert room.run("umount /mnt/volume")[0] != 0, "the profile is not in force"
+            volume.unmount()
+            assert room.run("ls -A /mnt/volume") == (0, "")
+            volume.mount()
 
 
 # ---- a profile of the client ----
