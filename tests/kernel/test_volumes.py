@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Volumes of the plug-in on real disks: an engine's calls, each again after ublkd was killed before or after it."""
+"""Volumes of the plug-in on real disks: an engine's calls, each again after ublkd and the plug-in were killed before or after
+it."""
 
 import concurrent.futures
 import json
@@ -53,10 +54,12 @@ def _restart(daemon):
 
 
 def _call(daemon, plugin, name, kills, **body):
-    """A call, and again: with a SIGKILL of ublkd before each, where there are kills."""
+    """A call, and again: with a SIGKILL of ublkd and of the plug-in before each, where there are kills."""
     for _ in range(2):
         if kills:
+            plugin.kill()
             _restart(daemon)
+            plugin.start()
         answer = plugin.call(name, **body)
     return answer
 
