@@ -92,6 +92,12 @@ int worker_mark_write(
         return 0;
 }
 
+int worker_mark_compare(
+        struct runtime_dir *dir _unused_, const char *uid _unused_, pid_t pid _unused_, int pidfd _unused_)
+{
+        return 1;
+}
+
 struct worker_groups *worker_start_groups(const struct worker_start *start _unused_)
 {
         return NULL;

@@ -51,7 +51,7 @@ static int this_boot(char ret[static SD_ID128_STRING_MAX])
         return 0;
 }
 
-int worker_mark_write(struct runtime_dir *dir, const char *uid, pid_t pid, int pidfd)
+static int write_mark(struct runtime_dir *dir, const char *uid, pid_t pid, int pidfd)
 {
         char text[TEXT_SIZE], boot[SD_ID128_STRING_MAX];
         uint64_t identity = 0;
@@ -63,6 +63,15 @@ int worker_mark_write(struct runtime_dir *dir, const char *uid, pid_t pid, int p
                 return r;
         snprintf(text, sizeof(text), "%d %" PRIu64 " %s\n", (int)pid, identity, boot);
         return runtime_dir_write(dir, uid, RUNTIME_WORKER, text);
+}
+
+int worker_mark_write(struct runtime_dir *dir, const char *uid, pid_t pid, int pidfd)
+{
+        int r = write_mark(dir, uid, pid, pidfd);
+
+        if (r < 0)
+                (void)runtime_dir_remove(dir, uid, RUNTIME_WORKER); /* that of another process */
+        return r;
 }
 
 static int read_mark(struct runtime_dir *dir, const char *uid, pid_t *ret_pid, uint64_t *ret_identity)
@@ -80,6 +89,17 @@ static int read_mark(struct runtime_dir *dir, const char *uid, pid_t *ret_pid, u
                 return -ENOENT; /* another version has written it, or it is of another boot */
         *ret_pid = pid;
         return 0;
+}
+
+int worker_mark_compare(struct runtime_dir *dir, const char *uid, pid_t pid, int pidfd)
+{
+        uint64_t noted, found;
+        pid_t noted_pid;
+        int r = read_mark(dir, uid, &noted_pid, &noted);
+
+        if (r >= 0)
+                r = identity_of(pidfd, &found);
+        return r < 0 ? r : pid == noted_pid && found == noted;
 }
 
 static bool is_alive(int pidfd)

@@ -268,12 +268,26 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         return 0;
 }
 
+/* Whether the process that listens at the socket is the worker, as far as is known: a worker that was taken over could have
+ * left the socket to a process that it has forked. An older ublkd wrote no note. */
+static bool may_be_worker(struct worker_proc *worker)
+{
+        struct worker_groups *groups = worker_start_groups(worker->starter);
+
+        return worker_mark_compare(worker->dir, worker->uid, worker->pid, worker->pidfd) != 0
+               || (groups && worker_groups_has(groups, worker->pid));
+}
+
 static int find_by_socket(struct worker_proc *worker)
 {
         worker->pidfd = worker_peer_find(worker->channel, &worker->pid);
         if (worker->pidfd < 0)
                 return worker->pidfd;
-        /* An older ublkd wrote none. On failure a worker that closes its socket is not found by the next ublkd. */
+        if (!may_be_worker(worker)) {
+                worker->pidfd = close_fd(worker->pidfd);
+                return -ENOENT;
+        }
+        /* On failure a worker that closes its socket is not found by the next ublkd. */
         (void)worker_mark_write(worker->dir, worker->uid, worker->pid, worker->pidfd);
         return 0;
 }

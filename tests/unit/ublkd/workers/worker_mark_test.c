@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -172,6 +173,48 @@ static void test_the_note_goes_with_the_worker(struct runtime_dir *dir)
         end(pid);
 }
 
+static int compare(struct runtime_dir *dir, pid_t pid)
+{
+        _cleanup_close_ int pidfd = pidfd_open(pid, 0);
+
+        return worker_mark_compare(dir, uid, pid, pidfd);
+}
+
+static void test_a_process_is_compared_with_the_note(struct runtime_dir *dir)
+{
+        pid_t pid = start(0), other = start(0), found;
+
+        CHECK_INT(runtime_dir_remove_worker(dir, uid), 0);
+        CHECK_INT(compare(dir, pid), -ENOENT);
+        CHECK_INT(note(dir, pid), 0);
+        CHECK_INT(compare(dir, pid), 1);
+        CHECK_INT(compare(dir, other), 0);
+        end(pid);
+        found = start(pid);
+        if (found == pid)
+                CHECK_INT(compare(dir, found), 0);
+        if (found > 0)
+                end(found);
+        end(other);
+}
+
+/* Else the next ublkd would take the process of the old note for the worker. */
+static void test_a_note_that_cannot_be_written_leaves_none(struct runtime_dir *dir)
+{
+        pid_t pid = start(0), other = start(0);
+        struct rlimit before;
+
+        CHECK_INT(note(dir, pid), 0);
+        CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+        CHECK_INT(getrlimit(RLIMIT_FSIZE, &before), 0);
+        CHECK_INT(setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max}), 0);
+        CHECK_INT(note(dir, other), -EFBIG);
+        CHECK_INT(setrlimit(RLIMIT_FSIZE, &before), 0);
+        CHECK_INT(compare(dir, pid), -ENOENT);
+        end(pid);
+        end(other);
+}
+
 static void test_other_texts_name_no_process(struct runtime_dir *dir)
 {
         static const char *const texts[] = {"", "\n", "1\n", "x 1\n", "-1 5\n", "0 5\n", "1 5", "1 5 7\n"};
@@ -229,6 +272,8 @@ int main(void)
         test_a_note_of_another_boot_names_no_process(dir);
         test_a_note_of_an_older_ublkd_names_no_process(dir);
         test_the_note_goes_with_the_worker(dir);
+        test_a_process_is_compared_with_the_note(dir);
+        test_a_note_that_cannot_be_written_leaves_none(dir);
         test_other_texts_name_no_process(dir);
         runtime_dir_free(dir);
         snprintf(command, sizeof(command), "rm -r %s", base);
