@@ -13,7 +13,7 @@ import struct
 from .disk import Disk, block
 from .wait import wait_until
 
-_VICTIMS = struct.Struct("=iiii")  # struct page of tests/kernel/hostile/hostile.c
+_VICTIMS = struct.Struct("=iiii108s108s108s")  # struct page of tests/kernel/hostile/hostile.c
 _STATE = struct.Struct("=IIII")
 _DEED = struct.Struct("=I")
 # enum deed of hostile.h
@@ -70,10 +70,15 @@ class Hostile:
         self._path = pathlib.Path(directory) / str(pid)
         self._disk = disk
 
-    def attack(self, supervisor, worker, port):
-        """Have it try everything; return {attack: None if it was done, else the name of the error}."""
+    def attack(self, daemon, victim, port):
+        """Have it try everything, on the worker of the device `victim` and a service at `port`; return {attack: None if it
+        was done, else the name of the error}."""
+        named = daemon.runtime / "workers" / daemon.api.get(victim)["uid"]
+        paths = [named.with_suffix(".region"), named.with_suffix(".sock"), daemon.runtime / "ublkd.sock"]
+        assert all(path.exists() for path in paths), paths
         with open(self._path, "r+b") as file, mmap.mmap(file.fileno(), _SIZE) as page:
-            _VICTIMS.pack_into(page, 0, supervisor, worker, _SHM_KEY, port)
+            processes = daemon.pid, daemon.worker_pid(victim)
+            _VICTIMS.pack_into(page, 0, *processes, _SHM_KEY, port, *(bytes(path) for path in paths))
             _STATE.pack_into(page, _VICTIMS.size, 1, 0, 0, 0)
 
             def state():

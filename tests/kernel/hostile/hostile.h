@@ -8,14 +8,16 @@
 #include <stdint.h>
 #include <unistd.h>
 
+enum { HOSTILE_CLAIM_SIZE = 256, HOSTILE_PATH_SIZE = 108 /* as in struct sockaddr_un */ };
+
 /* What an attack knows of the machine; the test has written it. */
 struct victims {
         int32_t supervisor, worker; /* pids: of ublkd, and of another disk's worker */
         int32_t shm_key;            /* of System V shared memory of root's */
         int32_t tcp_port;           /* where root listens on 127.0.0.1 */
+        char region[HOSTILE_PATH_SIZE], socket[HOSTILE_PATH_SIZE]; /* of another disk, and of its worker */
+        char api[HOSTILE_PATH_SIZE];                               /* the socket of ublkd */
 };
-
-enum { HOSTILE_CLAIM_SIZE = 256 };
 
 /* Tries one thing. 0: it was done; -errno: it was refused. What it did, it undoes. */
 typedef int attack_function(const struct victims *victims);

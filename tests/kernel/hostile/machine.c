@@ -122,6 +122,44 @@ static int connect_to_abstract_socket(const struct victims *victims)
                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)));
 }
 
+static int connect_to_path(int type, const char *path)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+        memcpy(address.sun_path, path, sizeof(address.sun_path));
+        return connect_to(AF_UNIX, type, &address, sizeof(address));
+}
+
+static int socket_of_worker(const struct victims *victims)
+{
+        return connect_to_path(SOCK_SEQPACKET, victims->socket);
+}
+
+static int socket_of_supervisor(const struct victims *victims)
+{
+        return connect_to_path(SOCK_STREAM, victims->api);
+}
+
+static int region_of_worker(const struct victims *victims)
+{
+        return opened(open(victims->region, O_RDWR | O_CLOEXEC));
+}
+
+/* Nothing answers: what counts is whether the kernel sends it. */
+static int send_by_udp(const struct victims *victims)
+{
+        const struct sockaddr_in address = {.sin_family = AF_INET,
+                .sin_port = htons((uint16_t)victims->tcp_port),
+                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), r;
+
+        if (fd < 0)
+                return -errno;
+        r = outcome(sendto(fd, "x", 1, 0, (const struct sockaddr *)&address, sizeof(address)));
+        close(fd);
+        return r;
+}
+
 static int netlink(const struct victims *victims)
 {
         (void)victims;
@@ -255,6 +293,10 @@ const struct named_attack machine_attacks[] = {
         {"a socket of the internet", internet_socket},
         {"TCP to a service of the machine", connect_by_tcp},
         {"an abstract socket of root's", connect_to_abstract_socket},
+        {"the socket of another worker", socket_of_worker},
+        {"the socket of the supervisor", socket_of_supervisor},
+        {"the region of another disk", region_of_worker},
+        {"UDP to the machine", send_by_udp},
         {"netlink", netlink},
         {"the kernel's cryptography", kernel_crypto},
         {"a pair of sockets", socket_pair},
