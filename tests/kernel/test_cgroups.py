@@ -10,10 +10,11 @@ import time
 
 import pytest
 
-from harness import groups
+from harness import groups, programs
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import Fio
+from harness.hostile import Hostile
 from harness.kernel_disks import loop_disk
 from harness.wait import wait_until
 from harness.ways import HAS, Way, of_this_kernel
@@ -119,6 +120,27 @@ def test_all_of_a_worker_ends_with_it(daemon, api, file_of):
     assert child.wait(timeout=60) == -signal.SIGKILL
     wait_until(lambda: not group.exists(), "the group of a dead worker", timeout=120)
     disk.write(0, block("a"))
+
+
+@pytest.mark.both
+def test_a_child_that_a_worker_has_forked_ends_with_it(lair, file_of, make_daemon, monkeypatch):
+    """It has all that the main thread of the worker had open, so no other worker can have the disk before its end. The
+    filter, which is left out here, refuses the fork itself."""
+    monkeypatch.setenv("UBLKD_HOSTILE_WITHOUT_FILTER", "1")
+    daemon = make_daemon(worker=programs.worker_hostile()).start()
+    disk = Disk(daemon.api.create(loop_spec("data", file_of(), queues=1))["status"]["id"])
+    pid = daemon.worker_pid("data")
+    group = groups.own_group(pid)
+    worker = Hostile(lair, pid, disk)
+    worker.do("stay")
+    wait_until(worker.has_done, "a child that stays")
+    (child,) = {int(line) for line in groups.read(group, "cgroup.procs").split()} - {pid}
+    assert groups.is_alive(child)
+    daemon.kill_worker("data")
+    daemon.api.wait_other_worker("data", pid)
+    wait_until(lambda: not groups.is_alive(child), "the end of the child")
+    disk.write(0, block("a"))
+    assert disk.read(0, 4096) == block("a")
 
 
 def test_the_next_ublkd_ends_what_a_worker_has_left(daemon, api, file_of):

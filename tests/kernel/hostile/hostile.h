@@ -75,10 +75,13 @@ enum deed {
         DEED_SPIN,
         DEED_END_MAIN,
         DEED_CALL_32,
+        DEED_STAY,
         _DEED_MAX
 };
 /* Does it; does not return if it is a flood. */
 void hostile_deed_do(uint32_t deed);
+/* Fork a process that stays, with all that the main thread has open. */
+void hostile_stay(void);
 /* The next thread of a queue that takes completions spins from then on; the others serve on. */
 void hostile_spin_one(void);
 

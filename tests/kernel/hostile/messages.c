@@ -154,6 +154,7 @@ void hostile_deed_do(uint32_t deed)
                 [DEED_SPIN] = hostile_spin_one,
                 [DEED_END_MAIN] = end_main,
                 [DEED_CALL_32] = call_as_32_bits,
+                [DEED_STAY] = hostile_stay,
         };
 
         if (deed < _DEED_MAX && deeds[deed])

@@ -105,6 +105,21 @@ static int fork_and(int (*then)(void))
         return -WEXITSTATUS(status);
 }
 
+/* Not a child of the worker any more, which waits for the one between them. */
+static int leave_a_child(void)
+{
+        long pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+
+        while (pid == 0)
+                pause();
+        return outcome(pid);
+}
+
+void hostile_stay(void)
+{
+        (void)fork_and(leave_a_child);
+}
+
 static int fork_a_child(const struct victims *victims)
 {
         (void)victims;
