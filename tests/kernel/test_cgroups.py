@@ -249,6 +249,21 @@ def test_a_worker_that_runs_out_of_memory_dies_alone(daemon, api):
     assert _count(daemon, "WorkerDied") == 0
 
 
+@pytest.mark.variant
+def test_a_worker_that_takes_memory_without_end_dies_alone(lair, make_daemon):
+    """One that was taken over. Without `memoryMax` it could take all that the machine has."""
+    daemon = make_daemon(worker=programs.worker_hostile()).start()
+    disk = Disk(daemon.api.create(null_spec("data", resources={"memoryMax": "64MiB"}))["status"]["id"])
+    daemon.api.create(null_spec("other"))
+    _wait_in_force(daemon.api)
+    other, pid = daemon.worker_pid("other"), daemon.worker_pid("data")
+    Hostile(lair, pid, disk).do("eat")
+    daemon.api.wait_other_worker("data", pid)
+    disk.write(0, block("a"))
+    assert daemon.worker_pid("other") == other
+    assert _count(daemon, "WorkerOutOfMemory") == 1 and _count(daemon, "WorkerDied") == 0
+
+
 @of_this_kernel(Way("zero-copy") if HAS["AUTO_BUF_REG"] else Way("user-copy"), storms=[Way("user-copy")])
 def test_a_tight_limit_of_memory_loses_no_byte(way, make_daemon, ext4, file_of, directory):
     """Linux 7.3 counts what it allocates for the registration of a request's pages (io_rsrc_node_alloc)."""

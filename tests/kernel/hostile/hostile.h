@@ -76,6 +76,7 @@ enum deed {
         DEED_END_MAIN,
         DEED_CALL_32,
         DEED_STAY,
+        DEED_EAT,
         _DEED_MAX
 };
 /* Does it; does not return if it is a flood. */

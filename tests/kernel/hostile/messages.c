@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -119,6 +120,17 @@ static void call_as_32_bits(void)
 #endif
 }
 
+/* Until it is killed, or there is none. */
+static void eat_memory(void)
+{
+        enum { BITE = 1 << 20 };
+        char *bite;
+
+        while ((bite = mmap(NULL, BITE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
+                != MAP_FAILED)
+                memset(bite, 'x', BITE);
+}
+
 ssize_t __real_sendmsg(int fd, const struct msghdr *header, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *header, int flags);
 
@@ -155,6 +167,7 @@ void hostile_deed_do(uint32_t deed)
                 [DEED_END_MAIN] = end_main,
                 [DEED_CALL_32] = call_as_32_bits,
                 [DEED_STAY] = hostile_stay,
+                [DEED_EAT] = eat_memory,
         };
 
         if (deed < _DEED_MAX && deeds[deed])
