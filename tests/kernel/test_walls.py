@@ -21,6 +21,7 @@ from harness.hostile import Hostile, victims
 from harness.marks import variants
 from harness.processes import spares, threads_of
 from harness.wait import wait_until
+from harness.ways import HAS
 
 pytestmark = pytest.mark.long  # and one kernel runs each test
 
@@ -95,6 +96,32 @@ def _start(make_daemon, file_of):
 def test_a_worker_that_was_taken_over_reaches_nothing_else(path, lair, ext4, file_of, make_daemon):
     daemon = _start(make_daemon, file_of)
     spec = loop_spec("hostile", file_of("hostile", where=ext4), dataPath=path, queues=1)
+    assert _done(_attack(daemon, lair, spec)) == _OPEN
+
+
+# Where the end of the process is the fence (a store on tmpfs, batches), the ring takes what the table of descriptors of
+# its thread has: there is no socket in it, and what is left the thread can do with system calls as well.
+_OPEN_WITHOUT_FIXED_FILES = {
+    "ring: read of a descriptor that was not registered",
+    "ring: write to a descriptor that was not registered",
+    "ring: nothing",
+}
+
+
+@pytest.mark.both
+def test_a_worker_whose_process_is_the_fence_reaches_nothing_else(lair, file_of, make_daemon):
+    daemon = _start(make_daemon, file_of)
+    more = _OPEN_WITHOUT_FIXED_FILES if "BATCH_IO" in HAS else set()
+    spec = loop_spec("hostile", file_of("store"), dataPath="copy", queues=1)
+    assert _done(_attack(daemon, lair, spec)) == _OPEN | more
+
+
+@pytest.mark.both
+def test_a_ring_takes_nothing_of_the_table_of_the_main_thread(lair, file_of, make_daemon, monkeypatch):
+    """The thread of the queue got no table of its own. Before, its ring asked the socket for a pidfd of ublkd."""
+    monkeypatch.setenv("UBLKD_HOSTILE_MISSING", "tables")
+    daemon = _start(make_daemon, file_of)
+    spec = loop_spec("hostile", file_of("store"), dataPath="copy", queues=1)
     assert _done(_attack(daemon, lair, spec)) == _OPEN
 
 

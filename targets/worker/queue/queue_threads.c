@@ -141,6 +141,7 @@ static int serve(struct queue_thread *self)
                 .max_io_size = all->disk->params.max_io_size,
                 .route = all->route,
                 .command_fd = all->device_fd,
+                .shares_table = !self->has_table,
                 .cpus = all->cpus_given ? &all->cpus : NULL,
                 .served = &all->served,
                 .shared = &all->shared,

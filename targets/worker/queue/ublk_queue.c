@@ -19,7 +19,11 @@
  * ring is closed. So the ring holds no file then; the lock on the backing store also goes at once. It costs a
  * look-up of the descriptor for each command: where there is one for each request, and with user copy, where
  * /dev/ublkcN is read and written for each, the ring stays the fence; with zero copy the driver waits for the
- * ring in any case (ublk_ch_release_work_fn()). */
+ * ring in any case (ublk_ch_release_work_fn()).
+ *
+ * Such a ring takes commands for each descriptor of its thread's table. None of these is a socket: the commands of
+ * sockets would be what the filter of system calls refuses (an option, a pidfd of ublkd). Of a thread that got no table
+ * of its own, the ring holds the files, so that it takes no others. */
 #include "targets/worker/queue/ublk_queue.h"
 #include "targets/worker/queue/queue_requests.h"
 #include "targets/worker/wait/wait_room.h"
@@ -276,8 +280,9 @@ bool ublk_queue_needs_node(const struct target_device *device, const struct data
 
 static enum io_loop_holder holder_of(const struct ublk_queue_setup *setup)
 {
-        return ublk_queue_needs_node(setup->device, &setup->route) ? IO_LOOP_HELD_BY_PROCESS
-                                                                   : IO_LOOP_HELD_BY_RING;
+        return !setup->shares_table && ublk_queue_needs_node(setup->device, &setup->route)
+                       ? IO_LOOP_HELD_BY_PROCESS
+                       : IO_LOOP_HELD_BY_RING;
 }
 
 static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *setup)

@@ -23,7 +23,8 @@ struct ublk_queue_setup {
         unsigned index, depth;
         uint32_t max_io_size; /* bytes */
         struct data_route route;
-        int command_fd;        /* /dev/ublkcN; see ublk_queue_needs_node() for when it may be closed */
+        int command_fd;    /* /dev/ublkcN; see ublk_queue_needs_node() for when it may be closed */
+        bool shares_table; /* of descriptors, with the main thread, which has links to supervisors there */
         const cpu_set_t *cpus; /* where kernel threads of the ring may run, or NULL: anywhere */
         atomic_bool *served;   /* set at the first request */
         const struct shared *shared;

@@ -128,6 +128,8 @@ static void attack_from_queue(struct io_uring *ring)
 {
         for (const struct ring_attack *attack = ring_attacks; attack->name; attack++)
                 report(attack->name, ring_attack_try(ring, attack));
+        report("ring: pidfd of the supervisor by the channel", ring_attack_peer(ring));
+        report("ring: an option of a socket", ring_attack_option(ring));
         report("ring: any other operation", ring_attack_all(ring));
         atomic_store(&page->ring_done, atomic_load(&page->ordered));
 }

@@ -57,6 +57,10 @@ struct ring_attack {
 extern const struct ring_attack ring_attacks[];
 /* Sends one entry. 0: the ring allows it, whatever became of it; -EACCES: it does not; other -errno. */
 int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack);
+/* Have the ring ask the socket between worker and supervisor for a pidfd of the supervisor, or change an option of it. As
+ * attacks: 0: it was done; -errno. */
+int ring_attack_peer(struct io_uring *ring);
+int ring_attack_option(struct io_uring *ring);
 /* Sends an entry of each other operation, with nothing in it. -EACCES: the ring allows none; 0: it allows one. */
 int ring_attack_all(struct io_uring *ring);
 

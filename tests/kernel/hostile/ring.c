@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/stat.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@ enum { COMMAND_FILE = 0, GETS_MAX = 1000, OPERATIONS = 58 };
 static char text[512];
 #define ADDRESS(of) ((uint64_t)(uintptr_t)(of))
 
-static int take_result(struct io_uring *ring)
+/* Return whether the entry is done, and its result. */
+static bool take_result(struct io_uring *ring, int *ret)
 {
         unsigned head = *ring->cq.khead, tail = *ring->cq.ktail;
 
@@ -28,25 +30,21 @@ static int take_result(struct io_uring *ring)
                 if (cqe->user_data != MARK)
                         continue;
                 cqe->user_data = 3; /* seen */
-                return cqe->res < 0 ? cqe->res : 0;
+                *ret = cqe->res;
+                return true;
         }
-        return 1;
+        return false;
 }
 
-int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack)
+/* Send one entry. Return its result; -ETIME: it has none. */
+static int perform(struct io_uring *ring, const struct io_uring_sqe *entry)
 {
         unsigned registered = ring->enter_ring_fd != ring->ring_fd ? IORING_ENTER_REGISTERED_RING : 0;
         struct io_uring_sqe *sqe = &ring->sq.sqes[ring->sq.sqe_tail & *ring->sq.kring_mask];
-        int r;
+        int r, result;
 
-        *sqe = (struct io_uring_sqe){.opcode = attack->opcode,
-                .flags = attack->flags,
-                .fd = attack->fd,
-                .off = attack->off,
-                .addr = attack->address,
-                .len = attack->length,
-                .rw_flags = (int)attack->more,
-                .user_data = MARK};
+        *sqe = *entry;
+        sqe->user_data = MARK;
         ring->sq.sqe_tail++;
         ring->sq.sqe_head = ring->sq.sqe_tail;
         io_uring_smp_store_release(ring->sq.ktail, ring->sq.sqe_tail);
@@ -55,12 +53,63 @@ int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack)
                         (unsigned)ring->enter_ring_fd, i == 0, 0, registered | IORING_ENTER_GETEVENTS, NULL);
                 if (r < 0)
                         return r;
-                r = take_result(ring);
-                if (r <= 0) /* any other error is of an operation that was allowed, and tried */
-                        return r == -EACCES ? r : 0;
+                if (take_result(ring, &result))
+                        return result;
                 usleep(1000);
         }
         return -ETIME;
+}
+
+int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack)
+{
+        int r = perform(ring, &(const struct io_uring_sqe){.opcode = attack->opcode,
+                                      .flags = attack->flags,
+                                      .fd = attack->fd,
+                                      .off = attack->off,
+                                      .addr = attack->address,
+                                      .len = attack->length,
+                                      .rw_flags = (int)attack->more});
+
+        return r == -EACCES || r == -ETIME ? r
+                                           : 0; /* any other is of an operation that was allowed, and tried */
+}
+
+/* The headers of Debian 12 have no names for these. */
+enum { SOCKET_GET = 2, SOCKET_SET = 3, PEER_PIDFD = 77 };
+
+/* Have a socket get or set an option. A worker may not ask what its descriptors are: with each that it can have. */
+static int command_sockets(struct io_uring *ring, uint32_t command, uint32_t option, int *value)
+{
+        const uint32_t what[] = {SOL_SOCKET, option};
+        int r = -EBADF;
+
+        for (int fd = 0; fd < HOSTILE_FDS; fd++) {
+                struct io_uring_sqe entry = {.opcode = IORING_OP_URING_CMD,
+                        .fd = fd,
+                        .cmd_op = command,
+                        .file_index = sizeof(*value),
+                        .addr3 = (uintptr_t)value};
+
+                memcpy(&entry.addr, what, sizeof(what));
+                r = perform(ring, &entry);
+                if (r >= 0 || r == -EACCES)
+                        return r;
+        }
+        return r;
+}
+
+int ring_attack_peer(struct io_uring *ring)
+{
+        int pidfd = -1, r = command_sockets(ring, SOCKET_GET, PEER_PIDFD, &pidfd);
+
+        return r < 0 ? r : opened(pidfd);
+}
+
+int ring_attack_option(struct io_uring *ring)
+{
+        int size = 1 << 20, r = command_sockets(ring, SOCKET_SET, SO_SNDBUF, &size);
+
+        return r < 0 ? r : 0;
 }
 
 /* By number, because the headers of a distribution do not know them all. */
