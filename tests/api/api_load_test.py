@@ -15,6 +15,7 @@ import pytest
 from api_limits_test import fill
 from api_listen_test import free_port
 from api_server import Server, ask
+from flood import FLOODS, TCP_FLOODS
 from other_user import NEEDS_ROOT, run_as_user
 from server_fixture import write_policy
 
@@ -71,10 +72,7 @@ def measure(server):
     return [statistics.median(answers), max(answers)], [statistics.median(events), max(events)]
 
 
-@pytest.mark.parametrize("kind,users,connections", [
-    ("metrics", 8, 8), ("lists", 8, 8), ("devices", 8, 8), ("pipelined", 8, 8), ("bodies", 4, 8), ("bad", 8, 8),
-    ("connections", 100, 1), ("unread", 8, 8), ("metrics", 60, 1),
-])
+@pytest.mark.parametrize("kind,users,connections", FLOODS)
 def test_root_is_answered_in_a_flood_of_users(server, kind, users, connections):
     quiet, before = measure(server), server.memory()
     with flood(kind, server.path, users, connections) as counts:
@@ -83,13 +81,13 @@ def test_root_is_answered_in_a_flood_of_users(server, kind, users, connections):
     check(f"{kind}, 2 x {users} users with {connections} connections", quiet, flooded, grown, counts)
 
 
-@pytest.mark.parametrize("kind", ["pipelined", "bodies", "connections"])
-def test_root_is_answered_in_a_flood_over_tcp(server, kind):
+@pytest.mark.parametrize("kind,users,connections", TCP_FLOODS)
+def test_root_is_answered_in_a_flood_over_tcp(server, kind, users, connections):
     quiet, before = measure(server), server.memory()
-    with flood(kind, f"tcp:{server.port}", 1, 100) as counts:
+    with flood(kind, f"tcp:{server.port}", users, connections) as counts:
         flooded = measure(server)
         grown = server.most_memory() - before
-    check(f"{kind}, 200 connections over TCP", quiet, flooded, grown, counts)
+    check(f"{kind}, 2 x {connections} connections over TCP", quiet, flooded, grown, counts)
 
 
 def check(name, quiet, flooded, grown, counts):

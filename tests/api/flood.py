@@ -43,6 +43,15 @@ KINDS = {
 }
 
 
+# How tests/api/api_load_test.py and tests/kernel/test_hostile_callers.py flood: by two such programs, each with
+# (kind, users, connections of each user).
+FLOODS = [
+    ("metrics", 8, 8), ("lists", 8, 8), ("devices", 8, 8), ("pipelined", 8, 8), ("bodies", 4, 8), ("bad", 8, 8),
+    ("connections", 100, 1), ("unread", 8, 8), ("metrics", 60, 1),
+]
+TCP_FLOODS = [("pipelined", 1, 100), ("bodies", 1, 100), ("connections", 1, 100)]
+
+
 class Connection:
     def __init__(self, flood, uid):
         self.flood, self.uid, self.raw, self.data = flood, uid, None, b""
