@@ -318,6 +318,11 @@ bool attempt_succeeded(const struct attempt *attempt)
         return attempt->error == 0 && !attempt->blocked;
 }
 
+bool attempt_may_grow(const struct attempt *attempt)
+{
+        return attempt->grow_at > 0;
+}
+
 void attempt_worker_died(struct attempt *attempt, uint64_t now)
 {
         forgive_after_serving(attempt, now);

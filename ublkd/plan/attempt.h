@@ -117,6 +117,8 @@ void attempt_closed(struct attempt *attempt, uint64_t now);
 /* Return whether the last step had its effect, as far as its result says, and none before it in the same situation is
  * still to be repeated. */
 bool attempt_succeeded(const struct attempt *attempt);
+/* Return whether the disk may grow at any time: an UPDATE_SIZE was given up, and the driver may have it still. */
+bool attempt_may_grow(const struct attempt *attempt);
 
 /* Note that a command that was given up has returned: a step that it blocked (EALREADY) is due at once. */
 void attempt_released(struct attempt *attempt, uint64_t now);

@@ -345,17 +345,6 @@ static void device_take_request(struct managed_device *device, const struct devi
         device->handled.recover = record->recover_requested;
 }
 
-/* Return whether this turn needs the size of the disk: the next worker is started with it, or the worker is compared
- * with it, or may grow it. A worker that recovers the disk is compared with the size that it was started with, milliseconds
- * before: no worker has served the disk since. */
-static bool size_matters(const struct plan_facts *facts)
-{
-        if (facts->worker == PLAN_WORKER_PARAMS && facts->kernel == KERNEL_DOWN)
-                return false;
-        return facts->worker != PLAN_WORKER_STARTING && facts->worker != PLAN_WORKER_FETCHING
-               && facts->worker != PLAN_WORKER_READY;
-}
-
 /* Once in a turn at most: every recovery does it, and files of /sys are slow to open. */
 static void measure_disk(struct managed_device *device, const struct device_record *record)
 {
@@ -364,7 +353,7 @@ static void measure_disk(struct managed_device *device, const struct device_reco
         bool is_known = before.error == 0 && before.size > 0 && before.number == number;
 
         disk.number = number;
-        if (is_known && !size_matters(&device->view.facts))
+        if (is_known && !device_geometry_matters(&device->view.facts, attempt_may_grow(&device->attempt)))
                 disk = before;
         else if (number >= 0)
                 disk.error = disk_size_read("/sys", number, &disk.size, &disk.block_size);

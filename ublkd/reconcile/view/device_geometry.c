@@ -6,6 +6,20 @@
 
 /* A spec without a size means the size of the backing store when the worker read it last; an older worker does not
  * report it. */
+bool device_geometry_matters(const struct plan_facts *facts, bool may_grow)
+{
+        switch (facts->worker) {
+        case PLAN_WORKER_STARTING:
+        case PLAN_WORKER_FETCHING:
+        case PLAN_WORKER_READY:
+                return false;
+        case PLAN_WORKER_PARAMS:
+                return facts->kernel != KERNEL_DOWN || may_grow;
+        default:
+                return true;
+        }
+}
+
 uint64_t device_geometry_wanted(uint64_t spec_size, const struct disk_params *params)
 {
         if (!params || params->size_max == 0)

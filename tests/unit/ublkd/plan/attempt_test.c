@@ -141,8 +141,10 @@ static void test_a_growth_that_was_given_up_is_not_overtaken(void)
         (void)attempt_observe(&attempt, &facts, 1);
         attempt_done(&attempt, ACTION_GROW_DISK, -EINTR, 1);
         CHECK_INT(attempt_due(&attempt, ACTION_GROW_DISK, 1), 1);
+        CHECK(!attempt_may_grow(&attempt));
         attempt_done(&attempt, ACTION_GROW_DISK, -ETIMEDOUT, 1);
         attempt_reset(&attempt); /* another size is asked for */
+        CHECK(attempt_may_grow(&attempt));
         CHECK_INT(attempt_due(&attempt, ACTION_GROW_DISK, 1), 1 + 60 * SECONDS);
 }
 

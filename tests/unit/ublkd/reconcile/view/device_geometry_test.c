@@ -29,8 +29,28 @@ static const struct {
         {{.error = -ENOENT},                8192, 512,  -ENOENT},
 };
 
+/* When the size is read anew. */
+static const struct {
+        enum plan_kernel kernel;
+        enum plan_worker worker;
+        bool may_grow, matters;
+} looks[] = {
+        {KERNEL_DOWN, PLAN_WORKER_NONE,     false, true },
+        {KERNEL_DOWN, PLAN_WORKER_STARTING, true,  false},
+        {KERNEL_DOWN, PLAN_WORKER_PARAMS,   false, false}, /* of a recovery: it was read for this worker */
+        {KERNEL_DOWN, PLAN_WORKER_PARAMS,   true,  true }, /* but it may have grown since */
+        {KERNEL_LIVE, PLAN_WORKER_PARAMS,   false, true },
+        {KERNEL_DOWN, PLAN_WORKER_READY,    true,  false},
+        {KERNEL_LIVE, PLAN_WORKER_SERVING,  false, true },
+};
+
 int main(void)
 {
+        for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+                struct plan_facts facts = {.kernel = looks[i].kernel, .worker = looks[i].worker};
+
+                CHECK_INT(device_geometry_matters(&facts, looks[i].may_grow), looks[i].matters);
+        }
         for (size_t i = 0; i < ARRAY_SIZE(wishes); i++)
                 CHECK_INT(device_geometry_wanted(wishes[i].spec,
                                   &(const struct disk_params){.size_max = wishes[i].size_max}),
