@@ -439,9 +439,11 @@ static int stack_perform(struct target_io *io)
         }
 }
 
-/* Return whether all targets above others only map offsets. */
+/* Return whether all targets above others only map offsets, and none wants to see each request. */
 static bool is_map(const struct stack_config *config)
 {
+        if (target_tree_flags(config->tree) & TARGET_SEES_ALL)
+                return false;
         for (unsigned i = 0; i < config->tree->count; i++)
                 if (config->tree->nodes[i].child_count > 0 && !config->targets[i]->divide)
                         return false;
