@@ -77,25 +77,32 @@ int ring_attack_try(struct io_uring *ring, const struct ring_attack *attack)
 /* The headers of Debian 12 have no names for these. */
 enum { SOCKET_GET = 2, SOCKET_SET = 3, PEER_PIDFD = 77 };
 
-/* Have a socket get or set an option. A worker may not ask what its descriptors are: with each that it can have. */
-static int command_sockets(struct io_uring *ring, uint32_t command, uint32_t option, int *value)
+static int command_socket(struct io_uring *ring, int fd, uint32_t command, uint32_t option, int *value)
 {
         const uint32_t what[] = {SOL_SOCKET, option};
-        int r = -EBADF;
+        struct io_uring_sqe entry = {.opcode = IORING_OP_URING_CMD,
+                .fd = fd,
+                .cmd_op = command,
+                .file_index = sizeof(*value),
+                .addr3 = (uintptr_t)value};
 
+        memcpy(&entry.addr, what, sizeof(what));
+        return perform(ring, &entry);
+}
+
+/* Have a socket get or set an option. A worker may not ask what its descriptors are: with each that it can have. Only a
+ * socket has a type; /dev/null takes every command. */
+static int command_sockets(struct io_uring *ring, uint32_t command, uint32_t option, int *value)
+{
         for (int fd = 0; fd < HOSTILE_FDS; fd++) {
-                struct io_uring_sqe entry = {.opcode = IORING_OP_URING_CMD,
-                        .fd = fd,
-                        .cmd_op = command,
-                        .file_index = sizeof(*value),
-                        .addr3 = (uintptr_t)value};
+                int type, r = command_socket(ring, fd, SOCKET_GET, SO_TYPE, &type);
 
-                memcpy(&entry.addr, what, sizeof(what));
-                r = perform(ring, &entry);
-                if (r >= 0 || r == -EACCES)
+                if (r == -EACCES)
                         return r;
+                if (r > 0)
+                        return command_socket(ring, fd, command, option, value);
         }
-        return r;
+        return -ENOTSOCK;
 }
 
 int ring_attack_peer(struct io_uring *ring)
