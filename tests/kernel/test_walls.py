@@ -111,7 +111,7 @@ _OPEN_WITHOUT_FIXED_FILES = {
 @pytest.mark.both
 def test_a_worker_whose_process_is_the_fence_reaches_nothing_else(lair, file_of, make_daemon):
     daemon = _start(make_daemon, file_of)
-    more = _OPEN_WITHOUT_FIXED_FILES if "BATCH_IO" in HAS else set()
+    more = _OPEN_WITHOUT_FIXED_FILES if HAS["BATCH_IO"] else set()
     spec = loop_spec("hostile", file_of("store"), dataPath="copy", queues=1)
     assert _done(_attack(daemon, lair, spec)) == _OPEN | more
 
