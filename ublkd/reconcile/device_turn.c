@@ -28,6 +28,7 @@
 #include "ublkd/reconcile/view/device_wish.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/disks/disk_size.h"
+#include "ublkd/reconcile/view/device_geometry.h"
 #include "ublkd/reconcile/view/observe.h"
 #include "ublkd/reconcile/view/turn_view.h"
 #include "ublkd/reconcile/view/user_request.h"

@@ -29,7 +29,7 @@ static const struct {
         {{.error = -ENOENT},                8192, 512,  -ENOENT},
 };
 
-/* When the size is read anew. */
+/* When the size is read again. */
 static const struct {
         enum plan_kernel kernel;
         enum plan_worker worker;
