@@ -2,10 +2,12 @@
 """ublkctl of a tenant: its own devices, and nothing of others."""
 import os
 import shutil
+import subprocess
 import tempfile
+import time
 
 import pytest
-from ctl import NOT_ALLOWED, NOT_FOUND, PROGRAM, REFUSED, USAGE, Ctl, field
+from ctl import DEADLINE, FAILED, NOT_ALLOWED, NOT_FOUND, PROGRAM, REFUSED, USAGE, Ctl, field
 from other_user import NEEDS_ROOT
 from server_fixture import running, write_policy
 
@@ -68,6 +70,43 @@ def test_a_stop_of_the_disks_of_all_tenants(server):
     assert root("stop", "--tenants").out == ""
     for arguments in ((), ("--tenants", "ours")):
         root("stop", *arguments, status=USAGE)
+
+
+def _requests(server, method, route):
+    lines = [line for line in server.ask("GET", "/metrics").body.decode().splitlines() if "http_requests_total{" in line]
+    return sum(int(line.split()[-1]) for line in lines if f'method="{method}"' in line and f'route="{route}"' in line)
+
+
+def _two_disks(server):
+    names = [f"u{ALICE}-a", f"u{BOB}-b"]
+    for uid, name, number in zip((ALICE, BOB), names, (5, 6)):
+        UserCtl(server, uid)("create", name, *NULL, f"id={number}")
+    server.tell("auto off")
+    return names
+
+
+def test_a_disk_that_does_not_go_takes_no_time_from_another(server):
+    """ublkd is asked to stop both before one of them is gone."""
+    root, (first, second) = Ctl(server.path, server.directory), _two_disks(server)
+    process = root.start("stop", "--tenants", "--when-unused", stdout=subprocess.PIPE)
+    while _requests(server, "POST", "/devices/{name}/stop") < 2:
+        assert process.poll() is None
+    for name in (second, first):
+        assert process.poll() is None
+        server.tell(f"status {name} Disabled Stopped It was stopped.")
+    assert sorted(process.communicate(timeout=DEADLINE)[0].splitlines()) == [f"{first} stopped", f"{second} stopped"]
+    assert process.returncode == 0 and _requests(server, "POST", "/devices/{name}/stop") == 2
+
+
+def test_the_end_of_the_time_is_the_end(server):
+    """Of a disk that does not go, and of one in use: nothing looks for its users then."""
+    root, (first, second) = Ctl(server.path, server.directory), _two_disks(server)
+    server.tell("busy 5 mounted at /mnt")
+    began = time.monotonic()
+    error = root("stop", "--tenants", "--when-unused", "--timeout=1s", status=FAILED).err
+    assert time.monotonic() - began >= 1
+    assert "/mnt" in error and f"{second}: The disk was not gone within --timeout" in error
+    assert f"{first}: " in error and _requests(server, "DELETE", "/devices/{name}") == 0
 
 
 def test_a_refusal_names_the_field(server):

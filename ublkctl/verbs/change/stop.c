@@ -17,7 +17,20 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LOOK_AGAIN_MS = 500 }; /* each look may cost ublkd a search of all processes */
+enum {
+        LOOK_AGAIN_MS = 500, /* each look may cost ublkd a search of all processes */
+        AT_ONCE = 64,        /* requests that get the same time for their answers */
+};
+
+/* One of those of `stop --tenants`. */
+struct tenant_disk {
+        const char *name; /* in the list of devices */
+        char *path;
+        struct request request; /* the last one, and its answer; 0: none yet */
+        struct answer answer;
+        bool accepted; /* ublkd takes the disk down */
+        bool ended;    /* nothing is left to ask */
+};
 
 static void print_done(const char *name, const char *done)
 {
@@ -25,16 +38,17 @@ static void print_done(const char *name, const char *done)
         printf(" %s\n", done);
 }
 
-/* Return the path of the request, which the caller frees; NULL on ENOMEM. */
-static char *stop_path(const struct context *context, const char *name, uint64_t left)
+/* Return the path of the request, which the caller frees; NULL on ENOMEM. `wait`: how long the answer waits for the end of
+ * the disk, in microseconds; 0: not at all. */
+static char *stop_path(const struct context *context, const char *name, uint64_t wait)
 {
         char rest[WAIT_QUERY_SIZE + 64];
 
         snprintf(rest, sizeof(rest), "/stop?drop-last-copy=%s",
                 context->settings->drop_last_copy ? "true" : "false");
-        if (!context->settings->no_wait)
+        if (wait > 0)
                 snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest),
-                        "&wait=ready&timeout=%" PRIu64 "ms", wait_limit(left) / 1000);
+                        "&wait=ready&timeout=%" PRIu64 "ms", wait_limit(wait) / 1000);
         return device_path(name, rest);
 }
 
@@ -101,9 +115,9 @@ static bool try_to_stop(
         struct context *context, const char *name, uint64_t deadline, enum exit_status *ret_status)
 {
         uint64_t now = monotonic_now(), left = deadline > now ? deadline - now : 1;
-        _cleanup_free_ char *path = stop_path(context, name, left);
-        struct request request = {
-                .method = "POST", .path = path, .patience = context->settings->no_wait ? 0 : left};
+        uint64_t wait = context->settings->no_wait ? 0 : left;
+        _cleanup_free_ char *path = stop_path(context, name, wait);
+        struct request request = {.method = "POST", .path = path, .patience = wait};
         _cleanup_answer_ struct answer answer = {};
         enum exit_status status =
                 path ? client_ask(context->client, &request, false, &answer) : STATUS_FAILED;
@@ -136,28 +150,140 @@ static bool is_disk_of_tenant(const cJSON *device)
         return json_text(device, "name") && json_text(device, "tenant") && json_text(device, "status.device");
 }
 
-/* Stop the disks of all tenants in the same time: one that is in use keeps no other waiting. */
+static bool is_gone(const struct answer *answer)
+{
+        return is_problem(answer, "no-such-device")
+               || (answer->status < 400 && !json_text(answer->json, "status.device")
+                       && device_is_ready(answer->json));
+}
+
+/* Make the next request: to stop the disk, or, once ublkd is doing that, where it is. No answer waits for the disk. Return
+ * false on ENOMEM. */
+static bool prepare(const struct context *context, struct tenant_disk *disk, uint64_t deadline)
+{
+        uint64_t now = monotonic_now();
+
+        free(disk->path);
+        disk->path = disk->accepted ? device_path(disk->name, "") : stop_path(context, disk->name, 0);
+        disk->request = (struct request){.method = disk->accepted ? "GET" : "POST",
+                .path = disk->path,
+                .patience = context->settings->no_wait ? 0
+                            : deadline > now           ? deadline - now
+                                                       : 1};
+        return disk->path;
+}
+
+/* Judge the answer to the last request. Return how the stop has ended; STATUS_OK also if it has not. */
+static enum exit_status judge_answer(
+        const struct context *context, struct tenant_disk *disk, enum exit_status status)
+{
+        const struct answer *answer = &disk->answer;
+        bool asks_again = disk->accepted ? answer->status >= 500
+                                         : context->settings->when_unused && is_problem(answer, "in-use");
+
+        if (status == STATUS_OK && asks_again)
+                return STATUS_OK;
+        if (status == STATUS_OK && is_gone(answer)) {
+                disk->ended = true;
+                print_done(disk->name, answer->status == 404 ? "does not exist" : "stopped");
+        } else if (status != STATUS_OK || answer->status >= 400) {
+                disk->ended = true;
+                return status != STATUS_OK ? status : report_problem(&disk->request, disk->name, answer);
+        } else {
+                disk->accepted = true;
+                disk->ended = context->settings->no_wait;
+                if (disk->ended)
+                        print_done(disk->name, "is being stopped");
+        }
+        return STATUS_OK;
+}
+
+/* Send a request for each disk that is left, until the deadline. */
+static enum exit_status ask_for_all(
+        struct context *context, struct tenant_disk *disks, size_t count, uint64_t deadline)
+{
+        enum exit_status status = STATUS_OK;
+        size_t next = 0;
+
+        while (next < count && (context->settings->no_wait || monotonic_now() < deadline)) {
+                struct tenant_disk *asked[AT_ONCE];
+                struct request requests[AT_ONCE];
+                struct answer answers[AT_ONCE] = {};
+                enum exit_status statuses[AT_ONCE];
+                size_t n = 0;
+
+                for (; next < count && n < AT_ONCE; next++) {
+                        if (disks[next].ended)
+                                continue;
+                        if (!prepare(context, &disks[next], deadline)) {
+                                disks[next].ended = true;
+                                status = exit_status_merge(status, STATUS_FAILED);
+                                continue;
+                        }
+                        asked[n] = &disks[next];
+                        requests[n++] = disks[next].request;
+                }
+                client_ask_all(context->client, requests, n, statuses, answers);
+                for (size_t i = 0; i < n; i++) {
+                        answer_clear(&asked[i]->answer);
+                        asked[i]->answer = answers[i];
+                        status = exit_status_merge(status, judge_answer(context, asked[i], statuses[i]));
+                }
+        }
+        return status;
+}
+
+static bool are_all_ended(const struct tenant_disk *disks, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                if (!disks[i].ended)
+                        return false;
+        return true;
+}
+
+/* Report a disk that is left after all of the time, by what is known of it: a look at its users would take longer. */
+static enum exit_status report_left(const struct tenant_disk *disk)
+{
+        const char *message = disk->accepted ? device_message(disk->answer.json) : "";
+
+        if (is_problem(&disk->answer, "in-use"))
+                return report_problem(&disk->request, disk->name, &disk->answer);
+        if (disk->accepted) {
+                complain(disk->name, "The disk was not gone within --timeout%s%s", *message ? ": " : ".",
+                        message);
+                print_in_force(disk->name);
+        } else
+                complain(disk->name, "--timeout has passed before the turn of the disk; repeat the command.");
+        return STATUS_TIMED_OUT;
+}
+
+/* Stop the disks of all tenants in the same time: one that is in use, or does not go, keeps no other waiting. */
 static enum exit_status stop_those_of_tenants(struct context *context)
 {
         uint64_t deadline = monotonic_now() + context->settings->timeout;
-        cJSON *devices = NULL;
+        _cleanup_free_ struct tenant_disk *disks = NULL;
+        size_t count = 0;
+        cJSON *devices = NULL, *device;
         enum exit_status status = fetch_devices(context, &(struct text_list){}, &devices);
 
-        while (cJSON_GetArraySize(devices) > 0) {
-                cJSON *device, *next;
-
-                for (device = devices->child; device; device = next) {
-                        enum exit_status one = STATUS_OK;
-
-                        next = device->next;
-                        if (is_disk_of_tenant(device)
-                                && try_to_stop(context, json_text(device, "name"), deadline, &one))
-                                continue;
-                        status = exit_status_merge(status, one);
-                        cJSON_Delete(cJSON_DetachItemViaPointer(devices, device));
-                }
-                if (devices->child)
+        if (status == STATUS_OK)
+                disks = calloc((size_t)cJSON_GetArraySize(devices) + 1, sizeof(*disks));
+        if (status == STATUS_OK && !disks)
+                status = STATUS_FAILED;
+        if (disks)
+                cJSON_ArrayForEach (device, devices)
+                        if (is_disk_of_tenant(device))
+                                disks[count++].name = json_text(device, "name");
+        do {
+                status = exit_status_merge(status, ask_for_all(context, disks, count, deadline));
+                if (!are_all_ended(disks, count))
                         wait_to_look_again(deadline);
+        } while (!are_all_ended(disks, count) && monotonic_now() < deadline);
+        for (size_t i = 0; i < count; i++) {
+                if (!disks[i].ended)
+                        status = exit_status_merge(status, report_left(&disks[i]));
+                answer_clear(&disks[i].answer);
+                free(disks[i].path);
         }
         cJSON_Delete(devices);
         return status;
