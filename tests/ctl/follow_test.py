@@ -126,14 +126,21 @@ def test_a_runtime_directory_that_is_made_again(start, place):
 
 
 @pytest.fixture
-def manager(tmp_path, monkeypatch):
+def receiver(tmp_path, monkeypatch):
+    """The socket of the service manager, which is not bound yet, and its path."""
+    path = str(tmp_path / "notify")
+    monkeypatch.setenv("NOTIFY_SOCKET", path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as unbound:
+        unbound.settimeout(DEADLINE)
+        yield unbound, path
+
+
+@pytest.fixture
+def manager(receiver):
     """Receive what it sends to the service manager, a message after the other."""
-    path = tmp_path / "notify"
-    monkeypatch.setenv("NOTIFY_SOCKET", str(path))
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
-        receiver.bind(str(path))
-        receiver.settimeout(DEADLINE)
-        yield lambda: receiver.recv(4096).decode()
+    bound, path = receiver
+    bound.bind(path)
+    return lambda: bound.recv(4096).decode()
 
 
 def test_the_service_manager_has_the_worker(start, place, manager):
@@ -173,6 +180,14 @@ def test_a_mark_without_a_worker(start, place, manager):
     (place / "live" / "data").unlink()
     assert _end(start()) == (0, "", "")
     assert manager() == "READY=1"
+
+
+def test_what_the_service_manager_did_not_get_is_sent_again(start, receiver):
+    """That the unit has started comes first."""
+    late, path = receiver
+    _waits(start())
+    late.bind(path)
+    assert [late.recv(4096).decode() for _ in range(2)] == ["READY=1", "STATUS=in service"]
 
 
 def test_wrong_use():

@@ -110,7 +110,7 @@ static bool is_over(int worker)
 void served_by_begin(struct served_by *served)
 {
         *served = (struct served_by){.worker = -1};
-        (void)notify("READY=1", 0);
+        served->ready = notify("READY=1", 0);
 }
 
 void served_by_look(struct served_by *served, const char *path)
@@ -118,6 +118,9 @@ void served_by_look(struct served_by *served, const char *path)
         char group[GROUP_SIZE + 8] = "", text[sizeof(served->shown)];
         bool own = false;
 
+        served->ready = served->ready || notify("READY=1", MSG_DONTWAIT);
+        if (!served->ready)
+                return;
         find(served, path);
         if (served->pid > 0 && !served->settled)
                 own = group_of(served->pid, group, sizeof(group));

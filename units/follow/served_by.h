@@ -14,9 +14,11 @@ struct served_by {
         struct timespec written;
         char shown[320]; /* what was sent last */
         bool settled;    /* the worker is in the control group that it keeps */
+        bool ready;      /* the service manager has it that the unit has started */
 };
 
-/* Report to the service manager that the unit has started. Waits until it has room for that. */
+/* Report to the service manager that the unit has started. Waits until it has room for that. If that fails, each look
+ * repeats it. */
 void served_by_begin(struct served_by *served);
 /* Look which worker the mark `path` of the disk has now, and send what has changed. Does not wait. */
 void served_by_look(struct served_by *served, const char *path);
