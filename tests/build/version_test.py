@@ -162,6 +162,27 @@ def test_an_archive_of_changes_has_them_and_says_so(tree, tmp_path):
         assert f"ublkd-{root}/note" not in tar.getnames()
 
 
+def test_only_packages_of_this_version_are_taken_from_another_debian(tree):
+    """The build for it, here a stand-in, still has those of an earlier version, and of a root of another release."""
+    tree.commit("v0.2.0")
+    own = "13" if 'VERSION_ID="13"' in pathlib.Path("/etc/os-release").read_text() else "12"
+    release, suite = ("13", "trixie") if own == "12" else ("12", "bookworm")
+    made = tree.path / f"build-{suite}" / "packages"
+    made.mkdir(parents=True)
+    wanted = {"ublkd_0.2.0.orig.tar.xz", *(f"{name}_0.2.0-1~deb{release}{rest}" for name, rest in (
+        ("ublkd", ".dsc"), ("ublkd", ".debian.tar.xz"), ("ublkd", "_amd64.deb"), ("ublkd-dbgsym", "_amd64.deb")))}
+    others = {f"ublkd_0.1.0-1~deb{release}_amd64.deb", f"ublkd_0.2.0-1~deb{own}_amd64.deb", "ublkd_0.1.0.orig.tar.xz"}
+    for name in wanted | others:
+        (made / name).touch()
+    root = tree.path / "tests/vm/other-root"
+    root.parent.mkdir(parents=True)
+    root.write_text("#!/bin/sh\n")
+    root.chmod(0o755)
+    printed = tree.run("scripts/package", "deb", "--release", release).stdout.split()
+    assert {pathlib.Path(path).name for path in printed} == wanted
+    assert {path.name for path in (tree.path / "build/packages").glob("ublkd*")} == wanted
+
+
 def test_without_git_there_is_no_archive(tree):
     shutil.rmtree(tree.path / ".git")
     run = tree.run("scripts/package", "source", check=False)
