@@ -24,6 +24,12 @@ What=tmpfs
 Where={where}
 Type=tmpfs
 """
+ENGINE = """[Unit]
+Wants=network-online.target
+After=network-online.target nss-lookup.target time-set.target
+[Service]
+ExecStart=/bin/true
+"""
 
 
 def _want(folder, target, unit):
@@ -42,7 +48,9 @@ def test_the_order_of_a_boot_has_no_cycle(tmp_path):
         shutil.copy(ROOT / "units" / unit, tmp_path)
     (tmp_path / "var.mount").write_text(MOUNT.format(where="/var", after=""))
     (tmp_path / "data.mount").write_text(MOUNT.format(where="/data", after="ublkd.service"))
+    (tmp_path / "docker.service").write_text(ENGINE)
     _want(tmp_path, "multi-user.target", "ublkd.service")
+    _want(tmp_path, "multi-user.target", "docker.service")
     _want(tmp_path, "sockets.target", "ublkd.socket")
     _want(tmp_path, "local-fs.target", "var.mount")
     _want(tmp_path, "local-fs.target", "data.mount")
@@ -138,6 +146,13 @@ def test_a_stop_takes_disks_of_tenants_down_at_a_shutdown_only(state, tmp_path):
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout.split()[:2] == (["stop", "--tenants"] if state == "stopping" else [])
+
+
+@pytest.mark.parametrize("user", ["systemd-user-sessions.service", "docker.service", "containerd.service"])
+def test_what_uses_disks_of_tenants_ends_before_they_are_stopped(user):
+    """A shutdown stops units in the reverse order of their start."""
+    orders = re.findall(r"^Before=(.*)$", (ROOT / "units/ublkd.service.in").read_text(), re.MULTILINE)
+    assert user in " ".join(orders).split()
 
 
 def test_nothing_but_the_workers_is_where_controllers_are_passed_on():
