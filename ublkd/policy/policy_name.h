@@ -7,5 +7,6 @@
 #include "ublkd/policy/policy.h"
 
 /* Return the first rule by which a user may have a device with this name, or NULL: no tenant can ask for it. A rule for groups,
- * units or control groups may name any user. A rule without devices gives no names. policy NULL: it has no rules. */
+ * units or control groups may name any user, but those whom an earlier rule names by their uids. A rule without devices gives no
+ * names. policy NULL: it has no rules. */
 const struct policy_rule *policy_name_rule(const struct policy *policy, const char *name);

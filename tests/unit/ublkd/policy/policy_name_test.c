@@ -46,6 +46,22 @@ static const struct {
         {CAROL DEVICES,           "u1000-data",             false},
 };
 
+/* Two rules: the first one gives nothing, the second one is for a group. */
+static const struct {
+        const char *first, *second, *name;
+        bool given;
+} pairs[] = {
+        {ALICE,  GROUP DEVICES,          "u1000-data",   false}, /* the first one counts for each process of alice */
+        {ALICE,  GROUP DEVICES,          "u1001-data",   true },
+        {ALICE,  ALICE PREFIX("alice-"), "alice-data",   false},
+        {BOTH,   UNIT DEVICES,           "u100001-data", false},
+        {BOTH,   UNIT DEVICES,           "u99999-data",  true },
+        {GROUP,  ALICE DEVICES,          "u1000-data",   true }, /* alice may be in no group */
+        {UNIT,   ALICE DEVICES,          "u1000-data",   true },
+        {CGROUP, GROUP DEVICES,          "u1000-data",   true },
+        {CAROL,  GROUP DEVICES,          "u1000-data",   true },
+};
+
 static void test_names(struct world *world)
 {
         char text[512];
@@ -62,12 +78,30 @@ static void test_names(struct world *world)
         }
 }
 
+static void test_pairs(struct world *world)
+{
+        char text[512];
+
+        for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+                const struct policy_rule *rule;
+
+                snprintf(text, sizeof(text), "{\"rules\":[{\"name\":\"first\",%s},{\"name\":\"r\",%s}]}",
+                        pairs[i].first, pairs[i].second);
+                world_use(world, text, 0);
+                rule = policy_name_rule(world->policy, pairs[i].name);
+                if (!CHECK_STR(rule ? rule->options.name : NULL, pairs[i].given ? "r" : NULL))
+                        fprintf(stderr, "    %s, then %s: %s\n", pairs[i].first, pairs[i].second,
+                                pairs[i].name);
+        }
+}
+
 int main(void)
 {
         struct world world;
 
         world_open(&world);
         test_names(&world);
+        test_pairs(&world);
         CHECK(!policy_name_rule(NULL, "u7-data"));
         world_close(&world);
         return check_report();
