@@ -246,7 +246,8 @@ void handle_device_create(struct request *request)
                 return;
         record = device_store_get(store_of(request), spec->options.name);
         if (client_path_settle(request, record, &spec) && may_put(request, record, spec, &condition)
-                && precondition_read(request, record, &condition) >= 0 && (record || check_room(request))
+                && precondition_read(request, record, &condition) >= 0
+                && spares_tenants(request, record, spec) && (record || check_room(request))
                 && pool_path_settle(request, record, &spec) && check_owner(request, record, spec)
                 && targets_are_allowed(request, record, spec) && path_is_allowed(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
@@ -271,9 +272,9 @@ void handle_device_put(struct request *request)
         record = device_store_get(store_of(request), request->name);
         if (!client_path_settle(request, record, &spec) || !may_put(request, record, spec, &condition)
                 || precondition_read(request, record, &condition) < 0
-                || !pool_path_settle(request, record, &spec) || !check_owner(request, record, spec)
-                || !targets_are_allowed(request, record, spec) || !path_is_allowed(request, record, spec)
-                || (record && !check_current(request, record)))
+                || !spares_tenants(request, record, spec) || !pool_path_settle(request, record, &spec)
+                || !check_owner(request, record, spec) || !targets_are_allowed(request, record, spec)
+                || !path_is_allowed(request, record, spec) || (record && !check_current(request, record)))
                 return;
         if (record ? check_replaceable(request, record, spec) : check_room(request))
                 put_spec(request, TAKE_PTR(spec), &condition);
@@ -298,9 +299,10 @@ void handle_device_patch(struct request *request)
                 return;
         }
         if (parse_patch(request, record, &spec) >= 0 && client_path_settle(request, record, &spec)
-                && may_put(request, record, spec, &condition) && pool_path_settle(request, record, &spec)
-                && check_owner(request, record, spec) && targets_are_allowed(request, record, spec)
-                && path_is_allowed(request, record, spec) && check_replaceable(request, record, spec))
+                && may_put(request, record, spec, &condition) && spares_tenants(request, record, spec)
+                && pool_path_settle(request, record, &spec) && check_owner(request, record, spec)
+                && targets_are_allowed(request, record, spec) && path_is_allowed(request, record, spec)
+                && check_replaceable(request, record, spec))
                 put_spec(request, TAKE_PTR(spec), &condition);
 }
 

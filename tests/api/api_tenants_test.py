@@ -358,7 +358,12 @@ def test_root_takes_no_name_of_a_tenant(tenants):
     as_administrator = {"uid": STRANGER, "groups": [ADMINISTRATORS]}
     assert tenants.values(asks(("POST", "/devices", spec(name))), **as_administrator)[0][0] == 422
     assert tenants.values(asks(("GET", f"/devices/{name}", None)))[0][0] == 404
+    for method, target, headers in (("PUT", f"/devices/{name}", {"If-Match": "*"}), ("PUT", f"/devices/{name}", {"If-Match": '"1"'}),
+                                    ("POST", "/devices", {"If-Match": '"1"'})):
+        check_problem(tenants.server.ask(method, target, spec(name), headers), 412, "precondition-failed")
     create(tenants, "x")
+    faulty = mine("x", recovery={"onCrash": "none"})
+    check_problem(tenants.server.ask("PUT", f"/devices/{name}", faulty, {"If-None-Match": "*"}), 412, "precondition-failed")
     assert tenants.server.ask("PUT", f"/devices/{name}", mine("x", size="2GiB")).status == 200
     assert tenants.server.ask("POST", "/devices", mine("x", size="2GiB")).json["tenant"] == f"uid:{ALICE}"
     for free in ("u-x", f"u{ALICE}", "x"):
