@@ -192,7 +192,8 @@ static const struct verb verbs[] = {
         {.name = "export", .arguments = "", .summary = "print the specs of all devices",
          .description = "Prints the specs of all devices, or of those with the labels of -l, or writes "
                         "them to a folder. 'ublkctl apply -f' creates the same devices from them; a spec "
-                        "does not contain uid, kernel number and history.",
+                        "does not contain uid, kernel number and history. Devices of tenants are left out, with a "
+                        "warning, as only a tenant can create them: each tenant exports its own.",
          .settings = BIT(FOLDER) | BIT(LABEL), .selects = true, .arguments_max = 0, .run = verb_export},
         {.name = "events", .arguments = "[NAME...]", .summary = "show what happened",
          .description = "Shows what happened to all devices, or to those named. With -f it continues, also "

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """ublkctl of a tenant: its own devices, and nothing of others."""
+import json
 import os
+import pathlib
 import shutil
 import subprocess
 import tempfile
 import time
 
 import pytest
-from ctl import DEADLINE, FAILED, NOT_ALLOWED, NOT_FOUND, PROGRAM, REFUSED, USAGE, Ctl, field
-from other_user import NEEDS_ROOT
+from ctl import DEADLINE, FAILED, NOT_ALLOWED, NOT_FOUND, OK, PROGRAM, REFUSED, USAGE, Ctl, field
+from other_user import CONTAINERS, NEEDS_ROOT, run_as_user
 from server_fixture import running, write_policy
 
 pytestmark = NEEDS_ROOT
@@ -30,12 +32,21 @@ class UserCtl(Ctl):
         return super().run(*arguments, **more, **self.ids)
 
 
-@pytest.fixture(name="server")
-def server_with_a_policy():
+def with_a_policy(*arguments):
     rule = {"name": "test", "who": {"users": [ALICE, BOB]}, "targets": ["null"], "devices": 2, "size": "1GiB", "ids": "5-6"}
     with tempfile.TemporaryDirectory(prefix="ublkd-ctl-") as directory:
         os.chmod(directory, 0o755)
-        yield from running(directory, *write_policy(directory, rules=[rule]))
+        yield from running(directory, *write_policy(directory, rules=[rule]), *arguments)
+
+
+@pytest.fixture(name="server")
+def server_with_a_policy():
+    yield from with_a_policy()
+
+
+@pytest.fixture(name="reading_server")
+def server_that_all_may_read_from():
+    yield from with_a_policy("--readers", "everyone")
 
 
 def test_a_tenant_creates_shows_and_removes_its_devices(server):
@@ -50,6 +61,44 @@ def test_a_tenant_creates_shows_and_removes_its_devices(server):
     alice("delete", f"u{BOB}-b", status=NOT_FOUND)
     alice("delete", f"u{ALICE}-a")
     assert alice("list").rows == [] and len(root("list").rows) == 1
+
+
+def test_an_export_has_what_its_client_can_apply(server):
+    """Root gets none of a tenant, whose names it cannot have, and a warning; a tenant gets its own."""
+    alice, bob, root = UserCtl(server, ALICE), UserCtl(server, BOB), Ctl(server.path, server.directory)
+    root("create", "ours", *NULL)
+    assert root("export").err == ""
+    for ctl, names in ((alice, "ab"), (bob, "c")):
+        for name in names:
+            ctl("create", f"u{ctl.ids['user']}-{name}", *NULL, f"labels.x={name}")
+    for arguments, left_out in (((), "3 devices:"), (("-o", "backup"), "3 devices:"), (("-l", "x=c"), "1 device:")):
+        run = root.run("export", *arguments)
+        assert run.status == OK and left_out in run.err and len(run.err.splitlines()) == 1
+    assert [path.name for path in pathlib.Path(server.directory, "backup").iterdir()] == ["ours.json"]
+    specs = {ctl: ctl.run("export") for ctl in (root, alice, bob)}
+    assert [spec["name"] for spec in specs[root].json] == ["ours"]
+    assert [spec["name"] for spec in specs[alice].json] == [f"u{ALICE}-a", f"u{ALICE}-b"] and specs[alice].err == ""
+    root("delete", "ours", f"u{ALICE}-a", f"u{ALICE}-b", f"u{BOB}-c")
+    for ctl, run in specs.items():
+        assert all(line.endswith(" created") for line in ctl("apply", "-f", "-", stdin=run.out).lines)
+    assert len(root("list").rows) == 4
+
+
+def test_a_tenant_in_a_container_exports_its_own(server):
+    """User 1 of a user namespace is alice on the host."""
+    alice = UserCtl(server, ALICE)
+    alice("create", f"u{ALICE}-a", *NULL)
+    inside = CONTAINERS["users"].replace("0 0 100000", f"0 {ALICE - 1} 10") + "uid, groups = 1, []\n"
+    output = run_as_user(server, f"os.execv({alice.program!r}, ['ublkctl', '--socket', path, 'export'])", container=inside)
+    assert [spec["name"] for spec in json.loads(output)] == [f"u{ALICE}-a"]
+
+
+def test_a_tenant_who_reads_all_exports_its_own(reading_server):
+    alice, bob = UserCtl(reading_server, ALICE), UserCtl(reading_server, BOB)
+    alice("create", f"u{ALICE}-a", *NULL)
+    bob("create", f"u{BOB}-b", *NULL)
+    run = alice.run("export")
+    assert [spec["name"] for spec in run.json] == [f"u{ALICE}-a"] and "1 device:" in run.err
 
 
 def test_a_stop_of_the_disks_of_all_tenants(server):

@@ -152,6 +152,7 @@ QUOTED = [
     ("ublkctl/spec/assignments.c", VALUES + rooms("ublkctl", "text client") + ["schemas/spec_fields.h"]),
     ("ublkctl/spec/place.c", VALUES + rooms("ublkctl", "text client") + ["ublkd/model/tenant.h"]),
     ("ublkctl/spec/*", VALUES + rooms("ublkctl", "text client")),
+    ("ublkctl/verbs/show/export.c", VALUES + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h", "ublkd/model/tenant.h"]),
     ("ublkctl/verbs/show/*", VALUES + rooms("ublkctl", "text client spec") + ["ublkctl/verbs.h"]),
     ("ublkctl/verbs/change/*", VALUES + rooms("ublkctl", "text client spec verbs/show") + ["ublkctl/verbs.h"]),
     ("ublkctl/completion.c", VALUES + ["ublkctl/*/*", "schemas/spec_fields.h"]),

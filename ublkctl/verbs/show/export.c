@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* export: write the specs of all devices, as a backup for 'ublkctl apply'. */
+/* export: write the specs of devices, as a backup for 'ublkctl apply' by the same client. So a client that sees all devices gets
+ * none of a tenant: they would be its own then, and ublkd refuses it their names. */
 #include "ublkctl/spec/file_fault.h"
 #include "ublkctl/text/json_path.h"
 #include "ublkctl/verbs/show/show.h"
 #include "ublkctl/verbs.h"
 #include "ublkd/base/file_io.h"
+#include "ublkd/model/tenant.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Return whether a name, which comes from a server, stays inside the folder. */
 static bool is_file_name(const char *name)
@@ -87,14 +90,71 @@ static enum exit_status export_devices(const char *folder, cJSON *devices, cJSON
         return status;
 }
 
+/* *ret: whether the client sees the devices of others. A tenant does not, nor the host; in a container its uid is another one than on
+ * the host. */
+static enum exit_status find_view(struct context *context, bool *ret)
+{
+        struct request request = {.method = "GET", .path = "/host"};
+        _cleanup_answer_ struct answer answer = {};
+        enum exit_status status = client_ask(context->client, &request, false, &answer);
+
+        if (status != STATUS_OK)
+                return status;
+        *ret = !is_problem(&answer, "forbidden");
+        return answer.status >= 400 && *ret ? report_problem(&request, NULL, &answer) : STATUS_OK;
+}
+
+/* A user may be a tenant and see all devices. On another machine a uid says nothing. */
+static bool is_of_another(const struct context *context, const cJSON *device)
+{
+        const char *tenant = json_text(device, "tenant");
+        char own[TENANT_SIZE];
+
+        tenant_of_user(geteuid(), own);
+        return tenant && (context->settings->url || !tenant_is(own, tenant));
+}
+
+/* Remove the devices of other tenants from the list, if the client sees those of all, and warn. */
+static enum exit_status leave_out_tenants(struct context *context, cJSON *devices)
+{
+        bool sees_all = false, is_known = false;
+        unsigned count = 0;
+        cJSON *next;
+
+        for (cJSON *device = devices->child; device; device = next) {
+                enum exit_status status;
+
+                next = device->next;
+                if (!is_of_another(context, device))
+                        continue;
+                status = is_known ? STATUS_OK : find_view(context, &sees_all);
+                if (status != STATUS_OK || !sees_all)
+                        return status;
+                is_known = true;
+                cJSON_Delete(cJSON_DetachItemViaPointer(devices, device));
+                count++;
+        }
+        if (count > 0)
+                complain(NULL,
+                        "Left out what tenants have, %u device%s: only they create devices with their names. "
+                        "Have them export "
+                        "their own, and keep a copy of the database.",
+                        count, count == 1 ? "" : "s");
+        return STATUS_OK;
+}
+
 enum exit_status verb_export(struct context *context, int argc _unused_, char *argv[] _unused_)
 {
         const char *folder = context->settings->folder;
         cJSON *devices = NULL, *specs = NULL;
         enum exit_status status = fetch_devices(context, &context->settings->labels, &devices);
 
-        if (status != STATUS_OK)
+        if (status == STATUS_OK)
+                status = leave_out_tenants(context, devices);
+        if (status != STATUS_OK) {
+                cJSON_Delete(devices);
                 return status;
+        }
         if (folder && mkdir(folder, 0777) < 0 && errno != EEXIST)
                 status = print_file_fault(folder, errno);
         specs = cJSON_CreateArray();
