@@ -52,6 +52,11 @@ FLOODS = [
 TCP_FLOODS = [("pipelined", 1, 100), ("bodies", 1, 100), ("connections", 1, 100)]
 
 
+def has_flooded(kind, answers, closed):
+    """Whether the numbers at the end show that the server was reached. A flood that reads nothing may have neither."""
+    return kind == "unread" or answers + closed > 0
+
+
 class Connection:
     def __init__(self, flood, uid):
         self.flood, self.uid, self.raw, self.data = flood, uid, None, b""

@@ -22,8 +22,9 @@ from harness.wait import wait_until
 pytestmark = [pytest.mark.long, pytest.mark.timed]
 
 _PROGRAM = programs.source("tests/api/flood.py")
-_FLOODS = [("unix", *flood) for flood in runpy.run_path(str(_PROGRAM))["FLOODS"]]
-_TCP_FLOODS = [("tcp", *flood) for flood in runpy.run_path(str(_PROGRAM))["TCP_FLOODS"]]
+_MODULE = runpy.run_path(str(_PROGRAM))
+_FLOODS = [("unix", *flood) for flood in _MODULE["FLOODS"]]
+_TCP_FLOODS = [("tcp", *flood) for flood in _MODULE["TCP_FLOODS"]]
 _FIRST_UID = 300000
 _PROCESSES = 2  # so that it is ublkd that sets the pace
 _DISKS = 100  # the lists and metrics that a flood asks for are as long
@@ -77,8 +78,10 @@ class _Machine:
                 assert child.stdout.readline() == "going\n"
             yield counts
             for child in children:
-                for place, count in enumerate(child.communicate(timeout=_LIMIT)[0].split()):
-                    counts[place] += int(count)
+                found = [int(count) for count in child.communicate(timeout=_LIMIT)[0].split()]
+                assert child.returncode == 0
+                assert _MODULE["has_flooded"](kind, *found), found
+                counts[:] = map(sum, zip(counts, found))
 
     def clean_up(self):
         """Together that takes less time than one after the other."""
