@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Floods of many users, while root asks whether ublkd runs, and the loop gets events that come before HTTP (commands of
 the test stand for deaths of workers). The figures are printed; the bounds are wide, for a busy machine, and relative to
-the same machine without the flood."""
+the same machine without the flood. Something else may slow down one comparison: what holds up others does so in each of TRIES."""
 import contextlib
 import json
 import os
@@ -15,12 +15,12 @@ import pytest
 from api_limits_test import fill
 from api_listen_test import free_port
 from api_server import Server, ask
-from flood import FLOODS, TCP_FLOODS
+from flood import FLOODS, TCP_FLOODS, has_flooded
 from other_user import NEEDS_ROOT, run_as_user
 from server_fixture import write_policy
 
 pytestmark = NEEDS_ROOT
-SECONDS = 4
+SECONDS, TRIES = 4, 3
 FIRST_UID = 300000
 
 
@@ -54,10 +54,15 @@ def flood(kind, address, users, connections):
     for child in children:
         counts.append(child.communicate()[0].strip())
         assert child.returncode == 0
+        assert has_flooded(kind, *map(int, counts[-1].split())), counts
+
+
+def median_and_worst(times):
+    return [statistics.median(times), max(times)]
 
 
 def measure(server):
-    """Seconds for an answer to root, and for an event that comes before HTTP: [median, worst] each."""
+    """Seconds for an answer to root, and for an event that comes before HTTP."""
     root, answers, events = server.connect(), [], []
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
@@ -69,35 +74,50 @@ def measure(server):
         events.append(time.monotonic() - began)
         time.sleep(0.005)  # the pace of the measurement
     root.close()
-    return [statistics.median(answers), max(answers)], [statistics.median(events), max(events)]
+    return {"/healthz of root": median_and_worst(answers), "an event before HTTP": median_and_worst(events)}
+
+
+def holds_up(try_once):
+    """What is too slow in each try, as the last one has it. try_once returns what is too slow."""
+    for _ in range(TRIES):
+        slow = try_once()
+        if not slow:
+            return []
+    return slow
+
+
+def too_slow(quiet, flooded, median, worst):
+    """Which of some figures, each [median, worst], are above these bounds in seconds and above 20 times those without the flood."""
+    found = []
+    for what, alone in quiet.items():
+        under = flooded[what]
+        print(f"  {what}: median {alone[0] * 1e3:.1f} ms alone, {under[0] * 1e3:.1f} ms in the flood; "
+              f"worst {alone[1] * 1e3:.1f} and {under[1] * 1e3:.1f} ms")
+        if under[0] > max(median, 20 * alone[0]) or under[1] > max(worst, 20 * alone[1]):
+            found.append((what, alone, under))
+    return found
+
+
+def compare(server, name, *flooding):
+    quiet, before = measure(server), server.memory()
+    with flood(*flooding) as counts:
+        flooded = measure(server)
+        grown = server.most_memory() - before
+    print(f"\n{name}: {', '.join(counts)} answers and closed connections; memory grew by {grown >> 20} MiB")
+    assert grown < 128 << 20
+    return too_slow(quiet, flooded, 0.1, 1.5)
 
 
 @pytest.mark.parametrize("kind,users,connections", FLOODS)
 def test_root_is_answered_in_a_flood_of_users(server, kind, users, connections):
-    quiet, before = measure(server), server.memory()
-    with flood(kind, server.path, users, connections) as counts:
-        flooded = measure(server)
-        grown = server.most_memory() - before
-    check(f"{kind}, 2 x {users} users with {connections} connections", quiet, flooded, grown, counts)
+    name = f"{kind}, 2 x {users} users with {connections} connections"
+    assert not holds_up(lambda: compare(server, name, kind, server.path, users, connections))
 
 
 @pytest.mark.parametrize("kind,users,connections", TCP_FLOODS)
 def test_root_is_answered_in_a_flood_over_tcp(server, kind, users, connections):
-    quiet, before = measure(server), server.memory()
-    with flood(kind, f"tcp:{server.port}", users, connections) as counts:
-        flooded = measure(server)
-        grown = server.most_memory() - before
-    check(f"{kind}, 2 x {connections} connections over TCP", quiet, flooded, grown, counts)
-
-
-def check(name, quiet, flooded, grown, counts):
-    print(f"\n{name}: {', '.join(counts)} answers and closed connections; memory grew by {grown >> 20} MiB")
-    for what, alone, under in zip(("/healthz of root", "an event before HTTP"), quiet, flooded):
-        print(f"  {what}: median {alone[0] * 1e3:.1f} ms alone, {under[0] * 1e3:.1f} ms in the flood; "
-              f"worst {alone[1] * 1e3:.1f} and {under[1] * 1e3:.1f} ms")
-        assert under[0] <= max(0.1, 20 * alone[0]), what
-        assert under[1] <= max(1.5, 20 * alone[1]), what
-    assert grown < 128 << 20
+    name = f"{kind}, 2 x {connections} connections over TCP"
+    assert not holds_up(lambda: compare(server, name, kind, f"tcp:{server.port}", users, connections))
 
 
 # What a tenant waits for an answer about its own device, and for a change of it: seconds.
@@ -132,15 +152,20 @@ def tenants():
         server.stop()
 
 
+def measure_a_tenant(server):
+    reads, changes = json.loads(run_as_user(server, OF_A_TENANT, FIRST_UID + 2))
+    return {"a read of another tenant": median_and_worst(reads), "a change of another tenant": median_and_worst(changes)}
+
+
+def compare_a_tenant(server, kind):
+    quiet = measure_a_tenant(server)
+    with flood(kind, server.path, 1, 16) as counts:
+        flooded = measure_a_tenant(server)
+    print(f"\n{kind} of 2 tenants: {', '.join(counts)} answers and closed connections")
+    return too_slow(quiet, flooded, 0.2, 2)
+
+
 @pytest.mark.parametrize("kind", ["devices", "lists", "pipelined", "changes", "bodies", "unread"])
 def test_a_tenant_is_answered_in_a_flood_of_others(tenants, kind):
     """Two tenants ask as fast as they are answered, each with all connections that it may have."""
-    quiet = json.loads(run_as_user(tenants, OF_A_TENANT, FIRST_UID + 2))
-    with flood(kind, tenants.path, 1, 16) as counts:
-        flooded = json.loads(run_as_user(tenants, OF_A_TENANT, FIRST_UID + 2))
-    print(f"\n{kind} of 2 tenants: {', '.join(counts)} answers and closed connections")
-    for what, alone, under in zip(("a read", "a change"), quiet, flooded):
-        print(f"  {what} of another tenant: median {statistics.median(alone) * 1e3:.1f} ms alone, "
-              f"{statistics.median(under) * 1e3:.1f} ms in the flood; worst {max(alone) * 1e3:.1f} and {max(under) * 1e3:.1f} ms")
-        assert statistics.median(under) <= max(0.2, 20 * statistics.median(alone)), what
-        assert max(under) <= max(2, 20 * max(alone)), what
+    assert not holds_up(lambda: compare_a_tenant(tenants, kind))
