@@ -54,7 +54,7 @@ def flood(kind, address, users, connections):
     for child in children:
         counts.append(child.communicate()[0].strip())
         assert child.returncode == 0
-        assert has_flooded(kind, *map(int, counts[-1].split())), counts
+    assert any(has_flooded(kind, *map(int, one.split())) for one in counts), counts
 
 
 def median_and_worst(times):
