@@ -3,10 +3,12 @@
 #include "tests/unit/step_count.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,11 +58,28 @@ static int follow(pid_t pid, void (*stepped)(void *userdata),
         }
 }
 
+/* Each instruction is two changes of processes. On one CPU these take no wake-up of another one; and on a busy machine each would
+ * wait for its turn. Without the privilege, it only takes longer. */
+static void hurry(void)
+{
+        cpu_set_t cpu;
+        int number = sched_getcpu();
+
+        (void)setpriority(PRIO_PROCESS, 0, -15);
+        if (number < 0)
+                return;
+        CPU_ZERO(&cpu);
+        CPU_SET(number, &cpu);
+        (void)sched_setaffinity(0, sizeof(cpu), &cpu);
+}
+
 int step_watch(void (*run)(void *userdata), void (*stepped)(void *userdata),
         void (*counted)(void *userdata, unsigned piece, uint64_t instructions), void *userdata)
 {
-        pid_t pid = fork();
+        pid_t pid;
 
+        hurry();
+        pid = fork();
         if (pid < 0)
                 return -errno;
         if (pid == 0) {
