@@ -1,66 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* The locks of a disk over several backing stores: on each of them, or the disk is not served. */
 #include "targets/worker/disk/store_locks.h"
-#include "tests/target/scratch.h"
-#include "tests/target/target_host.h"
+#include "tests/target/two_files.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 
 #include <errno.h>
 #include <fcntl.h>
 
-enum { FILES = 2, FILE_SIZE = 256 << 10, PART_BEGIN = 8192, PART_LENGTH = 65536 };
-
-struct place {
-        struct scratch scratch;
-        char paths[FILES][512], spec[2048];
-        int others[FILES]; /* of another server */
-        struct target_host host;
-};
-
-static void place_close(struct place *place)
-{
-        for (unsigned i = 0; i < FILES; i++)
-                close_fd(place->others[i]);
-        target_host_close(&place->host);
-        scratch_remove(&place->scratch);
-}
+enum { FILES = TWO_FILES, FILE_SIZE = 256 << 10, PART_BEGIN = 8192, PART_LENGTH = 65536 };
 
 /* A list of a part of the first file, and the second one from byte 4096 on. */
-static bool place_open(struct place *place)
+static bool place_open(struct two_files *place)
 {
         _cleanup_problems_ struct problem_list problems = {};
-        bool good;
+        char spec[2048];
 
-        *place = (struct place){};
-        good = CHECK_INT(scratch_make(&place->scratch, getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"), 0);
-
-        for (unsigned i = 0; i < FILES; i++) {
-                const char name[] = {(char)('a' + i), '\0'};
-
-                good = good
-                       && CHECK_INT(scratch_file(&place->scratch, name, FILE_SIZE, place->paths[i],
-                                            sizeof(place->paths[i])),
-                               0);
-                place->others[i] = open(place->paths[i], O_RDWR | O_CLOEXEC);
-        }
-        snprintf(place->spec, sizeof(place->spec),
+        if (!two_files_make(place, FILE_SIZE))
+                return false;
+        snprintf(spec, sizeof(spec),
                 "{\"target\":{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"offset\":%d,"
                 "\"length\":%d,\"child\":"
                 "{\"type\":\"loop\",\"path\":\"%s\"}},{\"type\":\"loop\",\"path\":\"%s\",\"offset\":4096}]}}",
                 PART_BEGIN, PART_LENGTH, place->paths[0], place->paths[1]);
-        return good && CHECK_INT(target_host_open(&place->host, place->spec, &problems), 0);
-}
-
-/* Return whether another server gets the byte. */
-static bool is_free(const struct place *place, unsigned file, off_t byte)
-{
-        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
-        bool good = fcntl(place->others[file], F_OFD_SETLK, &lock) == 0;
-
-        lock.l_type = F_UNLCK;
-        CHECK_INT(fcntl(place->others[file], F_OFD_SETLK, &lock), 0);
-        return good;
+        return CHECK_INT(target_host_open(&place->host, spec, &problems), 0);
 }
 
 static void test_what_the_disk_reaches_of_each_store_is_locked(void)
@@ -78,19 +41,19 @@ static void test_what_the_disk_reaches_of_each_store_is_locked(void)
                 {1, 4096,                         false},
                 {1, FILE_SIZE - 1,                false},
         };
-        struct place place;
+        struct two_files place;
 
         if (place_open(&place)) {
                 CHECK_INT(place.host.disk.lock, DISK_LOCK_WANTED);
                 CHECK_INT(disk_lock(&place.host.disk), 0);
                 CHECK_INT(place.host.disk.lock, DISK_LOCK_HELD);
                 for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
-                        CHECK_INT(is_free(&place, bytes[i].file, bytes[i].byte), bytes[i].free);
+                        CHECK_INT(two_files_is_free(&place, bytes[i].file, bytes[i].byte), bytes[i].free);
         }
-        place_close(&place);
+        two_files_close(&place);
 }
 
-static void other_locks(const struct place *place, unsigned file, short type)
+static void other_locks(const struct two_files *place, unsigned file, short type)
 {
         struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = PART_BEGIN, .l_len = 1};
 
@@ -104,7 +67,7 @@ static void test_one_that_is_locked_keeps_the_disk_from_being_served(void)
 
         for (unsigned locked = 0; locked < FILES; locked++) {
                 _cleanup_problems_ struct problem_list problems = {};
-                struct place place;
+                struct two_files place;
                 pid_t holder;
 
                 if (place_open(&place)) {
@@ -119,34 +82,36 @@ static void test_one_that_is_locked_keeps_the_disk_from_being_served(void)
                         other_locks(&place, locked, F_UNLCK);
                         CHECK_INT(disk_lock(&place.host.disk), 0);
                         CHECK_INT(place.host.disk.lock, DISK_LOCK_HELD);
-                        CHECK(!is_free(&place, 0, PART_BEGIN) && !is_free(&place, 1, FILE_SIZE - 1));
+                        CHECK(!two_files_is_free(&place, 0, PART_BEGIN)
+                                && !two_files_is_free(&place, 1, FILE_SIZE - 1));
                 }
-                place_close(&place);
+                two_files_close(&place);
         }
 }
 
 /* A reader of one does not keep a disk that exists from its lock, which becomes whole when the reader has gone. */
 static void test_a_reader_of_one(void)
 {
-        struct place place;
+        struct two_files place;
 
         if (place_open(&place)) {
                 place.host.disk.exists = true;
                 other_locks(&place, 1, F_RDLCK);
                 CHECK_INT(disk_lock(&place.host.disk), 0);
                 CHECK_INT(place.host.disk.lock, DISK_LOCK_BESIDE_READERS);
-                CHECK(!is_free(&place, 0, PART_BEGIN) && !is_free(&place, 1, FILE_SIZE - 1));
+                CHECK(!two_files_is_free(&place, 0, PART_BEGIN)
+                        && !two_files_is_free(&place, 1, FILE_SIZE - 1));
                 other_locks(&place, 1, F_UNLCK);
                 CHECK_INT(disk_lock(&place.host.disk), 0);
                 CHECK_INT(place.host.disk.lock, DISK_LOCK_HELD);
         }
-        place_close(&place);
+        two_files_close(&place);
 }
 
 static void test_growth_locks_the_rest(void)
 {
         enum { SIZE = PART_LENGTH + FILE_SIZE - 4096 };
-        struct place place;
+        struct two_files place;
 
         if (place_open(&place)) {
                 _cleanup_problems_ struct problem_list problems = {};
@@ -156,7 +121,7 @@ static void test_growth_locks_the_rest(void)
                 CHECK_INT(place.host.disk.params.size, SIZE);
                 CHECK_INT(disk_lock(&place.host.disk), 0);
                 CHECK_INT(truncate(place.paths[1], FILE_SIZE + 4096), 0);
-                CHECK(is_free(&place, 1, FILE_SIZE));
+                CHECK(two_files_is_free(&place, 1, FILE_SIZE));
                 CHECK_INT(fcntl(place.others[1], F_OFD_SETLK, &lock), 0);
                 CHECK_INT(disk_grow(&place.host.disk, SIZE + 4096, &problems), -EAGAIN);
                 if (CHECK_INT(problems.count, 1))
@@ -167,10 +132,10 @@ static void test_growth_locks_the_rest(void)
                 CHECK_INT(fcntl(place.others[1], F_OFD_SETLK, &lock), 0);
                 CHECK_INT(disk_grow(&place.host.disk, SIZE + 4096, &problems), 0);
                 CHECK_INT(target_size(&place.host.disk.device), SIZE + 4096);
-                CHECK(!is_free(&place, 1, FILE_SIZE + 4095));
-                CHECK(is_free(&place, 0, PART_BEGIN + PART_LENGTH));
+                CHECK(!two_files_is_free(&place, 1, FILE_SIZE + 4095));
+                CHECK(two_files_is_free(&place, 0, PART_BEGIN + PART_LENGTH));
         }
-        place_close(&place);
+        two_files_close(&place);
 }
 
 /* Bytes of one file at two places of the disk: refused, at the second of the targets. */
@@ -183,29 +148,30 @@ static void test_no_byte_is_at_two_places(void)
                 {"\"offset\":65536", 0      },
                 {"\"offset\":65024", -EINVAL},
         };
-        struct place place;
+        struct two_files place;
+        char spec[2048];
 
         if (!place_open(&place)) {
-                place_close(&place);
+                two_files_close(&place);
                 return;
         }
         target_host_close(&place.host);
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 _cleanup_problems_ struct problem_list problems = {};
 
-                snprintf(place.spec, sizeof(place.spec),
+                snprintf(spec, sizeof(spec),
                         "{\"target\":{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":"
                         "65536,"
                         "\"child\":{\"type\":\"loop\",\"path\":\"%s\"}},{\"type\":\"loop\",\"path\":\"%s\",%"
                         "s}]}}",
                         place.paths[0], place.paths[0], cases[i].of_second);
-                CHECK_INT(target_host_open(&place.host, place.spec, &problems), cases[i].result);
+                CHECK_INT(target_host_open(&place.host, spec, &problems), cases[i].result);
                 if (cases[i].result < 0 && CHECK(problems.count > 0))
                         CHECK_STR(problems.items[0].pointer, "/target/children/1");
                 if (i + 1 < ARRAY_SIZE(cases))
                         target_host_close(&place.host);
         }
-        place_close(&place);
+        two_files_close(&place);
 }
 
 int main(void)

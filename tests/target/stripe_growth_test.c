@@ -2,8 +2,7 @@
 /* A stripe of two files grows: by whole rows, so only with both files. What it had stays where it is, what is new lies where the
  * map puts it, and is locked before it is served. */
 #include "targets/worker/disk/store_locks.h"
-#include "tests/target/scratch.h"
-#include "tests/target/target_host.h"
+#include "tests/target/two_files.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 
@@ -12,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-        FILES = 2,
+        FILES = TWO_FILES,
         CHUNK = 4096,
         ROW = FILES * CHUNK,
         FILE_SIZE = 64 << 10,
@@ -22,66 +21,29 @@ enum {
         AROUND = 32 << 10, /* bytes before the old end, and behind it */
 };
 
-struct place {
-        struct scratch scratch;
-        char paths[FILES][512];
-        int others[FILES]; /* of another server */
-        struct target_host host;
-};
-
-static void place_close(struct place *place)
-{
-        for (unsigned i = 0; i < FILES; i++)
-                close_fd(place->others[i]);
-        target_host_close(&place->host);
-        scratch_remove(&place->scratch);
-}
-
 /* A disk of all bytes of both files, which are locked. */
-static bool place_open(struct place *place)
+static bool place_open(struct two_files *place)
 {
         _cleanup_problems_ struct problem_list problems = {};
         char spec[2048];
-        bool good;
 
-        *place = (struct place){};
-        good = CHECK_INT(scratch_make(&place->scratch, getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"), 0);
-
-        for (unsigned i = 0; i < FILES; i++) {
-                const char name[] = {(char)('a' + i), '\0'};
-
-                good = good
-                       && CHECK_INT(scratch_file(&place->scratch, name, FILE_SIZE, place->paths[i],
-                                            sizeof(place->paths[i])),
-                               0);
-                place->others[i] = open(place->paths[i], O_RDWR | O_CLOEXEC);
-        }
+        if (!two_files_make(place, FILE_SIZE))
+                return false;
         snprintf(spec, sizeof(spec),
                 "{\"target\":{\"type\":\"stripe\",\"chunk\":%d,\"children\":[{\"type\":\"loop\",\"path\":\"%"
                 "s\"},{\"type\":\"loop\",\"path\":\"%s\"}]},\"blockSize\":512}",
                 CHUNK, place->paths[0], place->paths[1]);
-        return good && CHECK_INT(target_host_open(&place->host, spec, &problems), 0)
+        return CHECK_INT(target_host_open(&place->host, spec, &problems), 0)
                && CHECK_INT(place->host.disk.params.size, SIZE) && CHECK_INT(disk_lock(&place->host.disk), 0);
 }
 
-static void resize(const struct place *place, unsigned file, off_t size)
+static void resize(const struct two_files *place, unsigned file, off_t size)
 {
         CHECK_INT(truncate(place->paths[file], size), 0);
 }
 
-/* Return whether another server gets the byte. */
-static bool is_free(const struct place *place, unsigned file, off_t byte)
-{
-        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
-        bool good = fcntl(place->others[file], F_OFD_SETLK, &lock) == 0;
-
-        lock.l_type = F_UNLCK;
-        CHECK_INT(fcntl(place->others[file], F_OFD_SETLK, &lock), 0);
-        return good;
-}
-
 /* Check that no growth to that size comes about, and that the disk is as it was. */
-static void check_refused(struct place *place, uint64_t size, int error, const char *reason)
+static void check_refused(struct two_files *place, uint64_t size, int error, const char *reason)
 {
         _cleanup_problems_ struct problem_list problems = {};
         uint64_t before = place->host.disk.params.size;
@@ -95,7 +57,7 @@ static void check_refused(struct place *place, uint64_t size, int error, const c
         CHECK_INT(place->host.disk.params.size, before);
 }
 
-static void check_grows(struct place *place, uint64_t size)
+static void check_grows(struct two_files *place, uint64_t size)
 {
         _cleanup_problems_ struct problem_list problems = {};
 
@@ -108,25 +70,25 @@ static void check_grows(struct place *place, uint64_t size)
 static void test_one_file_that_has_grown_is_not_enough(void)
 {
         for (unsigned grown = 0; grown < FILES; grown++) {
-                struct place place;
+                struct two_files place;
 
                 if (place_open(&place)) {
                         resize(&place, grown, FILE_SIZE + MORE);
                         check_refused(&place, SIZE + 512, -EINVAL, "BackingTooSmall");
                         check_refused(&place, GROWN, -EINVAL, "BackingTooSmall");
                         CHECK_INT(place.host.disk.params.size_max, SIZE);
-                        CHECK(is_free(&place, grown, FILE_SIZE));
+                        CHECK(two_files_is_free(&place, grown, FILE_SIZE));
                         resize(&place, 1 - grown, FILE_SIZE + MORE);
                         check_grows(&place, GROWN);
                 }
-                place_close(&place);
+                two_files_close(&place);
         }
 }
 
 /* The files have grown by three chunks, and by one and a half: that is one row. */
 static void test_a_row_that_is_not_whole_is_not_offered(void)
 {
-        struct place place;
+        struct two_files place;
 
         if (place_open(&place)) {
                 resize(&place, 0, FILE_SIZE + 3 * CHUNK);
@@ -141,7 +103,7 @@ static void test_a_row_that_is_not_whole_is_not_offered(void)
                 resize(&place, 1, FILE_SIZE + 2 * CHUNK);
                 check_grows(&place, SIZE + 2 * ROW);
         }
-        place_close(&place);
+        two_files_close(&place);
 }
 
 /* All of the new bytes of both files, or the disk stays as large as it is. */
@@ -150,13 +112,13 @@ static void test_the_new_bytes_are_locked_before_they_are_served(void)
         for (unsigned held = 0; held < FILES; held++) {
                 struct flock lock = {
                         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = FILE_SIZE + MORE - 1, .l_len = 1};
-                struct place place;
+                struct two_files place;
 
                 if (place_open(&place)) {
                         for (unsigned i = 0; i < FILES; i++) {
                                 resize(&place, i, FILE_SIZE + MORE);
-                                CHECK(!is_free(&place, i, FILE_SIZE - 1));
-                                CHECK(is_free(&place, i, FILE_SIZE));
+                                CHECK(!two_files_is_free(&place, i, FILE_SIZE - 1));
+                                CHECK(two_files_is_free(&place, i, FILE_SIZE));
                         }
                         CHECK_INT(fcntl(place.others[held], F_OFD_SETLK, &lock), 0);
                         check_refused(&place, GROWN, -EAGAIN, "BackingInUse");
@@ -165,12 +127,12 @@ static void test_the_new_bytes_are_locked_before_they_are_served(void)
                         check_grows(&place, GROWN);
                         CHECK_INT(place.host.disk.lock, DISK_LOCK_HELD);
                         for (unsigned i = 0; i < FILES; i++) {
-                                CHECK(!is_free(&place, i, FILE_SIZE));
-                                CHECK(!is_free(&place, i, FILE_SIZE + MORE - 1));
-                                CHECK(is_free(&place, i, FILE_SIZE + MORE));
+                                CHECK(!two_files_is_free(&place, i, FILE_SIZE));
+                                CHECK(!two_files_is_free(&place, i, FILE_SIZE + MORE - 1));
+                                CHECK(two_files_is_free(&place, i, FILE_SIZE + MORE));
                         }
                 }
-                place_close(&place);
+                two_files_close(&place);
         }
 }
 
@@ -189,7 +151,7 @@ static char expected(unsigned file, uint64_t byte)
         return byte < FILE_SIZE ? (char)scratch_pattern(byte) : '\0';
 }
 
-static void check_files(const struct place *place)
+static void check_files(const struct two_files *place)
 {
         for (unsigned file = 0; file < FILES; file++) {
                 char bytes[FILE_SIZE + MORE];
@@ -208,7 +170,7 @@ static void test_old_and_new_bytes_are_in_their_places(void)
         struct host_request write = {
                 .op = IO_WRITE, .offset = SIZE - AROUND, .length = 2 * AROUND, .flags = IO_FUA};
         struct host_request read = {.op = IO_READ, .offset = SIZE - AROUND, .length = 2 * AROUND};
-        struct place place;
+        struct two_files place;
 
         if (place_open(&place)) {
                 char *data = target_host_data(&place.host, 0);
@@ -235,7 +197,7 @@ static void test_old_and_new_bytes_are_in_their_places(void)
                 CHECK(disk_is_cut(&place.host.disk, &end));
                 CHECK_INT(end, SIZE);
         }
-        place_close(&place);
+        two_files_close(&place);
 }
 
 int main(void)
