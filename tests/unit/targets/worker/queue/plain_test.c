@@ -184,21 +184,19 @@ static void check_moves(
         CHECK_INT(move(loop, &rules, &read, &whole), 512);
 }
 
-static void test_moves(bool registered)
+/* What moves bytes of a device, with a ring of its own and one block of memory, which it may have registered. */
+typedef void (*moves_of)(
+        struct target_device *device, struct io_loop *loop, struct io_data *data, char *memory);
+
+static void check_on_a_ring(
+        struct target_device *device, bool registered, enum io_loop_holder holder, moves_of check)
 {
-        struct target_device device = {.target = &writable,
-                .size = 16 * BLOCK,
-                .logical_block_size = BLOCK,
-                .files = {open_temporary()},
-                .file_count = 1,
-                .linear = true,
-                .linear_offset = FILE_OFFSET};
         struct io_data data = {.route.path = registered ? DATA_PATH_ZERO_COPY : DATA_PATH_COPY,
                 .route.auto_buffers = registered};
         char *memory = aligned_alloc(BLOCK, BLOCK);
         struct io_loop loop;
 
-        if (memory && CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1, IO_LOOP_HELD_BY_RING), 0)) {
+        if (memory && CHECK_INT(io_loop_init(&loop, device, 0, DEPTH, 0, -1, holder), 0)) {
                 const struct iovec buffers[] = {
                         {memory, BLOCK},
                         {memory, BLOCK},
@@ -208,11 +206,25 @@ static void test_moves(bool registered)
                 if (registered)
                         CHECK_INT(io_uring_register_buffers(&loop.ring, buffers, ARRAY_SIZE(buffers)), 0);
                 CHECK_INT(io_loop_start(&loop), 0);
-                check_moves(&device, &loop, &data, memory);
+                check(device, &loop, &data, memory);
                 io_loop_destroy(&loop);
         }
         free(memory);
-        (void)close(device.files[0]);
+        for (unsigned i = 0; i < device->file_count; i++)
+                (void)close(device->files[i]);
+}
+
+static void test_moves(bool registered)
+{
+        struct target_device device = {.target = &writable,
+                .size = 16 * BLOCK,
+                .logical_block_size = BLOCK,
+                .files = {open_temporary()},
+                .file_count = 1,
+                .linear = true,
+                .linear_offset = FILE_OFFSET};
+
+        check_on_a_ring(&device, registered, IO_LOOP_HELD_BY_RING, check_moves);
 }
 
 /* A map whose even blocks lie in the first file and odd ones in the second, and that has no place for more than one block. */
@@ -227,7 +239,7 @@ static bool locate(const struct target_queue *queue, enum io_op op, uint64_t off
 
 /* Block 5 is block 2 of the second file. */
 static void check_mapped_moves(
-        const struct target_device *device, struct io_loop *loop, struct io_data *data, char *memory)
+        struct target_device *device, struct io_loop *loop, struct io_data *data, char *memory)
 {
         enum { ODD = 5 };
         const struct plain_rules rules = plain_rules_of(device, data, loop, IO_MAX);
@@ -266,27 +278,8 @@ static void test_moves_of_a_map(bool registered, enum io_loop_holder holder)
                 .files = {open_temporary(), open_temporary()},
                 .file_count = 2
         };
-        struct io_data data = {.route.path = registered ? DATA_PATH_ZERO_COPY : DATA_PATH_COPY,
-                .route.auto_buffers = registered};
-        char *memory = aligned_alloc(BLOCK, BLOCK);
-        struct io_loop loop;
 
-        if (memory && CHECK_INT(io_loop_init(&loop, &device, 0, DEPTH, 0, -1, holder), 0)) {
-                const struct iovec buffers[] = {
-                        {memory, BLOCK},
-                        {memory, BLOCK},
-                        {memory, BLOCK}
-                };
-
-                if (registered)
-                        CHECK_INT(io_uring_register_buffers(&loop.ring, buffers, ARRAY_SIZE(buffers)), 0);
-                CHECK_INT(io_loop_start(&loop), 0);
-                check_mapped_moves(&device, &loop, &data, memory);
-                io_loop_destroy(&loop);
-        }
-        free(memory);
-        for (unsigned i = 0; i < device.file_count; i++)
-                (void)close(device.files[i]);
+        check_on_a_ring(&device, registered, holder, check_mapped_moves);
 }
 
 static void test_what_is_moved_inline(void)
