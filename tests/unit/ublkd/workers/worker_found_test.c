@@ -48,13 +48,8 @@ static pid_t start_listener(struct watch *watch)
 
         CHECK_INT(pipe(ready), 0);
         pid = fork();
-        if (pid == 0) {
-                int listener = runtime_dir_bind_worker(watch->dir, worker_fake_uid);
-
-                if (listen(listener, 4) < 0 || write(ready[1], "x", 1) != 1)
-                        _exit(92);
-                worker_fake_serve(listener);
-        }
+        if (pid == 0)
+                watch_listen_and_serve(watch, ready[1]);
         CHECK_INT(read(ready[0], &byte, 1), 1);
         close(ready[0]);
         close(ready[1]);

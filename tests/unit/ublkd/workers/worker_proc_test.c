@@ -121,13 +121,9 @@ static void test_adoption_of_a_stranger(struct watch *watch)
         CHECK_INT(pipe(ready), 0);
         go_between = fork();
         if (go_between == 0) {
-                int listener = runtime_dir_bind_worker(watch->dir, worker_fake_uid);
-
                 if (fork() > 0)
                         _exit(0);
-                if (listen(listener, 4) < 0 || write(ready[1], "x", 1) != 1)
-                        _exit(92);
-                worker_fake_serve(listener);
+                watch_listen_and_serve(watch, ready[1]);
         }
         CHECK_INT(read(ready[0], &byte, 1), 1);
         close(ready[0]);

@@ -5,7 +5,9 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/workers/worker_fake.h"
 
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { PATIENCE_USEC = 60 * 1000 * 1000 };
 
@@ -90,6 +92,16 @@ void watch_spawn(struct watch *watch, const char *name)
         CHECK(!worker_proc_death(watch->worker));
         CHECK(!worker_proc_adopted(watch->worker));
         CHECK(worker_proc_pid(watch->worker) > 0);
+}
+
+void watch_listen_and_serve(struct watch *watch, int ready)
+{
+        int listener = runtime_dir_bind_worker(watch->dir, worker_fake_uid);
+
+        if (listen(listener, 4) < 0 || write(ready, "x", 1) != 1)
+                _exit(92);
+        worker_fake_serve(listener);
+        _exit(0);
 }
 
 int watch_adopt(struct watch *watch)

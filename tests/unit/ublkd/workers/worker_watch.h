@@ -28,6 +28,8 @@ int watch_try_spawn(struct watch *watch, struct worker_start *starter, const cha
 int watch_spawn_listed(struct watch *watch, const char *name, struct store_list stores);
 /* Start the worker `name`; a check fails if it cannot. */
 void watch_spawn(struct watch *watch, const char *name);
+/* In a process of its own: listen as the worker of the disk, write a byte to `ready`, and serve. Does not return. */
+_Noreturn void watch_listen_and_serve(struct watch *watch, int ready);
 /* Connect to the worker that lives already. Return as worker_proc_adopt(). */
 int watch_adopt(struct watch *watch);
 /* Free the handle; the process lives on. */
