@@ -31,7 +31,7 @@
 #endif
 
 /* Of so few stacks, those of a queue of the default depth and some for other work, each can be a mapping of its own from its
- * first use on: 64 queues have a third of what a process may have. That spares each recovery the markers, 0.01 ms each. */
+ * first use on: 64 queues have a third of what a process may have. That spares each recovery the markers (bench/RESULTS.md). */
 enum { MAPPINGS_MAX = 160 };
 
 /* All stacks end at the same place within a page. Beginning each a little lower than the one before spreads
