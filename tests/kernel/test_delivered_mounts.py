@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What has a mounted file system where no list of ublkd leads: a copy that a user has passed on from its container to one of
-another user, one that is mounted nowhere, and another mount on the host."""
+another user, one that is mounted nowhere, another mount on the host, and the copies of namespaces that are made later."""
 
 import os
 import pathlib
@@ -12,6 +12,7 @@ import pytest
 
 from harness.api import loop_spec
 from harness.disk import Disk
+from harness.rooms import Room
 from harness.shell import run
 from harness.wait import wait_until
 
@@ -199,5 +200,20 @@ def test_another_mount_on_the_host_has_the_unmount_refused(daemon, file_of, dire
         assert not users.exists()
     finally:
         run("umount", other)
+    _unmount_all(daemon)
+    daemon.api.ask("DELETE", "/devices/data?wait&timeout=60s", 204)
+
+
+@pytest.mark.variant
+def test_namespaces_that_a_user_makes_later_have_a_copy_that_stays(daemon, file_of):
+    """The kernel copies all mounts, and locks them: no process of these namespaces can unmount it, and ublkd neither."""
+    daemon.api.create(loop_spec("data", file_of(size=64 << 20)))
+    _ask(daemon, "filesystem", {"type": "ext4"})
+    _ask(daemon, "mount", {})
+    with Room(daemon.runtime / "ublkd.sock", _SECOND):
+        for _ in range(2):
+            assert "in-use" in _ask(daemon, "unmount", {"allHolders": True}, 409)["type"]
+            assert daemon.api.get("data")["status"]["mount"] is None
+            assert "in-use" in daemon.api.delete("data", status=409)["type"]
     _unmount_all(daemon)
     daemon.api.ask("DELETE", "/devices/data?wait&timeout=60s", 204)
