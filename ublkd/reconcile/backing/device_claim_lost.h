@@ -3,17 +3,12 @@
 #pragma once
 
 #include "ublkd/plan/claims.h"
+#include "ublkd/reconcile/parts/device_claim_lost_part.h"
 
 #include <sys/types.h>
 
 struct managed_device;
 struct reconciler;
-
-/* Private to device_claim_lost.c. Zeroed it is empty. */
-struct lost_claims {
-        char **uids; /* owned */
-        size_t count;
-};
 
 /* Find the records in the runtime directory that the store lacks. Before the first turn of any device. Return 0 or
  * -errno. */

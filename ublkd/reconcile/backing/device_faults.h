@@ -4,19 +4,10 @@
 #pragma once
 
 #include "ublkd/proto/region_faults.h"
-#include "ublkd/proto/region_reports.h"
+#include "ublkd/reconcile/parts/device_faults_part.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
-
-/* Private to device_faults.c; zeroed it is empty. */
-struct device_faults_seen {
-        struct fault_report reports[_REGION_FAULT_MAX];  /* as read from its region last */
-        struct region_report waiting[_REGION_FAULT_MAX]; /* their events, for the database */
-        uint64_t quiet_until[_REGION_FAULT_MAX];         /* monotonic, usec: no event of this fault before */
-        uint32_t epoch;                                  /* of that region */
-        uint32_t accepted_with; /* the restart whose faults were accepted, or that was refused; 0: none */
-};
 
 /* Read the device's faults out of its region, and report the new ones, each once. */
 void device_faults_read(struct managed_device *device);

@@ -4,25 +4,13 @@
  * meanwhile, so that a file system that does not answer is not in the way of a recovery. */
 #pragma once
 
+#include "ublkd/reconcile/parts/device_image_part.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 struct device_record;
-struct image_job;
 struct managed_device;
-
-/* Private to device_image.c. Zeros: nothing is known. */
-struct device_image {
-        struct image_job *job; /* NULL: none under way */
-        uint64_t has;          /* bytes that the image has at least; 0: unknown */
-        int error;             /* of the last job that was to prepare or grow it, not reported yet; or 0 */
-        char *sentence;        /* of that error, owned; NULL on ENOMEM */
-        bool left;             /* the next worker shows what is wrong with the image, once */
-        bool removed, kept;    /* the record may go */
-        bool existed;          /* when its removal began */
-        unsigned failures;     /* of removals, in a row */
-        uint64_t remove_at;    /* no removal before; CLOCK_MONOTONIC */
-};
 
 /* Prepare the image for a worker that makes a new disk: make it if there was no disk yet, else grow it to the size of the
  * spec. An image of an earlier disk that is missing or was cut off is left to the worker, which refuses it. Return 0: it

@@ -3,15 +3,10 @@
 #pragma once
 
 #include "ublkd/proto/device_region.h"
+#include "ublkd/reconcile/parts/device_shared_part.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
-
-/* Private to device_shared.c. */
-struct device_shared {
-        bool unkept;               /* reported: the runtime directory does not have the current record */
-        uint64_t loss_quiet_until; /* CLOCK_MONOTONIC, in µs: no event of lost kept memory before */
-};
 
 /* Pass the limits and busyPollUs of the spec to the worker, if there is one. */
 void device_shared_apply(struct managed_device *device, const struct device_record *record);

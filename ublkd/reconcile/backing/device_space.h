@@ -2,16 +2,10 @@
 /* Reports whether the backing store has room for writes (proto/region_space.h). */
 #pragma once
 
+#include "ublkd/reconcile/parts/device_space_part.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
-
-/* Private to device_space.c; as read from its region last. */
-struct device_space {
-        uint64_t full_since; /* its store has no room; CLOCK_REALTIME; 0: it has */
-        bool has_ended;      /* an episode that was reported; at that read it had room again */
-        bool waits;          /* writes wait for it then */
-};
 
 /* Pass onFull of the spec to the worker, if there is one. */
 void device_space_apply(struct managed_device *device, const struct device_record *record);

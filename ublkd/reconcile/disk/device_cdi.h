@@ -3,17 +3,12 @@
  * gives the number of a disk to another disk later, and a container would get that one. */
 #pragma once
 
+#include "ublkd/reconcile/parts/device_cdi_part.h"
 #include "ublkd/store/device_store.h"
 
 #include <stdbool.h>
 
 struct managed_device;
-
-/* Private to device_cdi.c. */
-struct device_cdi {
-        uint64_t written; /* the generation of the record that the file is of; 0: there is no file */
-        int error;        /* -errno of the last call, which has made an event; 0: it worked */
-};
 
 /* Write the file of a disk that is served, after its nodes. A failure makes an event, and the next call tries again. */
 void device_cdi_write(struct managed_device *device, const struct device_record *record);

@@ -3,16 +3,10 @@
 #pragma once
 
 #include "ublkd/disks/disk_node.h"
+#include "ublkd/reconcile/parts/device_node_part.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
-
-/* Private to device_node.c. */
-struct device_node {
-        uint64_t shown_generation; /* of the spec whose owner, mode and link the node has; 0: none */
-        uint64_t
-                udev_deadline; /* CLOCK_MONOTONIC: until then a new disk waits for udev; 0: it does not wait */
-};
 
 /* Return owner, mode and link of the node, as the spec has them. The texts are those of the record. */
 struct disk_node device_node_of(const struct managed_device *device, const struct device_record *record);

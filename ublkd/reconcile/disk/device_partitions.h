@@ -3,22 +3,10 @@
 #pragma once
 
 #include "ublkd/model/device_condition.h"
-#include "ublkd/partitions/partition_scan.h"
-#include "ublkd/reconcile/view/partitions_due.h"
+#include "ublkd/reconcile/parts/device_partitions_part.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
-
-/* Private to device_partitions.c. */
-struct device_partitions {
-        struct partition_scan *scan; /* NULL: none yet */
-        struct partitions_key key;   /* of the scan under way */
-        uint64_t changes;            /* see struct partitions_key */
-        struct partitions_history history;
-        struct device_condition trouble;             /* of the last scan; absent: none */
-        void (*left)(struct managed_device *device); /* waits for the disk to be closed; NULL: nothing does */
-        sd_event_source *left_deadline;
-};
 
 /* Begin a scan of a disk that is served, if one is due. Return when the device needs another turn for it; UINT64_MAX:
  * none. */

@@ -4,23 +4,10 @@
  * tenant has none. */
 #pragma once
 
+#include "ublkd/reconcile/parts/device_private_part.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
-
-enum private_state {
-        PRIVATE_UNKNOWN, /* an earlier ublkd may have made it */
-        PRIVATE_NONE,
-        PRIVATE_GIVEN,
-        PRIVATE_SHUT, /* without any rights */
-        _PRIVATE_STATE_MAX
-};
-
-/* Private to device_private.c. */
-struct device_private {
-        enum private_state state;
-        int error; /* -errno of the last call, which has made an event; 0: it worked */
-};
 
 /* Make the node of a disk that is served, or open it again. A failure makes an event, and the next call tries again. */
 void device_private_give(struct managed_device *device, const struct device_record *record);

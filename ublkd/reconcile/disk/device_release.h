@@ -3,16 +3,10 @@
  * no one, so ublkd asks it now and then; but most of the time /dev/ublkcN is closed by the death, which is an event. */
 #pragma once
 
-#include <stdbool.h>
-#include <systemd/sd-event.h>
+#include "ublkd/reconcile/parts/device_release_part.h"
 
 struct device_record;
 struct managed_device;
-
-struct device_release {
-        sd_event_source *closed; /* NULL: not watched, or seen */
-        bool watched;            /* since the disk was served; one watch a death */
-};
 
 /* Watch for the release of a disk whose worker is dead, and for no other. Call it in each turn, after plan_want(). */
 void device_release_follow(struct managed_device *device, const struct device_record *record);

@@ -2,24 +2,10 @@
 /* The action that a client has started on a device: asks its worker for it, follows it, and stores its end. */
 #pragma once
 
+#include "ublkd/reconcile/parts/device_action_part.h"
 #include "ublkd/store/device_store.h"
 
-#include <systemd/sd-event.h>
-
 struct managed_device;
-
-/* Private to device_action.c; zeroed: there is none. */
-struct device_acting {
-        uint64_t asked;  /* the action that a worker was asked for; 0: none */
-        uint64_t worker; /* that worker, by when it was started */
-        uint64_t
-                asked_until; /* CLOCK_MONOTONIC, in µs: by then it has begun it, or ended the one before; 0: not known */
-        uint64_t cancel_until; /* the same: by then it has ended it, as it was asked to; 0: it was not */
-        uint64_t retry_at;     /* the same: the database failed, not before; 0: it did not */
-        uint64_t server;       /* the worker that serves, by when it was started */
-        uint64_t served_at;    /* CLOCK_MONOTONIC, in µs: since then */
-        sd_event_source *timer;
-};
 
 /* Follow the action of a device, if one is under way: of one that is served, or that rests without a worker. Writes to the
  * database at the beginning and at the end of an action, and not right after a recovery: other disks may still wait for

@@ -4,22 +4,10 @@
  * as well. */
 #pragma once
 
-#include "ublkd/cgroups/worker_groups.h"
+#include "ublkd/reconcile/parts/device_group_part.h"
 #include "ublkd/store/device_store.h"
 
 struct managed_device;
-
-/* Private to device_group.c; zeroed: no worker has been given a group. */
-struct device_group {
-        sd_event_source *timer;        /* NULL: no worker has served yet */
-        struct group_request *request; /* NULL: none is under way */
-        pid_t pid;                     /* of the worker that `asked` and `result` are about; 0: none */
-        struct group_limits asked;
-        bool answered;
-        struct group_result result;  /* valid if `answered` */
-        int events;                  /* the same: worker_groups_open_events(), owned */
-        enum condition_reason shown; /* by the last event; REASON_NONE: none, or no limits */
-};
 
 /* Give the worker, which serves, its group and the limits of the spec, soon, unless it has them. */
 void device_group_follow(struct managed_device *device, const struct device_record *record);

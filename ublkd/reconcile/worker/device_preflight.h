@@ -2,21 +2,13 @@
 /* The preflight of a restart: whether the next worker could take over, before the one that serves leaves. */
 #pragma once
 
-#include "ublkd/reconcile/view/user_request.h"
-#include "ublkd/workers/worker_proc.h"
+#include "ublkd/model/reason.h"
+#include "ublkd/reconcile/parts/device_preflight_part.h"
 
+#include <stdbool.h>
+
+struct device_record;
 struct managed_device;
-
-/* Private to device_preflight.c. Zeros: no preflight so far. */
-struct restart_preflight {
-        struct worker_proc *worker; /* NULL: none under way */
-        sd_event_source *timer;
-        void (*then)(struct managed_device *device, int result); /* the step that waits for it, or NULL */
-        struct user_request request;                             /* that it is made for, or was last */
-        uint32_t passed, refused;     /* record->restart of the last preflight with that result; 0: none */
-        enum condition_reason reason; /* of the sentence */
-        char *sentence;               /* why it was refused; owned */
-};
 
 /* Try whether the next worker could take over, unless that is known. Then call `then` once, possibly before
  * this returns: 0; -ECANCELED: it could not, and the restart is refused and reported; -ECONNRESET: given

@@ -3,18 +3,12 @@
 #pragma once
 
 #include "ublkd/model/device_condition.h"
-#include "ublkd/proto/worker_msg.h"
+#include "ublkd/reconcile/parts/device_program_part.h"
 #include "ublkd/store/device_record.h"
 
 struct managed_device;
 struct reconciler;
 struct worker_proc;
-
-/* Private to device_program.c. The version of the program that is started now, as the last worker that ublkd has started has
- * sent it; before that the version of ublkd itself. "": unknown. */
-struct worker_program {
-        char version[WORKER_VERSION_SIZE];
-};
 
 /* Begin with the version of ublkd itself; NULL: unknown. */
 void device_program_init(struct reconciler *reconciler, const char *version);

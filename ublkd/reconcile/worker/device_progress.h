@@ -3,26 +3,10 @@
  * look reads some small files and never waits; it does not disturb the worker. */
 #pragma once
 
-#include "ublkd/plan/progress.h"
+#include "ublkd/reconcile/parts/device_progress_part.h"
 #include "ublkd/store/device_store.h"
 
-#include <systemd/sd-event.h>
-
 struct managed_device;
-
-/* Private to device_progress.c; zeroed: nothing is looked at. */
-struct device_progress {
-        sd_event_source *timer; /* NULL: no worker has served yet */
-        uint64_t patience;      /* that it was set for */
-        bool watched;           /* the worker of `memory` serves */
-        struct progress_memory memory;
-        enum progress shown;
-        uint64_t shown_since; /* CLOCK_REALTIME, microseconds */
-        /* A worker that did not know of its requests was killed when so many had ended. Another one that does not know
-         * of them either is not to blame. */
-        bool was_unaware;
-        uint64_t unaware_ended;
-};
 
 /* Begin to look, or go on, as `recovery.hangAfter` says. The worker serves. */
 void device_progress_watch(struct managed_device *device, const struct device_record *record);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The faults of a backing store, as far as they are known, reported and accepted. */
+#pragma once
+
+#include "ublkd/proto/region_faults.h"
+#include "ublkd/proto/region_reports.h"
+
+#include <stdint.h>
+
+/* Private to device_faults.c; zeroed it is empty. */
+struct device_faults_seen {
+        struct fault_report reports[_REGION_FAULT_MAX];  /* as read from its region last */
+        struct region_report waiting[_REGION_FAULT_MAX]; /* their events, for the database */
+        uint64_t quiet_until[_REGION_FAULT_MAX];         /* monotonic, usec: no event of this fault before */
+        uint32_t epoch;                                  /* of that region */
+        uint32_t accepted_with; /* the restart whose faults were accepted, or that was refused; 0: none */
+};
