@@ -79,8 +79,6 @@ QUOTED = [
     ("ublkd/declared/*", VALUES + rooms("ublkd", "kernel offload model policy disk_users store pools")),
     ("ublkd/workers/*", BASE + PROTO + rooms("ublkd", "offload cgroups plan runtime")),
     ("ublkd/reconcile/view/*", COMMON + PROTO + rooms("ublkd", "cgroups model plan driver paths store workers")),
-    # the struct that is made of all parts
-    ("ublkd/reconcile/parts/managed_device.h", BELOW_RECONCILE + rooms("ublkd/reconcile", "view disk backing worker")),
     ("ublkd/reconcile/parts/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view")),
     ("ublkd/reconcile/disk/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),
     ("ublkd/reconcile/backing/*", BELOW_RECONCILE + rooms("ublkd/reconcile", "view parts")),

@@ -444,10 +444,6 @@ def room_is_layered(files):
 
 # Rooms where a file may call one that calls it, and why.
 CIRCLES = {"ublkctl": "the table of verbs has a verb that prints the table"}
-# Headers that may include folders which include theirs. managed_device.h is one struct with the parts of all rooms of the
-# reconciler as members: it needs their structs, and their sources need it. Pointers in their place would be one
-# allocation and one failure more for each part. The headers of the parts do not include it: headers_have_no_circle().
-HUBS = ["ublkd/reconcile/parts/managed_device.h"]
 
 
 def folder_of(path):
@@ -474,8 +470,6 @@ def folders_have_no_circle(files):
     edges, cause = {}, {}
     for path, text in files.items():
         folder = folder_of(path)
-        if path in HUBS:
-            continue
         for line, name, quoted in includes(text):
             if quoted and "/" in name and folder_of(name) != folder:
                 edges.setdefault(folder, set()).add(folder_of(name))

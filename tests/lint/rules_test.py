@@ -66,6 +66,7 @@ BAD = [
     ("ublkctl/client/call.c", '#include "ublkctl/verbs.h"\n', "may not include"),
     ("ublkctl/verbs/show/show.c", '#include "ublkctl/verbs/change/remove.h"\n', "may not include"),
     ("ublkd/reconcile/reconciler.c", '#include "targets/worker/disk/disk.h"\n', "may not include"),
+    ("ublkd/reconcile/parts/managed_device.h", '#include "ublkd/reconcile/disk/device_node.h"\n', "may not include"),
     ("api/resources/devices.c", '#include "ublkd/reconcile/reconciler.h"\n', "may not include"),
     ("api/resources/devices.c", '#include "ublkd/workers/worker_proc.h"\n', "may not include"),
     ("api/resources/devices.c", '#include "ublkd/driver/ublk_ctl.h"\n', "may not include"),
