@@ -2,9 +2,10 @@
 /* What the note of a device says of a store that is not the one that the disk was created on. */
 #include "ublkd/reconcile/backing/backing_changed.h"
 #include "ublkd/reconcile/parts/device_note.h"
-#include "ublkd/reconcile/parts/managed_device.h"
 
 #include "ublkd/model/device_spec_store.h"
+
+#include <stdio.h>
 
 /* Write " of /target/children/1", with `before` in place of " of "; "" for the only store. */
 static void name_place(const struct device_record *record, unsigned number, const char *before,

@@ -2,7 +2,6 @@
 /* What the death of a device's worker costs. */
 #include "ublkd/reconcile/worker/device_price.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
-#include "ublkd/reconcile/parts/managed_device.h"
 
 struct progress_price device_price_of_death(
         const struct managed_device *device, const struct device_record *record)
