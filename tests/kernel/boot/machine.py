@@ -5,6 +5,7 @@
 own. /dev/vdc and /dev/vdd have each other's name after the first boot."""
 
 import json
+import os
 import pathlib
 import re
 from types import SimpleNamespace
@@ -12,10 +13,12 @@ from types import SimpleNamespace
 from harness import programs, stacks, units
 from harness.api import loop_spec
 from harness.tenants import User
+from harness.wait import wait_until
 
 IMAGES = pathlib.Path("/srv/images")
 REQUIRED = pathlib.Path("/srv/required")  # its line in fstab requires the unit of the disk
 PLAIN = pathlib.Path("/srv/plain")  # its line has no options
+WAITING = pathlib.Path("/srv/waiting")  # its line is that of ublkd.service(8), with nofail
 MISSING = pathlib.Path("/srv/missing")  # on a disk whose backing file is gone
 ABSENT = pathlib.Path("/srv/absent")  # on another such disk, whose unit its line does not name
 SPARE = pathlib.Path("/srv/spare")  # the base system does not want it, and its disk goes, too
@@ -38,9 +41,10 @@ STACKS = {stack.name: pathlib.Path("/srv", stack.name) for stack in stacks.ALL} 
 # Its swap, of which a machine with free memory uses nothing.
 SWAP = "swap"
 SWAP_UNIT = r"dev-ublk-by\x2dname-swap.swap"
-# What the base system mounts at each boot.
+# What the base system mounts at each boot: before local-fs.target, and all.
 BASE = (REQUIRED, PLAIN, LOWER, UPPER, *STACKS.values())
-_SINGLE = (REQUIRED, PLAIN, SPARE, LOWER, UPPER, REMOTE)
+MOUNTED = (*BASE, WAITING)
+_SINGLE = (REQUIRED, PLAIN, WAITING, SPARE, LOWER, UPPER, REMOTE)
 # All that are served until the shutdown.
 DISKS = (
     SWAP,
@@ -56,6 +60,7 @@ _BASE = """\
 _DISKS = """\
 /dev/ublk/by-name/required /srv/required ext4 x-systemd.requires=ublk-disk@required.service,x-systemd.after=ublkd.service 0 2
 /dev/ublk/by-name/plain /srv/plain ext4 defaults 0 2
+/dev/ublk/by-name/waiting /srv/waiting ext4 nofail,x-systemd.requires=ublk-disk@waiting.service,x-systemd.after=ublkd.service 0 2
 /dev/ublk/by-name/missing /srv/missing ext4 {nofail}x-systemd.requires=ublk-disk@missing.service,x-systemd.device-timeout=10s 0 2
 /dev/ublk/by-name/absent /srv/absent ext4 {nofail}x-systemd.device-timeout=30s 0 2
 /dev/ublk/by-name/spare /srv/spare ext4 x-systemd.requires=ublk-disk@spare.service,x-systemd.after=ublkd.service,{wanted} 0 2
@@ -179,13 +184,19 @@ def _put(path, text):
 
 def _without_units(lines):
     """Lines of fstab that name no unit of a disk, so that no mount has one started, nor ublkd."""
-    return re.sub(r"x-systemd\.(requires|after)=[^, ]+,?", "", lines).replace(" ext4  0", " ext4 defaults 0")
+    lines = re.sub(r"x-systemd\.(requires|after)=[^, ]+,?", "", lines).replace(", ", " ")
+    return lines.replace(" ext4  0", " ext4 defaults 0")
 
 
 def _disks(nofail, targets):
     lines = [_STACK.format(name=stack.name, kind=stack.kind, check=2 if stack.kind == "ext4" else 0) for stack in stacks.ALL]
     wanted = ",".join(f"x-systemd.wanted-by={target}" for target in targets)
     return _DISKS.format(nofail="nofail," if nofail else "", wanted=wanted) + "".join(lines)
+
+
+def wait_mounted(point):
+    """Wait for a mount of MOUNTED: the tests may start before that of a line with nofail."""
+    wait_until(lambda: os.path.ismount(point), f"the mount of {point}")
 
 
 def swaps():

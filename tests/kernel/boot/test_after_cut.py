@@ -12,7 +12,7 @@ from harness.api import Api
 from harness.shell import output, run
 from harness.wait import wait_until
 
-_SINGLE = [machine.REQUIRED, machine.PLAIN]
+_SINGLE = [machine.REQUIRED, machine.PLAIN, machine.WAITING]
 
 
 def test_the_boot_went_to_its_end():
@@ -23,8 +23,13 @@ def test_the_boot_went_to_its_end():
 
 
 @pytest.mark.parametrize("point", machine.BASE, ids=lambda point: point.name)
-def test_what_was_flushed_is_there(point):
+def test_the_boot_has_waited_for_a_mount(point):
     assert os.path.ismount(point)
+
+
+@pytest.mark.parametrize("point", machine.MOUNTED, ids=lambda point: point.name)
+def test_what_was_flushed_is_there(point):
+    machine.wait_mounted(point)
     assert not ledger.losses(point)
 
 

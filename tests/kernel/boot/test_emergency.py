@@ -68,5 +68,6 @@ def test_the_administrator_brings_the_files_and_goes_on():
     for point in _GONE:
         wait_until(lambda name=point.name: units.state(f"ublk-disk@{name}.service") == "active", "the unit, when the file is back")
     run("systemctl", "start", "local-fs.target", timeout=240)
-    for point in (*machine.BASE, *_GONE):
+    machine.wait_mounted(machine.WAITING)
+    for point in (*machine.MOUNTED, *_GONE):
         assert os.path.ismount(point) and (point / "written").exists()

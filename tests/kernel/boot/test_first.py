@@ -103,7 +103,7 @@ def test_disks_are_made_and_stay_mounted():
     api = Api("/run/ublkd/ublkd.sock")
     wait_until(api.is_ready, "ublkd ready")
     gone = (machine.MISSING, machine.ABSENT)
-    for point in (machine.REQUIRED, machine.PLAIN, machine.SPARE, *gone):
+    for point in (machine.REQUIRED, machine.PLAIN, machine.WAITING, machine.SPARE, *gone):
         _fill(point, _make(api, point.name, 32 * _MIB))
     for point in gone:
         run("umount", point)

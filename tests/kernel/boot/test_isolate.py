@@ -54,7 +54,8 @@ def _write(path, text):
 def fixture_before():
     """The system is in rescue mode."""
     wait_until(lambda: os.path.ismount(machine.SPARE), "the mount that the target of the boot wants")
-    for point in (*machine.BASE, machine.SPARE):
+    machine.wait_mounted(machine.WAITING)
+    for point in (*machine.MOUNTED, machine.SPARE):
         _write(point / "kept", f"kept on {point.name}")
     level = output("systemctl", "log-level")
     run("systemctl", "log-level", "info")  # what it stops, and what a stop leaves
@@ -72,7 +73,7 @@ def test_the_manager_and_the_workers_stay(before):
     assert [line for line in before.log.lines() if "remains running" in line or "left-over" in line] == []
 
 
-@pytest.mark.parametrize("point", machine.BASE, ids=lambda point: point.name)
+@pytest.mark.parametrize("point", machine.MOUNTED, ids=lambda point: point.name)
 def test_a_file_system_of_the_base_system_stays(before, point):  # pylint: disable=unused-argument
     assert os.path.ismount(point)
     _write(point / "rescued", f"written on {point.name}")
@@ -115,9 +116,9 @@ def test_all_is_back_after_the_rescue_mode(before):
     for point in (machine.SPARE, machine.REMOTE):
         wait_until(lambda point=point: os.path.ismount(point), "the mount that this target wants")
     assert units.state("rescue.target") == "inactive" and units.state(_UNIT.format(_SPARE)) == "active"
-    for point in (*machine.BASE, machine.SPARE):
+    for point in (*machine.MOUNTED, machine.SPARE):
         assert (point / "kept").read_text(encoding="utf-8") == f"kept on {point.name}"
-    for point in machine.BASE:
+    for point in machine.MOUNTED:
         assert (point / "rescued").read_text(encoding="utf-8") == f"written on {point.name}"
     assert units.main_pid() == before.manager
     after = _workers()

@@ -13,6 +13,6 @@ _WRITES = 20  # of each writer in each boot
 
 def test_the_power_goes_under_load():
     """The writers go on when this test has ended, until the host ends the machine."""
-    before = {point: ledger.start_writer(point) for point in machine.BASE}
+    before = {point: ledger.start_writer(point) for point in machine.MOUNTED}
     for point, number in before.items():
         wait_until(lambda point=point, number=number: ledger.acknowledged(point) >= number + _WRITES, "numbers in the ledger")

@@ -16,9 +16,10 @@ def test_the_boot_has_ended_in_rescue_mode():
     assert units.state("emergency.service") == units.state("multi-user.target") == "inactive"
 
 
-@pytest.mark.parametrize("point", machine.BASE, ids=lambda point: point.name)
+@pytest.mark.parametrize("point", machine.MOUNTED, ids=lambda point: point.name)
 def test_a_file_system_of_fstab_is_mounted(point):
-    assert os.path.ismount(point) and (point / "written").exists()
+    machine.wait_mounted(point)
+    assert (point / "written").exists()
 
 
 def test_the_swap_is_in_use():

@@ -14,6 +14,7 @@ from harness.shell import output, run
 from harness.wait import wait_until
 
 _UNIT = "ublk-disk@{}.service"
+_WITH_A_UNIT = [machine.REQUIRED, machine.PLAIN, machine.WAITING, machine.LOWER, machine.UPPER]
 
 
 def _active_since(unit):
@@ -29,7 +30,16 @@ def test_a_file_system_of_fstab_is_mounted(point):
     assert (point / "written").read_text(encoding="utf-8") == f"on {point.name}"
 
 
-@pytest.mark.parametrize("point", [machine.REQUIRED, machine.PLAIN, machine.LOWER, machine.UPPER], ids=lambda point: point.name)
+def test_a_file_system_with_nofail_is_mounted():
+    """By the line that ublkd.service(8) shows. local-fs.target wants it and does not wait for it."""
+    machine.wait_mounted(machine.WAITING)
+    assert (machine.WAITING / "written").read_text(encoding="utf-8") == f"on {machine.WAITING.name}"
+    for relation, is_there in (("WantedBy", True), ("RequiredBy", False), ("Before", False)):
+        named = output("systemctl", "show", "-p", relation, "--value", "srv-waiting.mount").split()
+        assert ("local-fs.target" in named) == is_there, (relation, named)
+
+
+@pytest.mark.parametrize("point", _WITH_A_UNIT, ids=lambda point: point.name)
 def test_the_unit_of_a_disk_of_fstab_is_active(point):
     wait_until(lambda: units.state(_UNIT.format(point.name)) == "active", "the unit of the disk")
 
@@ -106,7 +116,7 @@ def test_the_shutdown_went_in_order():
 
 def test_nothing_had_to_be_recovered():
     """The kernel may drop the line of a mount while it prints that of another one (___ratelimit(), lib/ratelimit.c)."""
-    for point in ("/var/lib/ublkd", machine.IMAGES, machine.POOL.parent, machine.TENANT, *machine.BASE):
+    for point in ("/var/lib/ublkd", machine.IMAGES, machine.POOL.parent, machine.TENANT, *machine.MOUNTED):
         assert os.path.ismount(point), point
     log = output("dmesg")
     assert re.search(r"EXT4-fs \(\w+\): mounted filesystem", log)
