@@ -63,7 +63,7 @@ def test_the_order_of_a_boot_has_no_cycle(tmp_path):
 
 
 def _setting(unit, name):
-    (found,) = re.findall(rf"^{name}=.*$", (ROOT / "units" / unit).read_text(), re.MULTILINE)
+    (found,) = re.findall(rf"^{name}=.*$", (ROOT / "units" / unit).read_text().replace("\\\n", " "), re.MULTILINE)
     return found
 
 
@@ -135,17 +135,34 @@ def test_a_stop_waits_for_the_processes_that_end_after_ublkd():
     assert '"group-wait",' in (ROOT / "ublkd/main.c").read_text()
 
 
-@pytest.mark.parametrize("state", ["running", "degraded", "maintenance", "stopping"])
-def test_a_stop_takes_disks_of_tenants_down_at_a_shutdown_only(state, tmp_path):
-    """By what the shell of the unit makes of the state of the system. A restart of ublkd takes none down."""
+# As systemctl prints them: columns without a heading, and a sentence where there is none.
+_NO_JOB = "No jobs listed."
+_JOB = "1234 ublkd.target {} waiting"
+
+
+@pytest.mark.parametrize("state, job, taken_down", [
+    ("running", _NO_JOB, False),
+    ("degraded", _NO_JOB, False),
+    ("maintenance", _NO_JOB, False),
+    ("running", _JOB.format("restart"), False),
+    ("running", _JOB.format("start  "), False),
+    ("stopping", _NO_JOB, True),
+    ("running", _JOB.format("stop"), True),
+    ("degraded", _JOB.format("stop   "), True),
+    ("stopping", _JOB.format("stop"), True),
+])
+def test_a_shutdown_and_a_stop_of_the_target_alone_take_disks_of_tenants_down(state, job, taken_down, tmp_path):
+    """By what the shell of the unit makes of the state of the system and of the job of the target. The target has none at a
+    stop or a restart of ublkd, which take none down."""
     program, *arguments = shlex.split(_setting("ublkd.service.in", "ExecStop").removeprefix("ExecStop=-"))
-    for name, text in (("systemctl", f"echo {state}; exit 1"), ("ublkctl", 'echo "$@"')):
+    systemctl = f'case "$*" in is-system-running) echo {state}; exit 1;; "list-jobs "*" ublkd.target") echo "{job}";; esac'
+    for name, text in (("systemctl", systemctl), ("ublkctl", 'echo "$@"')):
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     command = [program, *(word.replace("$$", "$").replace("@UBLKD_CTL_PATH@", "ublkctl") for word in arguments)]
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    assert done.stdout.split()[:2] == (["stop", "--tenants"] if state == "stopping" else [])
+    assert done.stdout.split()[:2] == (["stop", "--tenants"] if taken_down else [])
 
 
 @pytest.mark.parametrize("user", ["systemd-user-sessions.service", "docker.service", "containerd.service"])

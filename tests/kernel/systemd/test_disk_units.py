@@ -7,6 +7,7 @@ import pathlib
 import re
 import shlex
 import signal
+import types
 
 import pytest
 
@@ -14,9 +15,12 @@ from harness import console, groups, units
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.shell import output, run
+from harness.tenants import User
 from harness.wait import wait_until
 
 _FSTAB = pathlib.Path("/run/systemd/system")
+_TENANT = 1234
+_TENANTS = {"name": "tenants", "who": {"users": [_TENANT]}, "targets": ["null"], "devices": 1, "size": "64MiB"}
 
 
 @pytest.fixture(autouse=True)
@@ -239,17 +243,22 @@ def test_a_stop_waits_until_the_disk_is_unused(mounted):
 
 
 @pytest.mark.variant
-def test_the_target_takes_disks_down_in_order(mounted):
-    """First the mount that requires its disk, then the disk, then the manager."""
+def test_the_target_takes_disks_down_in_order(mounted, rules):
+    """First the mount that requires its disk, then the disk, then that of a tenant, which has no unit, then the manager."""
     api, _, point = mounted
     unit = _mount_unit(point, f"Requires={_unit('data')}", f"After={_unit('data')}")
     run("systemctl", "start", unit)
+    rules(_TENANTS)
+    tenant = User(types.SimpleNamespace(api=api, runtime=pathlib.Path("/run/ublkd")), _TENANT)
+    name = tenant.create(null_spec(f"u{_TENANT}-data"))["name"]
     run("systemctl", "stop", "ublkd.target")
     for name in (unit, _unit("data"), "ublkd.service", "ublkd.socket"):
         assert units.state(name) == "inactive", name
     assert not list(pathlib.Path("/dev").glob("ublkb*"))
     run("systemctl", "start", unit)  # brings all of it back
     assert (point / "lost+found").is_dir() and api.phase("data") == "Live"
+    assert _reason(api, name) == "Stopped"
+    api.delete(name)
     run("systemctl", "stop", unit)
     api.delete("data")
 
