@@ -11,6 +11,8 @@ DISK = "/dev/ublk/by-name/data"
 LINE = f"{DISK} {POINT} ext4 defaults 0 2\n"
 WRITTEN = POINT / "written"
 UNIT = "ublk-disk@data.service"
+DROP_IN = pathlib.Path("/etc/systemd/system", f"{UNIT}.d", "tests.conf")  # of the administrator
+DESCRIPTION = "What the administrator calls it"
 
 
 def state(unit):

@@ -4,7 +4,6 @@
 import json
 import os
 import pathlib
-import shutil
 
 import story
 from harness.shell import output, run
@@ -32,4 +31,11 @@ def test_a_disk_is_put_into_fstab(api):
     story.WRITTEN.write_text("before the reboot", encoding="ascii")  # and never flushed
     api.wait_other_worker("data", worker)
     wait_until(lambda: story.state(story.UNIT) == "active", "the unit of the disk")
-    shutil.copy("/etc/fstab", pathlib.Path(os.environ["UBLKD_OUT"], "fstab"))  # this /etc goes with the guest
+
+
+def test_etc_is_kept_for_the_second_boot():
+    """All that the installation, systemctl and the administrator have written. This guest has it in memory."""
+    story.DROP_IN.parent.mkdir()
+    story.DROP_IN.write_text(f"[Unit]\nDescription={story.DESCRIPTION}\n", encoding="ascii")
+    run("systemctl", "daemon-reload")
+    run("tar", "--create", "--numeric-owner", "-f", pathlib.Path(os.environ["UBLKD_OUT"], "etc.tar"), "-C", "/", "etc")

@@ -17,6 +17,13 @@ def test_the_disk_is_mounted_with_its_data(api):
     assert "ublk" not in output("systemctl", "list-units", "--failed", "--plain", "--no-legend")
 
 
+def test_what_the_administrator_and_the_installation_have_written_is_there():
+    assert output("systemctl", "show", "--property", "Description", "--value", story.UNIT) == story.DESCRIPTION
+    assert pathlib.Path("/etc/fstab").read_text(encoding="ascii").endswith(story.LINE)
+    for unit in ("ublkd.service", "ublkd.socket"):
+        assert output("systemctl", "is-enabled", unit) == "enabled"
+
+
 def test_a_removal_is_refused_while_there_is_the_disk(api):
     """The disk, its worker and the manager go on."""
     worker = api.get("data")["status"]["worker"]["pid"]
