@@ -165,7 +165,8 @@ def test_a_shutdown_and_a_stop_of_the_target_alone_take_disks_of_tenants_down(st
     assert done.stdout.split()[:2] == (["stop", "--tenants"] if taken_down else [])
 
 
-@pytest.mark.parametrize("user", ["systemd-user-sessions.service", "docker.service", "containerd.service"])
+@pytest.mark.parametrize("user", [
+    "systemd-user-sessions.service", "containerd.service", "docker.service", "podman-restart.service", "libvirt-guests.service"])
 def test_what_uses_disks_of_tenants_ends_before_they_are_stopped(user):
     """A shutdown stops units in the reverse order of their start."""
     orders = re.findall(r"^Before=(.*)$", (ROOT / "units/ublkd.service.in").read_text(), re.MULTILINE)
