@@ -228,6 +228,34 @@ def _shown_to_all(*words):
     return [str(path) for path in paths if any(word in text for text in (str(path), _text(path)) for word in words)]
 
 
+@pytest.fixture(name="prober")
+def rule_that_looks_at_disks_without_a_type():
+    """As 69-bcache.rules does, which then has the kernel read what it finds: by the same condition."""
+    rule = _RULE.with_name("69-prober.rules")
+    rule.parent.mkdir(parents=True, exist_ok=True)
+    rule.write_text('KERNEL!="ublkb*", GOTO="end"\nENV{ID_FS_TYPE}=="?*", GOTO="end"\nENV{UBLKD_PROBED}="1"\nLABEL="end"\n')
+    _reload()
+    yield
+    rule.unlink()
+    _reload()
+
+
+@pytest.mark.usefixtures("prober")
+def test_no_rule_looks_at_the_disk_of_a_tenant_itself(installed, file_of):
+    path = file_of(size=64 << 20)
+    disk = Disk(installed.api.create(loop_spec("data", path))["status"]["id"])
+    assert _properties(disk).get("UBLKD_PROBED") == "1"
+    run("mkfs.ext4", "-q", "-L", "of-tenant", disk.path)
+    wait_until(lambda: _properties(disk).get("ID_FS_TYPE") == "ext4", "udev that knows the file system")
+    installed.stop()
+    hand_over(installed.state, "data", 1000, path)
+    installed.start()
+    installed.api.wait_for("data", lambda now: now["status"]["node"], "with a node")
+    run("udevadm", "trigger", "--action=change", "--settle", disk.sys)
+    known = {name: value for name, value in _properties(disk).items() if name.startswith(("ID_FS_", "UBLKD_PROBED"))}
+    assert known == {"ID_FS_TYPE": "ublkd_tenant"}
+
+
 def test_the_disk_of_a_tenant_has_no_name_that_others_see(installed, parted):
     """An earlier ublkd has made the links and announced the name: they go, and do not come with the next disk either."""
     device, disk = parted

@@ -129,6 +129,16 @@ def test_who_waits_for_a_link_has_its_reason():
     assert 'SYMLINK+="ublk/by-name/' in (ROOT / "units/60-ublkd.rules").read_text()
 
 
+def test_udev_knows_of_a_disk_of_a_tenant_a_type_that_no_rule_acts_on():
+    """The rules of bcache look at a disk themselves if its type is empty; those of LVM, MD and btrfs know their own."""
+    rules = (ROOT / "units/60-ublkd.rules").read_text()
+    (part,) = re.findall(r'^ENV\{UBLKD_NAME\}!="", GOTO="ublkd_named"$(.*)^LABEL="ublkd_named"$', rules, re.MULTILINE | re.DOTALL)
+    known = dict(re.findall(r'ENV\{(\w+)\}="([^"]*)"', part))
+    assert known.pop("ID_FS_TYPE") == "ublkd_tenant"
+    assert {"ID_FS_USAGE", "ID_FS_UUID_ENC", "ID_FS_LABEL_ENC", "ID_PART_ENTRY_UUID", "ID_PART_ENTRY_TYPE"} <= set(known)
+    assert set(known.values()) == {""}
+
+
 def test_a_stop_waits_for_the_processes_that_end_after_ublkd():
     """Not as its failure, where the program is gone or older than the unit."""
     assert _setting("ublkd.service.in", "ExecStopPost") == "ExecStopPost=-@UBLKD_PROGRAM_PATH@ --group-wait"
