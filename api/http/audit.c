@@ -44,29 +44,58 @@ static const char *right_of(const struct request *request)
                        : NULL;
 }
 
-bool audit_takes_refusal(struct audit *audit, uint64_t now, unsigned *ret_left_out)
+/* Return how many refusals of the account are logged in this minute; NULL: there is no place for it. */
+static unsigned *logged_of(struct audit *audit, uint32_t account)
 {
+        for (size_t i = 0; i < audit->used; i++)
+                if (audit->of[i].account == account)
+                        return &audit->of[i].logged;
+        if (audit->used == AUDIT_ACCOUNTS)
+                return NULL;
+        audit->of[audit->used].account = account;
+        audit->of[audit->used].logged = 0;
+        return &audit->of[audit->used++].logged;
+}
+
+bool audit_takes_refusal(
+        struct audit *audit, uint32_t account, unsigned most, uint64_t now, unsigned *ret_left_out)
+{
+        unsigned *logged;
+
         *ret_left_out = 0;
         if (audit->minute == 0 || now - audit->minute >= MINUTE_USEC) {
                 *ret_left_out = audit->left_out;
-                *audit = (struct audit){.minute = now};
+                audit->minute = now;
+                audit->logged = audit->left_out = 0;
+                audit->used = 0;
         }
-        if (audit->logged >= REFUSALS_LOGGED) {
+        logged = audit->logged < most ? logged_of(audit, account) : NULL;
+        if (!logged || *logged >= REFUSALS_LOGGED) {
                 audit->left_out++;
                 return false;
         }
+        ++*logged;
         audit->logged++;
         return true;
 }
 
-static bool may_log_refusal(struct audit *audit)
+static bool may_log_refusal(const struct request *request)
 {
+        static const unsigned most[_AUDIT_OF_MAX] = {
+                [AUDIT_OF_TENANTS] = REFUSALS_LOGGED_OF_TENANTS,
+                [AUDIT_OF_OTHERS] = REFUSALS_LOGGED_OF_OTHERS,
+                [AUDIT_OF_TCP] = REFUSALS_LOGGED,
+        };
+        const struct peer *peer = &request->peer;
+        bool is_tenant = tenant_is_set(peer->tenant);
+        enum audit_of of = peer->tcp ? AUDIT_OF_TCP : is_tenant ? AUDIT_OF_TENANTS : AUDIT_OF_OTHERS;
         unsigned left_out;
-        bool takes = audit_takes_refusal(audit, monotonic_now(), &left_out);
+        bool takes = audit_takes_refusal(&request->api->audit[of], is_tenant ? peer->account : peer->uid,
+                most[of], monotonic_now(), &left_out);
 
         if (left_out > 0)
-                log_info(
-                        NULL, "%u more requests for a change were refused, and are not in the log", left_out);
+                log_info(NULL, "%u more requests %sfor a change were refused, and are not in the log",
+                        left_out, is_tenant ? "of tenants " : "");
         return takes;
 }
 
@@ -178,8 +207,7 @@ void audit_request(const struct request *request)
                 || !asks_for_a_change(request))
                 return;
         right = right_of(request);
-        if (right && !is_refused_tenant(request) ? request->route != NULL
-                                                 : may_log_refusal(&request->api->audit[request->peer.tcp]))
+        if (right && !is_refused_tenant(request) ? request->route != NULL : may_log_refusal(request))
                 write_record(request, methods[request->method], right);
 }
 

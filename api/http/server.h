@@ -22,7 +22,7 @@ struct api {
         const struct route *routes;          /* ends with a NULL path */
         uint64_t (*replies)[STATUS_CLASSES]; /* reply_counts.h */
         struct hold *holds;
-        struct audit audit[2];      /* of Unix sockets, of TCP */
+        struct audit audit[_AUDIT_OF_MAX];
         struct change_rate changes; /* of tenants */
         /* Return true if a request can run now; else suspend it or set a reply. Called once for each request,
          * before its handler. */

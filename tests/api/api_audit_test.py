@@ -110,6 +110,16 @@ def test_refusals_do_not_flood_the_log():
     assert 30 <= len(refused) <= 60  # a minute may end meanwhile
 
 
+@NEEDS_ROOT
+def test_a_flood_of_refusals_of_one_user_leaves_those_of_another():
+    flood = 'for _ in range(100):\n    ask(UnixConnection(path), "DELETE", "/devices/data")\n'
+    audited = Audited()
+    with audited as server:
+        run_as_user(server, flood, uid=1234)
+        run_as_user(server, 'ask(UnixConnection(path), "DELETE", "/devices/other")', uid=1235)
+    assert (None, "DELETE /devices/other", "refused", "403") in audited.lines()
+
+
 FORGED = """
 for name in ("data%3A%20DELETE", "data%0Aother", "data%20by%20user%200"):
     ask(UnixConnection(path), "DELETE", f"/devices/{name}")
