@@ -241,7 +241,8 @@ def rule_that_looks_at_disks_without_a_type():
 
 
 @pytest.mark.usefixtures("prober")
-def test_no_rule_looks_at_the_disk_of_a_tenant_itself(installed, file_of):
+def test_no_rule_looks_at_the_disk_of_a_tenant_itself(installed, file_of, directory):
+    """Nor does a program that goes by the links of udev. One that reads all disks is not stopped: libblkid does by default."""
     path = file_of(size=64 << 20)
     disk = Disk(installed.api.create(loop_spec("data", path))["status"]["id"])
     assert _properties(disk).get("UBLKD_PROBED") == "1"
@@ -254,6 +255,11 @@ def test_no_rule_looks_at_the_disk_of_a_tenant_itself(installed, file_of):
     run("udevadm", "trigger", "--action=change", "--settle", disk.sys)
     known = {name: value for name, value in _properties(disk).items() if name.startswith(("ID_FS_", "UBLKD_PROBED"))}
     assert known == {"ID_FS_TYPE": "ublkd_tenant"}
+    by_links, default = directory / "links.conf", directory / "default.conf"
+    by_links.write_text("EVALUATE=udev\n")
+    default.write_text("")
+    assert output("findfs", "LABEL=of-tenant", env={**os.environ, "BLKID_CONF": str(default)}) == disk.path
+    assert run("findfs", "LABEL=of-tenant", check=False, env={**os.environ, "BLKID_CONF": str(by_links)}).returncode == 1
 
 
 def test_the_disk_of_a_tenant_has_no_name_that_others_see(installed, parted):
