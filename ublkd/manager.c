@@ -181,12 +181,19 @@ static void on_config_applied(
                 worker_upgrade_set(manager->worker_upgrade, manager->replace_workers);
 }
 
+/* Whose events count together. */
+static uint32_t account_of(void *userdata, uid_t uid)
+{
+        return policy_account_of(((struct manager *)userdata)->policy, uid);
+}
+
 static void on_policy_applied(void *userdata, const struct policy *policy)
 {
         struct manager *manager = userdata;
 
         manager->policy = policy;
         api_set_policy(manager->api, policy);
+        device_store_set_accounts(manager->store, account_of, manager);
 }
 
 static void on_config_done(void *userdata)
@@ -368,6 +375,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = device_store_open(options->state_dir, &manager->store, problems);
         if (r > 0)
                 manager_report_new_state(options->state_dir);
+        if (r >= 0)
+                device_store_set_accounts(manager->store, account_of, manager);
         if (r >= 0)
                 r = service_line_new(manager->event, manager->store, &manager->host, &manager->service_line);
         if (r >= 0)

@@ -62,6 +62,15 @@ struct uid_range policy_account(const struct policy_rule *rule, uid_t uid)
         return (struct uid_range){.first = uid, .last = uid};
 }
 
+uint32_t policy_account_of(const struct policy *policy, uid_t uid)
+{
+        for (size_t i = 0; policy && i < policy->rule_count; i++)
+                for (size_t j = 0; j < policy->rules[i].uid_count; j++)
+                        if (uid >= policy->rules[i].uids[j].first && uid <= policy->rules[i].uids[j].last)
+                                return policy->rules[i].uids[j].first;
+        return uid;
+}
+
 static bool has_gid(const struct policy_rule *rule, gid_t gid)
 {
         for (size_t i = 0; i < rule->gid_count; i++)

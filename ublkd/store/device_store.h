@@ -250,6 +250,8 @@ void device_store_note_disk(struct device_store *store, int number, enum event_t
 /* Return the events of all devices. The store itself adds an event for each change of a spec, of an intent, and
  * of the phase or reason of a status, with the revision of the change. Valid as long as the store. */
 const struct event_log *device_store_events(const struct device_store *store);
+/* Say which tenants count together (event_log.h); again when that may have changed. */
+void device_store_set_accounts(struct device_store *store, account_of_user first, void *userdata);
 /* Write the events that were not written with a record, and delete the compacted ones. Return 0, or -errno: the
  * events stay in memory and are written with the next ones. */
 int device_store_save_events(struct device_store *store);

@@ -78,3 +78,8 @@ struct store_usage device_store_usage(
 {
         return store_entries_usage(&store->entries, first, last, except);
 }
+
+void device_store_set_accounts(struct device_store *store, account_of_user first, void *userdata)
+{
+        event_log_set_accounts(store->events, first, userdata);
+}

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Up to which revision the events of single tenants were dropped. */
+/* Up to which revision the events of single accounts were dropped. */
 #include "ublkd/store/event_floors.h"
 
-static struct event_floor *find(struct event_floors *floors, const char *tenant)
+static struct event_floor *find(struct event_floors *floors, const char *account)
 {
         for (size_t i = 0; i < floors->count; i++)
-                if (strcmp(floors->of[i].tenant, tenant) == 0)
+                if (strcmp(floors->of[i].account, account) == 0)
                         return &floors->of[i];
         return NULL;
 }
 
-uint64_t event_floors_get(const struct event_floors *floors, const char *tenant)
+uint64_t event_floors_get(const struct event_floors *floors, const char *account)
 {
         uint64_t highest = 0;
 
         for (size_t i = 0; i < floors->count; i++)
-                if ((!tenant || strcmp(floors->of[i].tenant, tenant) == 0)
+                if ((!account || strcmp(floors->of[i].account, account) == 0)
                         && floors->of[i].revision > highest)
                         highest = floors->of[i].revision;
         return highest;
@@ -31,9 +31,9 @@ static struct event_floor *find_lowest(struct event_floors *floors)
         return lowest;
 }
 
-uint64_t event_floors_raise(struct event_floors *floors, const char *tenant, uint64_t revision)
+uint64_t event_floors_raise(struct event_floors *floors, const char *account, uint64_t revision)
 {
-        struct event_floor *floor = find(floors, tenant);
+        struct event_floor *floor = find(floors, account);
         uint64_t given_up = 0;
 
         if (!floor && floors->count == EVENT_FLOORS_MAX) {
@@ -42,7 +42,7 @@ uint64_t event_floors_raise(struct event_floors *floors, const char *tenant, uin
         } else if (!floor) {
                 floor = &floors->of[floors->count++];
         }
-        snprintf(floor->tenant, sizeof(floor->tenant), "%s", tenant);
+        snprintf(floor->account, sizeof(floor->account), "%s", account);
         floor->revision = revision;
         return given_up;
 }

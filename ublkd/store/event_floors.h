@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Up to which revision the events of single tenants were dropped, because they had too many. Pure. */
+/* Up to which revision the events of single accounts were dropped, because they had too many. Pure. */
 #pragma once
 
 #include "ublkd/model/tenant.h"
@@ -10,8 +10,8 @@
 enum { EVENT_FLOORS_MAX = 64 };
 
 struct event_floor {
-        char tenant[TENANT_SIZE];
-        uint64_t revision; /* all events of the tenant up to it are gone */
+        char account[TENANT_SIZE]; /* as in an event */
+        uint64_t revision;         /* all events of the account up to it are gone */
 };
 
 /* Zero-initialise. */
@@ -20,12 +20,12 @@ struct event_floors {
         size_t count;
 };
 
-/* Return the floor of `tenant`, or, with NULL, the highest one; 0: there is none. */
-uint64_t event_floors_get(const struct event_floors *floors, const char *tenant);
+/* Return the floor of `account`, or, with NULL, the highest one; 0: there is none. */
+uint64_t event_floors_get(const struct event_floors *floors, const char *account);
 
-/* Raise the floor of `tenant`. Return 0; without a place for it, the lowest floor, which is given up: the caller has to
+/* Raise the floor of `account`. Return 0; without a place for it, the lowest floor, which is given up: the caller has to
  * drop the events of all owners up to it. */
-uint64_t event_floors_raise(struct event_floors *floors, const char *tenant, uint64_t revision);
+uint64_t event_floors_raise(struct event_floors *floors, const char *account, uint64_t revision);
 
 /* Remove the floors up to `compacted`: the events of all owners up to it are gone. */
 void event_floors_pass(struct event_floors *floors, uint64_t compacted);

@@ -27,8 +27,11 @@ struct event_log {
         size_t count;
         struct tree index;                   /* by device and content, the newest first */
         uint64_t compacted, compacted_saved; /* here, and in the backend */
-        struct event_floors floors;
+        struct event_floors floors;          /* of accounts */
         bool floors_unsaved;
+        account_of_user account; /* NULL: each tenant is one */
+        void *account_userdata;
+        uint64_t floor_of_all; /* of all tenants: accounts were others before */
 };
 
 /* ---- the index ---- */
@@ -133,6 +136,25 @@ struct event_log *event_log_free(struct event_log *log)
         return NULL;
 }
 
+void event_log_set_accounts(struct event_log *log, account_of_user first, void *userdata)
+{
+        if (log->account)
+                log->floor_of_all = event_floors_get(&log->floors, NULL);
+        log->account = first;
+        log->account_userdata = userdata;
+}
+
+/* Write the key of the account of the tenant; "" of the administrators. */
+static void account_of(const struct event_log *log, const char *tenant, char ret[static TENANT_SIZE])
+{
+        uid_t user;
+
+        if (log->account && tenant_user(tenant, &user))
+                tenant_of_user(log->account(log->account_userdata, user), ret);
+        else
+                snprintf(ret, TENANT_SIZE, "%s", tenant);
+}
+
 static uint64_t usec_before(uint64_t now, uint64_t seconds)
 {
         uint64_t usec = seconds * USEC_PER_SEC;
@@ -163,24 +185,24 @@ static void compact(struct event_log *log, uint64_t now)
         drop_oldest(log, dropped);
 }
 
-/* ---- the events of a tenant ---- */
+/* ---- the events of an account ---- */
 
-static bool is_of(const struct event_log *log, size_t index, const char *tenant)
+static bool is_of(const struct event_log *log, size_t index, const char *account)
 {
-        return strcmp(log->events[index]->event->tenant, tenant) == 0;
+        return strcmp(log->events[index]->event->account, account) == 0;
 }
 
-static size_t count_of(const struct event_log *log, const char *tenant)
+static size_t count_of(const struct event_log *log, const char *account)
 {
         size_t count = 0;
 
         for (size_t i = 0; i < log->count; i++)
-                count += is_of(log, i, tenant);
+                count += is_of(log, i, account);
         return count;
 }
 
-/* Drop the `dropped` oldest events of the tenant. Return the revision of the last one. */
-static uint64_t drop_oldest_of(struct event_log *log, const char *tenant, size_t dropped)
+/* Drop the `dropped` oldest events of the account. Return the revision of the last one. */
+static uint64_t drop_oldest_of(struct event_log *log, const char *account, size_t dropped)
 {
         uint64_t last = 0;
         size_t kept = 0;
@@ -188,7 +210,7 @@ static uint64_t drop_oldest_of(struct event_log *log, const char *tenant, size_t
         for (size_t i = 0; i < log->count; i++) {
                 struct kept_event *event = log->events[i];
 
-                if (dropped > 0 && is_of(log, i, tenant)) {
+                if (dropped > 0 && is_of(log, i, account)) {
                         last = event->event->revision;
                         drop(log, event);
                         dropped--;
@@ -200,39 +222,39 @@ static uint64_t drop_oldest_of(struct event_log *log, const char *tenant, size_t
         return last;
 }
 
-static void raise_floor(struct event_log *log, const char *tenant, uint64_t revision)
+static void raise_floor(struct event_log *log, const char *account, uint64_t revision)
 {
-        uint64_t given_up = event_floors_raise(&log->floors, tenant, revision);
+        uint64_t given_up = event_floors_raise(&log->floors, account, revision);
 
         log->floors_unsaved = true;
         if (given_up > 0)
                 drop_oldest(log, event_log_after(log, given_up));
 }
 
-/* Half of the events go at once, so that the scan is rare. tenant: not of an event that goes. */
-static void compact_tenant(struct event_log *log, const char *tenant)
+/* Half of the events go at once, so that the scan is rare. account: not of an event that goes. */
+static void compact_account(struct event_log *log, const char *account)
 {
-        size_t count = tenant_is_set(tenant) ? count_of(log, tenant) : 0;
+        size_t count = tenant_is_set(account) ? count_of(log, account) : 0;
 
         if (count > EVENTS_OF_TENANT_MAX)
-                raise_floor(log, tenant, drop_oldest_of(log, tenant, count - EVENTS_OF_TENANT_KEPT));
+                raise_floor(log, account, drop_oldest_of(log, account, count - EVENTS_OF_TENANT_KEPT));
 }
 
-/* A tenant that has lost events of its own has had EVENTS_OF_TENANT_KEPT since then, until the compaction of all events has
+/* An account that has lost events of its own has had EVENTS_OF_TENANT_KEPT since then, until the compaction of all events has
  * passed its floor. So one with fewer has no floor, and for the others it is not higher than before their oldest event. */
 static void restore_floors(struct event_log *log)
 {
         for (size_t i = 0, count = log->count; i < count; i++) {
                 const struct device_event *event = log->events[i]->event;
 
-                if (!tenant_is_set(event->tenant) || event_floors_get(&log->floors, event->tenant) > 0
-                        || count_of(log, event->tenant) < EVENTS_OF_TENANT_KEPT)
+                if (!tenant_is_set(event->account) || event_floors_get(&log->floors, event->account) > 0
+                        || count_of(log, event->account) < EVENTS_OF_TENANT_KEPT)
                         continue;
                 if (log->floors.count == EVENT_FLOORS_MAX) { /* none is missing then */
                         drop_oldest(log, i);
                         return;
                 }
-                raise_floor(log, event->tenant, event->revision - 1);
+                raise_floor(log, event->account, event->revision - 1);
         }
 }
 
@@ -276,6 +298,8 @@ int event_log_load(void *userdata, const struct device_event *event)
         if (!copy)
                 return -ENOMEM;
         copy->unsaved = false;
+        if (!tenant_is_set(copy->account)) /* of an ublkd that has not written it */
+                strcpy(copy->account, copy->tenant);
         insert_at(log, event_log_after(log, event->revision), keep(log, copy));
         if (log->count > EVENTS_MAX)
                 compact(log, 0);
@@ -312,6 +336,7 @@ int event_log_make(struct event_log *log, const struct device_event *happened, u
         event->revision = event->first_revision = revision;
         event->first_at = happened->last_at;
         event->count = 1;
+        account_of(log, event->tenant, event->account);
         if (repeated) {
                 event->first_revision = repeated->first_revision;
                 event->first_at = repeated->first_at;
@@ -353,7 +378,7 @@ void event_log_take(struct event_log *log, struct device_event *event, bool save
         remove_continued(log, event);
         make_room(log);
         log->events[log->count++] = keep(log, event);
-        compact_tenant(log, event->tenant);
+        compact_account(log, event->account);
         compact(log, event->last_at);
 }
 
@@ -394,8 +419,14 @@ uint64_t event_log_compacted(const struct event_log *log)
 
 uint64_t event_log_compacted_of(const struct event_log *log, const char *tenant)
 {
-        uint64_t floor = event_floors_get(&log->floors, tenant);
+        char account[TENANT_SIZE];
+        uint64_t floor;
 
+        if (tenant)
+                account_of(log, tenant, account);
+        floor = event_floors_get(&log->floors, tenant ? account : NULL);
+        if (tenant && floor < log->floor_of_all)
+                floor = log->floor_of_all;
         return floor > log->compacted ? floor : log->compacted;
 }
 

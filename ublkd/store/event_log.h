@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The events in memory, in the order of their revisions, limited in number and in age. Events beyond the limits
- * are compacted away; a client that has not seen them has to list again. A tenant with too many loses the oldest of its own,
- * so that it does not push out those of others. The store writes the events to the
- * backend, at once or later. Runs on the supervisor's loop; no call suspends. */
+ * are compacted away; a client that has not seen them has to list again. An account with too many (a tenant, or all tenants
+ * of one range of subordinate uids) loses the oldest of its own, so that it does not push out those of others. The store
+ * writes the events to the backend, at once or later. Runs on the supervisor's loop; no call suspends. */
 #pragma once
 
 #include "ublkd/model/device_event.h"
@@ -12,7 +12,7 @@
 
 enum {
         EVENTS_MAX = 4096,
-        EVENTS_OF_TENANT_MAX = 512,
+        EVENTS_OF_TENANT_MAX = 512,  /* of an account */
         EVENTS_OF_TENANT_KEPT = 256, /* the newest, when it has had more than that maximum */
         EVENT_AGE_MAX_SECONDS = 7 * 24 * 3600,
         EVENT_REPEAT_SECONDS = 10 * 60, /* the same event within that time is a repetition */
@@ -23,6 +23,12 @@ struct event_log;
 /* Create an empty log. Return 0 or -ENOMEM. */
 int event_log_new(struct event_log **ret);
 struct event_log *event_log_free(struct event_log *log);
+
+/* Return the first uid of those that count together with `uid`; without such, that. */
+typedef uint32_t (*account_of_user)(void *userdata, uid_t uid);
+/* Count the events of tenants together by `first`. Before the first call each tenant counts alone. Call it again when `first`
+ * may answer otherwise: then no tenant goes on from a revision up to which events of any account are gone. */
+void event_log_set_accounts(struct event_log *log, account_of_user first, void *userdata);
 
 /* Add a copy of a stored event, in any order; call event_log_loaded() after the last one. log: a struct
  * event_log, as userdata of the backend's load_events(). Return 0 or -ENOMEM. */
@@ -60,9 +66,9 @@ uint64_t event_log_newest(const struct event_log *log);
 
 /* Return the highest revision up to which the events of all owners were compacted away; 0 if none were. */
 uint64_t event_log_compacted(const struct event_log *log);
-/* Return the highest revision that was compacted away of the events of `tenant`, or, with NULL, of any event. */
+/* Return the highest revision that was compacted away of the events of the account of `tenant`, or, with NULL, of any event. */
 uint64_t event_log_compacted_of(const struct event_log *log, const char *tenant);
-/* Return up to where events of single tenants are gone. */
+/* Return up to where events of single accounts are gone. */
 const struct event_floors *event_log_floors(const struct event_log *log);
 
 /* Return how many events the backend does not have, and up to `size` of them in `ret`, oldest first. */

@@ -21,6 +21,8 @@ static const struct {
         /* the backing stores of a disk with a list of them (record_stores.h); '': none */
         {"device", "stores", "ALTER TABLE device ADD COLUMN stores TEXT NOT NULL DEFAULT ''"},
         {"event", "tenant", "ALTER TABLE event ADD COLUMN tenant TEXT NOT NULL DEFAULT ''"},
+        /* with whose events it counts (device_event.h); '': with those of the tenant */
+        {"event", "account", "ALTER TABLE event ADD COLUMN account TEXT NOT NULL DEFAULT ''"},
 };
 /* clang-format on */
 

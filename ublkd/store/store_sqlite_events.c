@@ -15,16 +15,18 @@ int event_statements_prepare(sqlite3 *db, struct event_statements *ret)
                 {&ret->put,
                  "INSERT INTO event (first_revision, revision, first_at, last_at, count, type, "
                         "device, uid,"
-                        " reason, message, labels, tenant) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-                        "?11, ?12)"
+                        " reason, message, labels, tenant, account) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+                        "?9, ?10, ?11, ?12, ?13)"
                         " ON CONFLICT (first_revision) DO UPDATE SET revision = excluded.revision,"
                         " first_at = excluded.first_at, last_at = excluded.last_at, count = excluded.count,"
                         " type = excluded.type, device = excluded.device, uid = excluded.uid,"
                         " reason = excluded.reason, message = excluded.message,"
-                        " labels = excluded.labels, tenant = excluded.tenant"             },
-                {&ret->drop,      "DELETE FROM event WHERE revision <= ?1"                },
-                {&ret->drop_of,   "DELETE FROM event WHERE tenant = ?1 AND revision <= ?2"},
-                {&ret->compacted, "UPDATE store SET compacted = ?1 WHERE compacted <> ?1" },
+                        " labels = excluded.labels, tenant = excluded.tenant,"
+                        " account = excluded.account"                                               },
+                {&ret->drop,      "DELETE FROM event WHERE revision <= ?1"                          },
+                {&ret->drop_of,   "DELETE FROM event WHERE revision <= ?2 AND (account = ?1"
+                                " OR (account = '' AND tenant = ?1))"},
+                {&ret->compacted, "UPDATE store SET compacted = ?1 WHERE compacted <> ?1"           },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -72,6 +74,7 @@ int event_statements_put(const struct event_statements *statements, const struct
         (void)sqlite3_bind_text(put, 10, event->message, -1, SQLITE_STATIC);
         (void)sqlite3_bind_text(put, 11, event->labels, -1, SQLITE_STATIC); /* NULL for NULL */
         (void)sqlite3_bind_text(put, 12, event->tenant, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(put, 13, event->account, -1, SQLITE_STATIC);
         return run(put);
 }
 
@@ -91,7 +94,7 @@ int event_statements_drop(const struct event_statements *statements, uint64_t co
 
 int event_statements_drop_of(const struct event_statements *statements, const struct event_floor *floor)
 {
-        (void)sqlite3_bind_text(statements->drop_of, 1, floor->tenant, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(statements->drop_of, 1, floor->account, -1, SQLITE_STATIC);
         (void)sqlite3_bind_int64(statements->drop_of, 2, (sqlite3_int64)floor->revision);
         return run(statements->drop_of);
 }
@@ -115,11 +118,13 @@ static int load_row(sqlite3_stmt *row, int (*each)(void *, const struct device_e
                 .message = column_text(row, 9),
                 .labels = column_text(row, 10),
         };
-        const char *reason = column_text(row, 8), *tenant = column_text(row, 11);
+        const char *reason = column_text(row, 8), *tenant = column_text(row, 11),
+                   *account = column_text(row, 12);
 
-        if (!event.device || !event.uid || !reason || !event.message || !tenant)
+        if (!event.device || !event.uid || !reason || !event.message || !tenant || !account)
                 return -ENOMEM; /* the columns are NOT NULL */
         snprintf(event.tenant, sizeof(event.tenant), "%s", tenant);
+        snprintf(event.account, sizeof(event.account), "%s", account);
         event.reason = reason_from_string(reason);
         return each(userdata, &event);
 }
@@ -143,7 +148,7 @@ int event_rows_load(sqlite3 *db, int (*each)(void *userdata, const struct device
         sqlite3_stmt *rows = NULL;
         int error = 0, result = sqlite3_prepare_v2(db,
                                "SELECT first_revision, revision, first_at, last_at, count, type, device, uid,"
-                               " reason, message, labels, tenant FROM event ORDER BY revision",
+                               " reason, message, labels, tenant, account FROM event ORDER BY revision",
                                -1, &rows, NULL);
 
         if (result == SQLITE_OK)

@@ -81,6 +81,10 @@ static void test_accounts(struct world *world)
         account = policy_account(policy_rule_for(world->policy, &client), 4000);
         CHECK_INT(account.first, 4000);
         CHECK_INT(account.last, 4000);
+        CHECK_INT(policy_account_of(world->policy, 100005), 100000);
+        CHECK_INT(policy_account_of(world->policy, 1000), 1000);
+        CHECK_INT(policy_account_of(world->policy, 4000), 4000);
+        CHECK_INT(policy_account_of(NULL, 100005), 100005);
 }
 
 static void test_who_never_matches(struct world *world)

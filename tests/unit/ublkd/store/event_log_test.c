@@ -346,6 +346,50 @@ static void test_the_floor_of_a_tenant_outlasts_a_restart(struct event_log *log)
         event_log_free(next);
 }
 
+/* 100000 and those after it are of one account. */
+static uint32_t first_of_account(void *userdata _unused_, uid_t uid)
+{
+        return uid < 100000 ? uid : 100000;
+}
+
+/* Each of its users has only some. */
+static void test_the_users_of_an_account_push_out_no_event_of_others(struct event_log *log)
+{
+        struct event_log *next;
+        uint64_t revision = 1, floor;
+        char tenant[TENANT_SIZE];
+
+        event_log_set_accounts(log, first_of_account, NULL);
+        happen_of(log, "", revision++);
+        happen_of(log, "uid:2", revision++);
+        for (unsigned i = 0; i < 3 * EVENTS_MAX; i++) {
+                snprintf(tenant, sizeof(tenant), "uid:%u", 100000 + i % 1000);
+                happen_of(log, tenant, revision++);
+                CHECK(event_log_count(log) <= EVENTS_OF_TENANT_MAX + 2);
+        }
+        CHECK_INT(count_from(log, ""), 1);
+        CHECK_INT(count_from(log, "uid:2"), 1);
+        CHECK_INT(event_log_compacted(log), 0);
+        CHECK_INT(event_log_compacted_of(log, "uid:2"), 0);
+        CHECK_INT(event_log_floors(log)->count, 1);
+        floor = event_log_compacted_of(log, "uid:100999");
+        CHECK(floor > 0);
+        CHECK_INT(event_log_compacted_of(log, "uid:100001"), floor);
+
+        if (!CHECK_INT(event_log_new(&next), 0))
+                return;
+        for (size_t i = 0; i < event_log_count(log); i++)
+                CHECK_INT(event_log_load(next, event_log_at(log, i)), 0);
+        event_log_loaded(next, 0, start);
+        event_log_set_accounts(next, first_of_account, NULL);
+        CHECK_INT(event_log_compacted_of(next, "uid:100001"), floor);
+        CHECK_INT(event_log_compacted_of(next, "uid:2"), 0);
+        /* A reload may have moved uids to another account, and from one that has lost events. */
+        event_log_set_accounts(next, first_of_account, NULL);
+        CHECK_INT(event_log_compacted_of(next, "uid:2"), floor);
+        event_log_free(next);
+}
+
 /* More tenants than there are floors: what was dropped is gone for all then, and nothing is missed unseen. */
 static void test_many_tenants_with_many_events(struct event_log *log)
 {
@@ -375,7 +419,7 @@ int main(void)
                 test_flapping_device_keeps_its_place, test_age_is_bounded, test_loaded_in_any_order,
                 test_long_messages_are_cut, test_random_events, test_fate,
                 test_a_tenant_pushes_out_no_event_of_others, test_the_floor_of_a_tenant_outlasts_a_restart,
-                test_many_tenants_with_many_events};
+                test_the_users_of_an_account_push_out_no_event_of_others, test_many_tenants_with_many_events};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct event_log *log;

@@ -131,7 +131,8 @@ static void test_a_database_without_tenants(const char *directory)
 
         put_of(store, "plain", NULL, "1GiB");
         device_store_free(store);
-        execute(directory, "ALTER TABLE device DROP COLUMN tenant; ALTER TABLE event DROP COLUMN tenant");
+        execute(directory, "ALTER TABLE device DROP COLUMN tenant; ALTER TABLE event DROP COLUMN tenant;"
+                           "ALTER TABLE event DROP COLUMN account");
         store = open_store(directory);
         CHECK_STR(tenant_of(store, "plain"), "");
         put_of(store, "theirs", TENANT, "1GiB");
@@ -165,6 +166,42 @@ static void test_a_tenant_has_so_many_events(const char *directory)
         CHECK_INT(event_log_compacted_of(events, TENANT), floor);
         CHECK_INT(event_log_compacted(events), 0);
         CHECK_STR(event_log_at(events, 0)->device, "ours");
+        device_store_free(store);
+}
+
+static uint32_t first_of_account(void *userdata _unused_, uid_t uid)
+{
+        return uid < 100000 ? uid : 100000;
+}
+
+/* The same of all users that count together, each of which has only some events. */
+static void test_an_account_has_so_many_events(const char *directory)
+{
+        struct device_store *store = open_store(directory);
+        const struct event_log *events = device_store_events(store);
+        char name[16], tenant[TENANT_SIZE];
+        uint64_t floor;
+        size_t count;
+
+        device_store_set_accounts(store, first_of_account, NULL);
+        put_of(store, "ours", NULL, "1GiB");
+        for (unsigned i = 0; i < 2 * EVENTS_OF_TENANT_MAX; i++) {
+                snprintf(name, sizeof(name), "data-%u", i % 100);
+                snprintf(tenant, sizeof(tenant), "uid:%u", 100000 + i % 100);
+                put_of(store, name, tenant, i / 100 % 2 ? "2GiB" : "1GiB");
+        }
+        CHECK_INT(device_store_save_events(store), 0);
+        floor = event_log_compacted_of(events, "uid:100001");
+        count = event_log_count(events);
+        CHECK(floor > 0 && count <= EVENTS_OF_TENANT_MAX + 2);
+        device_store_free(store);
+
+        store = open_store(directory);
+        device_store_set_accounts(store, first_of_account, NULL);
+        events = device_store_events(store);
+        CHECK_INT(event_log_count(events), count);
+        CHECK_INT(event_log_compacted_of(events, "uid:100099"), floor);
+        CHECK_INT(event_log_compacted_of(events, TENANT), 0);
         device_store_free(store);
 }
 
@@ -291,6 +328,7 @@ int main(void)
         in_a_new_directory(test_an_older_ublkd_keeps_it);
         in_a_new_directory(test_a_database_without_tenants);
         in_a_new_directory(test_a_tenant_has_so_many_events);
+        in_a_new_directory(test_an_account_has_so_many_events);
         in_a_new_directory(test_a_mounted_volume_gets_no_node);
         in_a_new_directory(test_what_users_have);
         test_keys();
