@@ -406,7 +406,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = manager_open_state_look(manager);
         if (r >= 0)
                 r = node_deliveries_new(manager->event,
-                        &(const struct delivery_limits){.program = options->helper},
+                        &(const struct delivery_limits){
+                                .program = options->helper, .account = account_of, .userdata = manager},
                         &manager->node_deliveries);
         if (r >= 0)
                 r = open_filesystems(manager, options, problems);

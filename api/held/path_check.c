@@ -77,7 +77,7 @@ static void refuse(struct request *request, int error, const char *pointer)
 
 static int begin(struct request *request, const char *path, bool writes)
 {
-        const struct peer_path_wish wish = {.path = path, .writes = writes, .user = request->peer.uid};
+        const struct peer_path_wish wish = {.path = path, .writes = writes, .account = request->peer.account};
         struct peer_paths *paths = request->api->config.peer_paths;
         struct path_check *check;
         int r;

@@ -48,7 +48,7 @@ static bool can_run(const struct hold *hold)
 {
         const struct request *request = hold->request;
 
-        return connection_unsent(request->api, &request->peer.uid) < UNSENT_OF_A_USER;
+        return connection_unsent(request->api, &request->peer.account) < UNSENT_OF_A_USER;
 }
 
 /* Return the request that has waited for longest among those that can run; NULL: there is none. New ones are first in

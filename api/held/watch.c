@@ -267,12 +267,12 @@ static int watch_start(struct request *request, uint64_t revision)
         return r;
 }
 
-static size_t count_of(const struct api *api, uid_t uid)
+static size_t count_of(const struct api *api, uint32_t account)
 {
         size_t count = 0;
 
         for (const struct watch *watch = first_watch(api); watch; watch = next_watch(watch))
-                count += !watch->hold.request->peer.tcp && watch->hold.request->peer.uid == uid;
+                count += !watch->hold.request->peer.tcp && watch->hold.request->peer.account == account;
         return count;
 }
 
@@ -283,7 +283,7 @@ static bool has_room(const struct request *request)
         size_t kept = !peer->tcp && may_change ? 0 : WATCHES_KEPT;
 
         return watch_count(request->api) < WATCHES_MAX - kept
-               && (may_change || count_of(request->api, peer->uid) < WATCHES_OF_A_USER);
+               && (may_change || count_of(request->api, peer->account) < WATCHES_OF_A_USER);
 }
 
 void watch_begin(struct request *request, uint64_t revision)

@@ -81,13 +81,16 @@ int peer_of_socket(int fd, const struct api_rights *rights, struct peer *ret)
         if (getsockname(fd, (struct sockaddr *)&address, &size) < 0)
                 return -errno;
         if (address.ss_family != AF_UNIX) {
-                *ret = (struct peer){.tcp = true, .uid = (uid_t)-1, .gid = (gid_t)-1};
+                *ret = (struct peer){.tcp = true, .uid = (uid_t)-1, .gid = (gid_t)-1, .account = (uid_t)-1};
                 return 0;
         }
         size = sizeof(credentials);
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
                 return -errno;
-        *ret = (struct peer){.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
+        *ret = (struct peer){.uid = credentials.uid,
+                .gid = credentials.gid,
+                .pid = credentials.pid,
+                .account = credentials.uid};
         r = read_claims(fd, rights, ret);
         if (r < 0 || !home_counts(ret, rights))
                 return r;

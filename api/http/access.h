@@ -41,9 +41,9 @@ struct peer {
         enum peer_home home;                       /* PEER_HOME_UNASKED: nothing depends on it so far */
         uid_t uid;                                 /* (uid_t)-1 on TCP */
         gid_t gid;
-        pid_t pid;                   /* 0 on TCP */
-        char tenant[TENANT_SIZE];    /* "": it is none, or an administrator */
-        uint32_t account;            /* of a tenant: the first uid of those that count together */
+        pid_t pid;                /* 0 on TCP */
+        char tenant[TENANT_SIZE]; /* "": it is none, or an administrator */
+        uint32_t account; /* the first uid of those that count together: of a tenant more than one may */
         unsigned changes_per_minute; /* of a tenant, by its rule */
 };
 

@@ -90,8 +90,8 @@ static bool may_log_refusal(const struct request *request)
         bool is_tenant = tenant_is_set(peer->tenant);
         enum audit_of of = peer->tcp ? AUDIT_OF_TCP : is_tenant ? AUDIT_OF_TENANTS : AUDIT_OF_OTHERS;
         unsigned left_out;
-        bool takes = audit_takes_refusal(&request->api->audit[of], is_tenant ? peer->account : peer->uid,
-                most[of], monotonic_now(), &left_out);
+        bool takes = audit_takes_refusal(
+                &request->api->audit[of], peer->account, most[of], monotonic_now(), &left_out);
 
         if (left_out > 0)
                 log_info(NULL, "%u more requests %sfor a change were refused, and are not in the log",

@@ -193,27 +193,27 @@ void connection_enter(struct connection *connection, enum connection_state state
 
 /* How many connections clients of a kind may have; 0: as many as there are. */
 static const struct {
-        unsigned together, of_a_user;
+        unsigned together, of_an_account;
 } shares[] = {
         [CLIENT_CHANGES] = {},
         [CLIENT_TOKEN] = {.together = CONNECTIONS_OF_TOKEN},
-        [CLIENT_READS] = {.together = CONNECTIONS_OF_READERS, .of_a_user = CONNECTIONS_OF_A_USER},
-        [CLIENT_STRANGER] = {.together = CONNECTIONS_OF_OTHERS, .of_a_user = CONNECTIONS_OF_A_STRANGER},
+        [CLIENT_READS] = {.together = CONNECTIONS_OF_READERS, .of_an_account = CONNECTIONS_OF_A_USER},
+        [CLIENT_STRANGER] = {.together = CONNECTIONS_OF_OTHERS, .of_an_account = CONNECTIONS_OF_A_STRANGER},
         [CLIENT_UNKNOWN] = {.together = CONNECTIONS_WITHOUT_TOKEN},
 };
 static_assert(ARRAY_SIZE(shares) == _CLIENT_KIND_MAX, "every kind has a share");
 
-/* Some connections: of a kind (_CLIENT_KIND_MAX: of any), and of one user (NULL: of any). */
+/* Some connections: of a kind (_CLIENT_KIND_MAX: of any), and of one account (NULL: of any). */
 struct some {
         enum client_kind kind;
-        const uid_t *uid;
+        const uint32_t *account;
 };
 
 static bool is_one_of(const struct connection *connection, const struct some *some)
 {
         return connection->state != CONNECTION_CLOSED
                && (some->kind == _CLIENT_KIND_MAX || connection->kind == some->kind)
-               && (!some->uid || connection->peer.uid == *some->uid);
+               && (!some->account || connection->peer.account == *some->account);
 }
 
 static unsigned count_some(const struct api *api, const struct some *some)
@@ -248,7 +248,8 @@ bool connection_allowed(struct api *api, const struct peer *peer)
 {
         enum client_kind kind = kind_of(api, peer);
 
-        return has_room(api, &(struct some){.kind = kind, .uid = &peer->uid}, shares[kind].of_a_user)
+        return has_room(api, &(struct some){.kind = kind, .account = &peer->account},
+                       shares[kind].of_an_account)
                && has_room(api, &(struct some){.kind = kind}, shares[kind].together);
 }
 
@@ -275,12 +276,13 @@ bool connection_close_idle(struct api *api)
         return close_one(api, &(struct some){.kind = _CLIENT_KIND_MAX}, false);
 }
 
-size_t connection_unsent(const struct api *api, const uid_t *uid)
+size_t connection_unsent(const struct api *api, const uint32_t *account)
 {
         size_t bytes = 0;
 
         for (const struct connection *connection = api->clients; connection; connection = connection->next)
-                if (!connection_is_privileged(connection) && (!uid || connection->peer.uid == *uid))
+                if (!connection_is_privileged(connection)
+                        && (!account || connection->peer.account == *account))
                         bytes += connection->unsent;
         return bytes;
 }
@@ -314,13 +316,13 @@ void connection_close_others(struct api *api)
 void connection_close_unread(struct api *api)
 {
         const struct connection *unread = longest_unread(api);
-        uid_t uid = unread ? unread->peer.uid : 0;
+        uint32_t account = unread ? unread->peer.account : 0;
         struct connection *next;
 
         for (struct connection *connection = unread ? api->clients : NULL; connection; connection = next) {
                 next = connection->next; /* a connection that is shut down goes to the end of the list */
                 if (connection->state != CONNECTION_CLOSED && !connection_is_privileged(connection)
-                        && connection->peer.uid == uid)
+                        && connection->peer.account == account)
                         shut_down(connection);
         }
 }

@@ -19,7 +19,7 @@ enum {
         CONNECTIONS_OF_READERS = 128, /* of all users that may read */
         CONNECTIONS_OF_OTHERS = 32,   /* of all users that may not */
         CONNECTIONS_WITHOUT_TOKEN = 64,
-        CONNECTIONS_OF_A_USER = 16,   /* that may read */
+        CONNECTIONS_OF_A_USER = 16,   /* that may read; of all tenants that count together */
         CONNECTIONS_OF_A_STRANGER = 4 /* a user that may not */
 };
 
@@ -85,14 +85,13 @@ bool connection_has_token(struct connection *connection);
 /* Return whether the client may change devices, and over TCP has had the token. */
 bool connection_is_privileged(const struct connection *connection);
 
-/* Return how many bytes of answers clients that may not change devices have not read; uid: those of one user, or
- * NULL. */
-size_t connection_unsent(const struct api *api, const uid_t *uid);
+/* Return how many bytes of answers clients that may not change devices have not read; account: those of one, or NULL. */
+size_t connection_unsent(const struct api *api, const uint32_t *account);
 
 /* Close all connections of clients on Unix sockets whose rights come from a group, or that have none, whatever they do. */
 void connection_close_others(struct api *api);
 
-/* Close all connections of the user whose client has not read its answer for longest, and for a second at least. */
+/* Close all connections of the account whose client has not read its answer for longest, and for a second at least. */
 void connection_close_unread(struct api *api);
 
 /* Close the connection that has been idle for longest. The newest one stays: its client has had no time to send a

@@ -12,6 +12,7 @@ import pytest
 from api_listen_test import connect_tcp, free_port
 from api_server import DEADLINE, Server, ask, read_all, spec
 from other_user import NEEDS_ROOT
+from server_fixture import write_policy
 
 HALF = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"  # not idle: the rest of the head may come
 FIRST_UID = 200000  # as /etc/subuid gives 65536 of them to a user
@@ -78,6 +79,23 @@ def test_many_readers_leave_root_its_connections(open_server):
         kept, refused = kept + more, refused + len(over)
     assert len(kept) == 128 and refused == 72
     check_root_gets_in(open_server, kept)
+
+
+@NEEDS_ROOT
+def test_tenants_of_one_account_have_few_connections_together():
+    """One container with subordinate users is thousands of tenants."""
+    rule = {"name": "containers", "who": {"users": [1234], "subuidsOf": ["daemon"]}, "targets": ["null"], "devices": 3, "size": "1GiB"}
+    with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
+        os.chmod(directory, 0o755)
+        with open(os.path.join(directory, "subuid"), "w", encoding="ascii") as file:
+            file.write(f"daemon:{FIRST_UID}:65536\n")
+        server = Server(directory, *write_policy(directory, rules=[rule]))
+        kept = [raw for uid in range(FIRST_UID, FIRST_UID + 10) for raw in hold(server, uid, 4)[0]]
+        assert len(kept) == 16
+        other, _ = hold(server, 1234, 16)
+        assert len(other) == 16
+        check_root_gets_in(server, kept + other)
+        server.stop()
 
 
 @NEEDS_ROOT

@@ -4,9 +4,11 @@
 
 #include "ublkd/policy/policy_load.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void parse_times(const char *text, struct api_times *ret)
 {
@@ -38,7 +40,13 @@ int api_test_load_policy(const char *directory, struct api_rights *rights)
 {
         _cleanup_problems_ struct problem_list problems = {};
         struct policy *policy = NULL;
-        int r = policy_load(directory, &(const struct policy_accounts){}, &policy, &problems);
+        char subuid[PATH_MAX];
+        int r;
+
+        snprintf(subuid, sizeof(subuid), "%s/../subuid", directory);
+        r = policy_load(directory,
+                &(const struct policy_accounts){.subuid = access(subuid, F_OK) == 0 ? subuid : NULL}, &policy,
+                &problems);
 
         for (size_t i = 0; i < problems.count; i++)
                 fprintf(stderr, "%s\n", problems.items[i].detail);

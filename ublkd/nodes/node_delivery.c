@@ -25,7 +25,7 @@ struct node_delivery {
         void (*done)(void *userdata,
                 const struct delivery_report *report); /* NULL: it was called, or is not wanted */
         void *userdata;
-        uid_t account;
+        uint32_t account;
         int link, process; /* process: the pidfd of ours, while it is not dead */
         sd_event_source *readable, *death, *deadline;
         TAILQ_ENTRY(node_delivery) entry;
@@ -120,16 +120,23 @@ void node_delivery_cancel(struct node_delivery *delivery)
 
 /* ---- the begin ---- */
 
-static int check_limits(const struct node_deliveries *deliveries, uid_t account)
+static uint32_t account_of(const struct node_deliveries *deliveries, uid_t user)
+{
+        const struct delivery_limits *options = &deliveries->options;
+
+        return options->account ? options->account(options->userdata, user) : user;
+}
+
+static int check_limits(const struct node_deliveries *deliveries, uint32_t account)
 {
         const struct node_delivery *delivery;
-        unsigned running = 0, of_user = 0;
+        unsigned running = 0, of_account = 0;
 
         TAILQ_FOREACH (delivery, &deliveries->all, entry) {
                 running++;
-                of_user += delivery->account == account;
+                of_account += delivery->account == account;
         }
-        if (of_user >= deliveries->options.user_max)
+        if (of_account >= deliveries->options.user_max)
                 return -EBUSY;
         return running >= deliveries->options.running_max ? -EAGAIN : 0;
 }
@@ -216,7 +223,7 @@ int node_delivery_begin(struct node_deliveries *deliveries, const struct deliver
         int r = make_order(request, &order);
 
         if (r >= 0)
-                r = check_limits(deliveries, request->account);
+                r = check_limits(deliveries, account_of(deliveries, request->account));
         if (r < 0)
                 return r;
         delivery = calloc(1, sizeof(*delivery));
@@ -225,7 +232,7 @@ int node_delivery_begin(struct node_deliveries *deliveries, const struct deliver
         *delivery = (struct node_delivery){.deliveries = deliveries,
                 .done = done,
                 .userdata = userdata,
-                .account = request->account,
+                .account = account_of(deliveries, request->account),
                 .link = -1,
                 .process = -1};
         TAILQ_INSERT_TAIL(&deliveries->all, delivery, entry);

@@ -16,7 +16,10 @@ struct delivery_limits {
         const char *program;    /* of the process; outlives the deliveries. NULL: this very program */
         uint64_t patience_usec; /* for one delivery; 0: 10 s */
         unsigned running_max;   /* processes at once; 0: 32 */
-        unsigned user_max;      /* of one user; 0: 2 */
+        unsigned user_max;      /* of one account; 0: 2 */
+        /* Return the first uid of those that count together; NULL: each user counts alone. */
+        uint32_t (*account)(void *userdata, uid_t uid);
+        void *userdata;
 };
 
 struct delivery_request {

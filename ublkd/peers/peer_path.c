@@ -25,7 +25,7 @@ struct peer_path_look {
         void (*done)(void *userdata, int error, const char *path); /* NULL: cancelled */
         void *userdata;
         bool writes;
-        uid_t user;
+        uint32_t account;
         TAILQ_ENTRY(peer_path_look) entry;
         char path[]; /* NUL-terminated */
 };
@@ -135,13 +135,13 @@ static void on_looked(void *userdata, int error, const void *answer, size_t size
         begin_next(paths);
 }
 
-static unsigned count_of(const struct peer_paths *paths, uid_t user)
+static unsigned count_of(const struct peer_paths *paths, uint32_t account)
 {
         const struct peer_path_look *look;
         unsigned count = 0;
 
         TAILQ_FOREACH (look, &paths->looks, entry)
-                count += look->user == user;
+                count += look->account == account;
         return count;
 }
 
@@ -152,7 +152,7 @@ int peer_path_begin(struct peer_paths *paths, int socket, const struct peer_path
         struct peer_path_look *look;
         int r;
 
-        if (count_of(paths, wish->user) >= LOOKS_OF_USER_MAX)
+        if (count_of(paths, wish->account) >= LOOKS_OF_USER_MAX)
                 return -EBUSY;
         look = calloc(1, sizeof(*look) + strlen(wish->path) + 1);
         if (!look)
@@ -166,7 +166,7 @@ int peer_path_begin(struct peer_paths *paths, int socket, const struct peer_path
         look->done = done;
         look->userdata = userdata;
         look->writes = wish->writes;
-        look->user = wish->user;
+        look->account = wish->account;
         strcpy(look->path, wish->path);
         TAILQ_INSERT_TAIL(&paths->looks, look, entry);
         if (look == TAILQ_FIRST(&paths->looks))

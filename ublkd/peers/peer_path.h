@@ -22,7 +22,7 @@ struct peer_paths *peer_paths_free(struct peer_paths *paths);
 struct peer_path_wish {
         const char *path; /* absolute, without "." and ".." */
         bool writes;      /* the file is to be written to */
-        uid_t user;       /* who asks: only a few looks of one user wait at once */
+        uint32_t account; /* who asks: only a few looks of one account wait at once */
 };
 
 /* Begin to look for the path on this host of the file that the process at the other end of a connected Unix socket wishes.

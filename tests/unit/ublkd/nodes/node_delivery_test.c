@@ -251,6 +251,35 @@ static int begin_for_process(
                 &(const struct delivery_wish){.path = path, .pid = pid}, note_report, report, &delivery);
 }
 
+static uint32_t one_account(void *userdata _unused_, uid_t uid _unused_)
+{
+        return 1000;
+}
+
+/* A container could be thousands of users. */
+static void test_users_of_one_account_count_together(void)
+{
+        const struct delivery_limits limits = {.patience_usec = 60 * 1000 * 1000, .account = one_account};
+        struct container first = container_start(enter_rootless),
+                         other = container_start(enter_rootless_of_another);
+        struct node_deliveries *deliveries = NULL;
+        struct delivery_report reports[3];
+        char path[128], second[128];
+
+        CHECK_INT(node_deliveries_new(event, &limits, &deliveries), 0);
+        path_there("data", path);
+        path_there("second", second);
+        CHECK_INT(begin_for_process(deliveries, first.pid, path, &reports[0]), 0);
+        CHECK_INT(begin_for_process(deliveries, first.pid, second, &reports[1]), 0);
+        CHECK_INT(begin_for_process(deliveries, other.pid, path, &reports[2]), -EBUSY);
+        for (int i = 0; i < 2; i++)
+                if (wait_for_report(&reports[i]))
+                        check_report_is(reports[i], DELIVERY_DONE, 0);
+        node_deliveries_free(deliveries);
+        container_end(&first);
+        container_end(&other);
+}
+
 /* Whose process it is counts, and not that an administrator has named it. No delivery ends before the loop runs. */
 static void test_a_process_that_is_named_counts_for_its_user(void)
 {
@@ -334,6 +363,7 @@ int main(int argc, char *argv[])
                 if (can)
                         test_a_file_system_that_does_not_answer_holds_up_its_user_alone();
                 test_a_process_that_is_named_counts_for_its_user();
+                test_users_of_one_account_count_together();
                 test_no_tree_of_a_node_that_is_shut();
                 test_a_process_that_nothing_watches_gets_no_order();
         }

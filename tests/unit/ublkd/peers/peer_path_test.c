@@ -76,7 +76,7 @@ static void run_until(sd_event *event, const unsigned *count, unsigned wanted)
 static int begin(struct peer_paths *paths, int client, const char *path, uid_t user, struct answer *answer,
         struct peer_path_look **ret)
 {
-        const struct peer_path_wish wish = {.path = path, .user = user};
+        const struct peer_path_wish wish = {.path = path, .account = user};
 
         return peer_path_begin(paths, client, &wish, note_answer, answer, ret);
 }
