@@ -111,7 +111,8 @@ static bool may_deliver(
                 || !may_name_process(request, wish))
                 return false;
         if (record->age != RECORD_CURRENT) { /* its disk may be that of a newer record */
-                reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s", record->status.message);
+                reply_device_problem(request, PROBLEM_RECORD_OUTDATED, record, "%s",
+                        device_status_message(&record->status, view_reader(request)));
                 return false;
         }
         if (record->deleting) { /* what is delivered would keep the disk in use */

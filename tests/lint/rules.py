@@ -117,6 +117,10 @@ def who_includes_whom(path, text):
             yield line, f'may not include "{name}"; it sees {", ".join(patterns)} (paths from the root)'
 
 
+# GET /host is for clients that see all devices.
+READ_BY_ADMINISTRATORS = ["api/resources/host_devices.c"]
+
+
 def pure_files_do_no_io(path, text):
     if not fits(path, PURE):
         return
@@ -134,6 +138,14 @@ def who_sees_the_uapi(path, text):
     for line, name, _ in includes(text):
         if name in UAPI:
             yield line, f"may not see the ublk UAPI ({name}); only ublkd/driver/ublk_ctl* and targets/worker do"
+
+
+def shows_no_message_of_others(path, text):
+    """A tenant may not read every sentence of a status: device_status_message() knows who reads."""
+    if not fits(path, ["api/*", "api/*/*"]) or fits(path, READ_BY_ADMINISTRATORS):
+        return
+    for match in re.finditer(r"\bstatus(?:\.|->)message\b", without_comments(text)):
+        yield line_of(text, match.start()), "shows a message to whom it may; call device_status_message() with the reader"
 
 
 def is_short(_path, text):
@@ -508,6 +520,7 @@ RULES = [
     who_includes_whom,
     pure_files_do_no_io,
     who_sees_the_uapi,
+    shows_no_message_of_others,
     is_short,
     is_narrow,
     names_its_licence,

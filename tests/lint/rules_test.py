@@ -78,6 +78,8 @@ BAD = [
     ("api/held/watch.c", '#include "api/metrics/metrics.h"\n', "may not include"),
     ("api/metrics/metrics.c", '#include "api/resources/handlers.h"\n', "may not include"),
     ("api/resources/host.c", '#include "api/metrics/metrics.h"\n', "may not include"),
+    ("api/resources/deliver.c", "reply(request, record->status.message);\n", "device_status_message"),
+    ("api/held/wait.c", "const char *message = status->message;\n", "device_status_message"),
     ("targets/worker/main.c", '#include "ublkd/model/device_spec.h"\n', "may not include"),
     ("targets/loop/loop.c", '#include "targets/worker/io/await.h"\n', "may not include"),
     ("targets/loop/loop.c", '#include "targets/null/null.h"\n', "may not include"),
