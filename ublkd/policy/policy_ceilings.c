@@ -12,8 +12,13 @@ struct ceiling {
         const char *pointer;
         size_t most, value; /* into the options of the rule, of the spec; both have 8 bytes */
         bool bytes;
-        bool optional; /* 0 in the rule: no ceiling; 0 in the spec: no limit */
+        bool optional;  /* 0 in the rule: no ceiling; 0 in the spec: no limit */
+        uint64_t least; /* of a spec, whose limit is its tenant's choice; a lower ceiling counts. 0: none */
 };
+
+/* What flushes all disks, or looks at them, waits for the slowest: sync(1) of root must not take hours by the choice of a
+ * tenant. As many requests of a page, the smallest maxIoSize, are the least bytes. */
+enum { LEAST_BYTES_PER_SEC = 1 << 20, LEAST_IOPS = LEAST_BYTES_PER_SEC / 4096 };
 
 #define FIELDS(field)                                                                                        \
         .most = offsetof(struct policy_rule_options, field), .value = offsetof(struct device_options, field)
@@ -22,28 +27,38 @@ static const struct ceiling ceilings[] = {
         {.pointer = "/queueDepth", FIELDS(queue_depth)},
         {.pointer = "/maxIoSize", FIELDS(max_io_size), .bytes = true},
         {.pointer = "/busyPollUs", FIELDS(busy_poll_us)},
-        {.pointer = "/limits/read/iops", FIELDS(limits.read.iops), .optional = true},
+        {.pointer = "/limits/read/iops", FIELDS(limits.read.iops), .optional = true, .least = LEAST_IOPS},
         {.pointer = "/limits/read/bytesPerSec",
          FIELDS(limits.read.bytes_per_sec),
          .bytes = true,
-         .optional = true},
-        {.pointer = "/limits/write/iops", FIELDS(limits.write.iops), .optional = true},
+         .optional = true,
+         .least = LEAST_BYTES_PER_SEC},
+        {.pointer = "/limits/write/iops", FIELDS(limits.write.iops), .optional = true, .least = LEAST_IOPS},
         {.pointer = "/limits/write/bytesPerSec",
          FIELDS(limits.write.bytes_per_sec),
          .bytes = true,
-         .optional = true},
+         .optional = true,
+         .least = LEAST_BYTES_PER_SEC},
         {.pointer = "/resources/cpuWeight", FIELDS(resources.cpu_weight), .optional = true},
         {.pointer = "/resources/memoryMax", FIELDS(resources.memory_max), .bytes = true, .optional = true},
-        {.pointer = "/resources/ioMax/read/iops", FIELDS(resources.io_max.read.iops), .optional = true},
+        {.pointer = "/resources/ioMax/read/iops",
+         FIELDS(resources.io_max.read.iops),
+         .optional = true,
+         .least = LEAST_IOPS},
         {.pointer = "/resources/ioMax/read/bytesPerSec",
          FIELDS(resources.io_max.read.bytes_per_sec),
          .bytes = true,
-         .optional = true},
-        {.pointer = "/resources/ioMax/write/iops", FIELDS(resources.io_max.write.iops), .optional = true},
+         .optional = true,
+         .least = LEAST_BYTES_PER_SEC},
+        {.pointer = "/resources/ioMax/write/iops",
+         FIELDS(resources.io_max.write.iops),
+         .optional = true,
+         .least = LEAST_IOPS},
         {.pointer = "/resources/ioMax/write/bytesPerSec",
          FIELDS(resources.io_max.write.bytes_per_sec),
          .bytes = true,
-         .optional = true},
+         .optional = true,
+         .least = LEAST_BYTES_PER_SEC},
         {.pointer = "/resources/pidsMax", FIELDS(resources.pids_max), .optional = true},
 };
 
@@ -75,12 +90,21 @@ static void check(struct policy_verdict *verdict, const struct ceiling *ceiling)
 {
         uint64_t most = read_number(&verdict->rule->options, ceiling->most);
         uint64_t value = read_number(&verdict->spec->options, ceiling->value);
+        uint64_t least = most > 0 && most < ceiling->least ? most : ceiling->least;
         char text[SIZE_TEXT_MAX], name[64];
 
+        print_path(ceiling->pointer, name);
+        if (value > 0 && value < least) {
+                print(least, ceiling->bytes, text);
+                policy_forbid(verdict, ceiling->pointer,
+                        "allows no %s below %s, as what flushes all disks of the host would wait too; give "
+                        "%s at least",
+                        name, text, text);
+                return;
+        }
         if (ceiling->optional && most == 0)
                 return;
         print(most, ceiling->bytes, text);
-        print_path(ceiling->pointer, name);
         if (ceiling->optional && value == 0)
                 policy_require(verdict, ceiling->pointer, "give %s, %s at most", name, text);
         else if (value > most)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a rule allows a device.  What is not here is free: fields that take nothing from other users of the host, such as readOnly,
- * dataPath, blockSize, onFull, partitions, privateNode (without a node it takes a rule to have a file system), temporary, enabled and the
+ * dataPath, blockSize, partitions, privateNode (without a node it takes a rule to have a file system), temporary, enabled and the
  * rest of recovery. A field that is added to the spec has to be looked at. */
 #include "ublkd/policy/policy_check.h"
 
@@ -280,6 +280,23 @@ static void check_recovery_and_owner(struct policy_verdict *verdict)
                 policy_forbid(verdict, "/owner", "allows no owner; leave it out");
 }
 
+/* Buffered writes to the disk wait then, and sync(2) of each process of the host with them, and what suspends the host. */
+static void check_waiting(struct policy_verdict *verdict)
+{
+        const struct device_options *options = &verdict->spec->options;
+
+        if (verdict->rule->options.waiting)
+                return;
+        if (options->on_full == ON_FULL_WAIT)
+                policy_forbid(verdict, "/onFull",
+                        "does not allow wait (\"waiting\"), as what flushes all disks of the host would wait "
+                        "too; give error, or leave it out");
+        if (options->recovery.trigger == TRIGGER_MANUAL)
+                policy_forbid(verdict, "/recovery/trigger",
+                        "does not allow manual (\"waiting\"), as what flushes all disks of the host would "
+                        "wait too; give auto, or leave it out");
+}
+
 int policy_check_mount(const struct policy_rule *rule, struct problem_list *problems)
 {
         struct policy_verdict verdict = {.rule = rule, .problems = problems};
@@ -306,6 +323,7 @@ int policy_check(const struct policy_rule *rule, const struct policy_client *cli
         check_cpus(&verdict);
         check_labels(&verdict);
         check_recovery_and_owner(&verdict);
+        check_waiting(&verdict);
         policy_ceilings_check(&verdict);
         return verdict.error;
 }

@@ -27,6 +27,7 @@ struct policy_rule_options {
         cJSON *targets, *pools; /* names, or NULL */
         cJSON *directories;     /* absolute paths, or NULL */
         bool mount;             /* whether the kernel of the host mounts file systems for the users */
+        bool waiting;           /* whether I/O may wait until a person acts */
         int64_t devices;
         uint64_t size; /* bytes, of all devices together */
         char *name_prefix;

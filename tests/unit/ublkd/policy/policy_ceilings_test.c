@@ -45,6 +45,11 @@ static void exceeded(struct world *world, const char *rule, const char *spec, co
         check(world, rule, spec, "PolicyExceeded", pointer);
 }
 
+static void forbidden(struct world *world, const char *rule, const char *spec, const char *pointer)
+{
+        check(world, rule, spec, "PolicyForbids", pointer);
+}
+
 static void required(struct world *world, const char *rule, const char *spec, const char *pointer)
 {
         check(world, rule, spec, "PolicyRequires", pointer);
@@ -80,7 +85,7 @@ static void test_limits(struct world *world)
         exceeded(world, both, READ("\"iops\":1001,\"bytesPerSec\":\"10MiB\""), "/limits/read/iops");
         required(world, WRITE("\"bytesPerSec\":\"1MiB\""), "", "/limits/write/bytesPerSec");
         required(world, WRITE("\"iops\":7"), "", "/limits/write/iops");
-        required(world, WRITE("\"iops\":7"), READ("\"iops\":7"), "/limits/write/iops");
+        required(world, WRITE("\"iops\":7"), READ("\"iops\":700"), "/limits/write/iops");
 }
 
 /* Without a burst it is that of a tenth of a second. */
@@ -90,14 +95,37 @@ static void test_bursts(struct world *world)
         static const char burst[] = READ("\"iops\":1000,\"iopsBurst\":50");
 
         good(world, iops, READ("\"iops\":1000,\"iopsBurst\":100"));
-        exceeded(world, iops, READ("\"iops\":1,\"iopsBurst\":101"), "/limits/read/iopsBurst");
+        exceeded(world, iops, READ("\"iops\":256,\"iopsBurst\":101"), "/limits/read/iopsBurst");
         good(world, bytes, WRITE("\"bytesPerSec\":\"10MiB\",\"bytesPerSecBurst\":\"1MiB\""));
-        exceeded(world, bytes, WRITE("\"bytesPerSec\":1024,\"bytesPerSecBurst\":\"2MiB\""),
+        exceeded(world, bytes, WRITE("\"bytesPerSec\":\"1MiB\",\"bytesPerSecBurst\":\"2MiB\""),
                 "/limits/write/bytesPerSecBurst");
         exceeded(world, burst, READ("\"iops\":1000"), "/limits/read/iopsBurst");
         exceeded(world, iops, READ("\"iops\":50000"), "/limits/read/iops"); /* one fault, not two */
         good(world, burst, READ("\"iops\":500"));
         good(world, burst, burst);
+}
+
+#define MAX_OF(direction, text) "\"resources\":{\"ioMax\":{\"" direction "\":{" text "}}}"
+
+/* A flush of all disks of the host waits for the slowest. Only a rule makes one slower. */
+static void test_a_limit_of_its_own_choice_is_not_too_low(struct world *world)
+{
+        static const char low[] = WRITE("\"bytesPerSec\":\"512KiB\"");
+
+        forbidden(world, "", WRITE("\"bytesPerSec\":1024"), "/limits/write/bytesPerSec");
+        forbidden(world, "", WRITE("\"bytesPerSec\":1048575"), "/limits/write/bytesPerSec");
+        good(world, "", WRITE("\"bytesPerSec\":1048576"));
+        forbidden(world, "", READ("\"bytesPerSec\":1024"), "/limits/read/bytesPerSec");
+        forbidden(world, "", READ("\"iops\":255"), "/limits/read/iops");
+        forbidden(world, "", WRITE("\"iops\":1"), "/limits/write/iops");
+        good(world, "", WRITE("\"iops\":256"));
+        forbidden(world, "", MAX_OF("write", "\"bytesPerSec\":1024"), "/resources/ioMax/write/bytesPerSec");
+        forbidden(world, "", MAX_OF("read", "\"iops\":1"), "/resources/ioMax/read/iops");
+        good(world, "", MAX_OF("read", "\"iops\":256,\"bytesPerSec\":\"1MiB\""));
+        forbidden(world, WRITE("\"iops\":1000"), WRITE("\"iops\":255"), "/limits/write/iops");
+        good(world, low, low);
+        forbidden(world, low, WRITE("\"bytesPerSec\":\"511KiB\""), "/limits/write/bytesPerSec");
+        exceeded(world, low, WRITE("\"bytesPerSec\":\"1MiB\""), "/limits/write/bytesPerSec");
 }
 
 #define RESOURCES(weight, memory, pids, iops)                                                                \
@@ -110,7 +138,7 @@ static void test_resources(struct world *world)
         static const char share[] = RESOURCES("50", "\"1GiB\"", "100", "9");
 
         good(world, share, share);
-        good(world, share, RESOURCES("1", "\"16MiB\"", "64", "1"));
+        good(world, share, RESOURCES("1", "\"16MiB\"", "64", "9"));
         exceeded(world, share, RESOURCES("51", "\"1GiB\"", "100", "9"), "/resources/cpuWeight");
         exceeded(world, share, RESOURCES("50", "\"2GiB\"", "100", "9"), "/resources/memoryMax");
         exceeded(world, share, RESOURCES("50", "\"1GiB\"", "101", "9"), "/resources/pidsMax");
@@ -147,6 +175,7 @@ int main(void)
         test_queues(&world);
         test_limits(&world);
         test_bursts(&world);
+        test_a_limit_of_its_own_choice_is_not_too_low(&world);
         test_resources(&world);
         test_no_field_is_left_out(&world);
         world_close(&world);

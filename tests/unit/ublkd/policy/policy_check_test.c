@@ -264,6 +264,18 @@ static void test_what_is_free_has_bounds(struct world *world)
         check_bad(world, spec, "PolicyExceeded", "/labels");
 }
 
+/* What flushes all disks of the host waits with them. */
+static void test_disks_that_wait(struct world *world)
+{
+        use(world, ROOM);
+        check_bad(world, NULL_DISK(",\"onFull\":\"wait\""), "PolicyForbids", "/onFull");
+        check_bad(world, NULL_DISK(",\"recovery\":{\"trigger\":\"manual\",\"giveUpAfter\":\"1h\"}"),
+                "PolicyForbids", "/recovery/trigger");
+        check_good(world, NULL_DISK(",\"onFull\":\"error\",\"recovery\":{\"trigger\":\"auto\"}"));
+        use(world, ROOM ",\"waiting\":true");
+        check_good(world, NULL_DISK(",\"onFull\":\"wait\",\"recovery\":{\"trigger\":\"manual\"}"));
+}
+
 static void test_names(struct world *world)
 {
         use(world, ROOM);
@@ -339,6 +351,7 @@ int main(void)
         test_how_much(&world);
         test_kept_memory(&world);
         test_what_is_free_has_bounds(&world);
+        test_disks_that_wait(&world);
         test_names(&world);
         test_numbers(&world);
         test_what_only_administrators_have(&world);
