@@ -9,6 +9,7 @@
 #include "ublkd/base/log.h"
 #include "ublkd/model/device_spec.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +162,7 @@ static void write_record(const struct request *request, const char *method, cons
         enum peer_home home = home_of(request);
         const char *target = request->client->target ? request->client->target : request->path,
                    *outcome = outcome_of(request, right);
-        char client[96], uid[16] = "", pid[16] = "", asked[512], status[16] = "";
+        char client[96], uid[16] = "", pid[16] = "", asked[512], status[16] = "", generation[24] = "";
         const struct log_field more[] = {
                 {"CLIENT_UID", uid},
                 {"CLIENT_PID", pid},
@@ -171,6 +172,7 @@ static void write_record(const struct request *request, const char *method, cons
                 {"CLIENT_CGROUP", request->cgroup ? request->cgroup : ""},
                 {"REQUEST", asked},
                 {"STATUS", status},
+                {"DEVICE_GENERATION", generation},
                 {}
         };
 
@@ -180,6 +182,8 @@ static void write_record(const struct request *request, const char *method, cons
                 snprintf(uid, sizeof(uid), "%u", (unsigned)peer->uid);
                 snprintf(pid, sizeof(pid), "%d", (int)peer->pid);
         }
+        if (request->reply.generation > 0)
+                snprintf(generation, sizeof(generation), "%" PRIu64, request->reply.generation);
         if (request->reply.status > 0)
                 snprintf(status, sizeof(status), "%u", request->reply.status);
         log_record(LOG_INFO, &(const struct log_fields){.device = device_of(request), .more = more},

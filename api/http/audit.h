@@ -2,9 +2,10 @@
 /* Log who asked for which change, by which right, and what became of it. Private to api/.
  *
  * In the journal a record has the fields CLIENT_UID, CLIENT_PID and CLIENT_HOME (host, container, unknown; not over TCP),
- * CLIENT_RIGHT (root, administrators, polkit, token; refused; undecided while polkit is asked), REQUEST and STATUS. A
- * client without rights cannot flood the log: of what is refused, so many requests of an account and of all together are
- * logged in a minute, and the next one after that says how many were not. */
+ * CLIENT_RIGHT (root, administrators, polkit, token; refused; undecided while polkit is asked), REQUEST, STATUS, and
+ * DEVICE_GENERATION, that of the device in the answer. A client without rights cannot flood the log: of what is refused, so
+ * many requests of an account and of all together are logged in a minute, and the next one after that says how many were
+ * not. */
 #pragma once
 
 #include <stdbool.h>

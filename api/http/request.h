@@ -62,7 +62,8 @@ struct reply {
         const char *authenticate;       /* WWW-Authenticate, or NULL */
         char allow[64], etag[64], location[PATH_NAME_MAX + 16]; /* "": none */
         char retry_after[12];                                   /* seconds; "": none */
-        bool close;                                             /* the connection cannot be reused */
+        uint64_t generation; /* of the device that it shows; 0: it shows none */
+        bool close;          /* the connection cannot be reused */
 };
 
 /* A device whose new spec passed its preflight (held/spec_check.h). */

@@ -264,6 +264,8 @@ void reply_error(struct request *request, int error, const char *what)
 void reply_device(struct request *request, unsigned status, const struct device_record *record)
 {
         reply_json(request, status, device_record_to_json(record, view_reader(request)));
-        if (request->reply.status == status)
-                etag_set_device(request, record);
+        if (request->reply.status != status)
+                return;
+        etag_set_device(request, record);
+        request->reply.generation = record->generation;
 }

@@ -448,9 +448,10 @@ AS_A_SERVICE = ("sh", "-c", 'JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2) ex
 
 
 def audit_records(journal):
-    """User, request, status and rule (None: no rule is named) of what has been sent to the journal."""
+    """User, request, status, rule and generation (None: none is named) of what has been sent to the journal."""
     fields = [dict(line.split("=", 1) for line in record.decode().splitlines() if "=" in line) for record in journal]
-    return [(int(one["CLIENT_UID"]), one["REQUEST"], one["STATUS"], one.get("CLIENT_RULE")) for one in fields if "REQUEST" in one]
+    return [(int(one["CLIENT_UID"]), one["REQUEST"], one["STATUS"], one.get("CLIENT_RULE"), one.get("DEVICE_GENERATION"))
+            for one in fields if "REQUEST" in one]
 
 
 def test_the_journal_names_the_rule(monkeypatch):
@@ -468,14 +469,17 @@ def test_the_journal_names_the_rule(monkeypatch):
         create(tenants, "a")
         tenants.values(asks(("POST", "/devices", mine("b", size="11GiB"))))
         create(tenants, "a", BOB)
+        tenants.values(asks(("PATCH", f"/devices/u{BOB}-a", {"labels": {"a": "b"}})), uid=BOB)
         tenants.values(asks(("DELETE", "/devices/x", None)), uid=STRANGER)
         tenants.server.stop()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
             end.sendto(b"end", f"{directory}/journal")
         reader.join()
         found, place = audit_records(records), f"{directory}/{path}"
-    assert found == [(ALICE, "POST /devices?wait=ready", "201", f"{place}:3"), (ALICE, "POST /devices", "403", f"{place}:3"),
-                     (BOB, "POST /devices?wait=ready", "201", f"{place}:2"), (STRANGER, "DELETE /devices/x", "403", None)]
+    assert found == [
+        (ALICE, "POST /devices?wait=ready", "201", f"{place}:3", "1"), (ALICE, "POST /devices", "403", f"{place}:3", None),
+        (BOB, "POST /devices?wait=ready", "201", f"{place}:2", "1"), (BOB, f"PATCH /devices/u{BOB}-a", "200", f"{place}:2", "2"),
+        (STRANGER, "DELETE /devices/x", "403", None, None)]
 
 
 def cgroup_mount():
