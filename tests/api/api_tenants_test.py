@@ -510,6 +510,42 @@ def test_a_rule_for_a_unit(tenants):
     assert device["tenant"] == f"uid:{STRANGER}"
 
 
+@contextlib.contextmanager
+def too_deep_group():
+    """A control group whose path is longer than the kernel prints: its descriptor."""
+    name, folders = "ublkd-api-deep-".ljust(250, "x"), [os.open(cgroup_mount(), os.O_DIRECTORY)]
+    try:
+        for _ in range(4096 // len(name) + 1):
+            os.mkdir(name, dir_fd=folders[-1])
+            folders.append(os.open(name, os.O_DIRECTORY, dir_fd=folders[-1]))
+        yield folders[-1]
+    finally:
+        os.close(folders.pop())
+        for folder in reversed(folders):
+            os.rmdir(name, dir_fd=folder)
+            os.close(folder)
+
+
+@pytest.mark.skipif(not cgroup_mount(), reason="no control group can be made here")
+@pytest.mark.parametrize("container", ["", MAPPED + "uid, groups = 1, []\n"])
+def test_a_group_that_is_too_deep_to_be_read(tenants, container):
+    """A container could make it, to hide from a rule that refuses: no rule counts from the first one on that names groups."""
+    tenants.set_rules({"name": "refuses", "who": {"units": ["backup.service"]}}, RULE)
+    assert tenants.server.tell("policy") == 0
+    create(tenants, "before")
+    code = f"""
+print(os.getpid(), flush=True)
+sys.stdin.read()
+answer = ask(UnixConnection(path), "POST", "/devices", {mine("deep")!r})
+assert [answer.status, [error["reason"] for error in answer.json["errors"]]] == [403, ["NoPolicyRule"]], answer.json
+"""
+    with too_deep_group() as group, user(tenants.server, code, container=container, uid=ALICE) as child:
+        file = os.open("cgroup.procs", os.O_WRONLY, dir_fd=group)
+        os.write(file, child.stdout.readline().encode())
+        os.close(file)
+    assert names_seen(tenants) == [f"u{ALICE}-before"]
+
+
 @pytest.mark.skipif(not cgroup_mount(), reason="no control group can be made here")
 def test_a_process_that_has_left_the_unit(tenants):
     """Each change is asked of the group of then, also one without a spec, on a connection from before."""
