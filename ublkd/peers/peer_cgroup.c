@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No name of a group has a newline. */
+/* No name of a group has a newline. A path of PATH_MAX - 1 bytes may be cut off: the kernel does not say so
+ * (seen on 6.18). */
 static int find_group(FILE *file, char ret[static PEER_CGROUP_SIZE])
 {
         static const char unified[] = "0::";
@@ -24,7 +25,7 @@ static int find_group(FILE *file, char ret[static PEER_CGROUP_SIZE])
 
                 if (strncmp(line, unified, strlen(unified)) != 0)
                         continue;
-                if (line[n - 1] != '\n' || strlen(path) > PEER_CGROUP_SIZE)
+                if (line[n - 1] != '\n' || strlen(path) >= PEER_CGROUP_SIZE)
                         return -ENAMETOOLONG;
                 line[n - 1] = '\0';
                 if (*path != '/' || strncmp(path, "/..", strlen("/..")) == 0) /* outside of this namespace */
