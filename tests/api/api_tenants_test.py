@@ -537,7 +537,7 @@ def test_a_group_that_is_too_deep_to_be_read(tenants, container):
 print(os.getpid(), flush=True)
 sys.stdin.read()
 answer = ask(UnixConnection(path), "POST", "/devices", {mine("deep")!r})
-assert [answer.status, [error["reason"] for error in answer.json["errors"]]] == [403, ["NoPolicyRule"]], answer.json
+assert answer.status == 403, answer.json
 """
     with too_deep_group() as group, user(tenants.server, code, container=container, uid=ALICE) as child:
         file = os.open("cgroup.procs", os.O_WRONLY, dir_fd=group)
