@@ -11,7 +11,8 @@ import pytest
 _SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "removal"
 _UNITS = ("ublkd.socket", "ublkd.service", "ublkd-volumes.service")
 
-# Active units are files in a directory. `created`: the disk that comes while ublkd is stopped.
+# Active units are files in a directory. `created`: the disk that comes while ublkd is stopped. A stop of the target takes an
+# unused disk down.
 _SYSTEMCTL = """#!/bin/sh
 verb=$1
 shift
@@ -22,6 +23,7 @@ start) for unit; do : >"DIR/active/$unit"; done ;;
 stop)
 	for unit; do rm -f "DIR/active/$unit"; done
 	case $*/$(cat DIR/created) in *ublkd.service*/?*) : >"DIR/block/$(cat DIR/created)" ;; esac
+	case $* in *ublkd.target*) rm -f DIR/block/* ;; esac
 	;;
 esac
 """
@@ -86,12 +88,13 @@ def test_a_refusal_for_a_disk_starts_nothing(machine, units):
 def test_a_refusal_for_a_new_disk_starts_what_it_has_stopped(machine, units):
     machine.start(units)
     (machine.path / "created").write_text("ublkb7")
-    assert machine.remove().returncode == 1
-    assert machine.active() == sorted(units)
+    done = machine.remove()
+    assert done.returncode == 1 and "(data)" in done.stderr
+    assert machine.active() == sorted(units) and (machine.path / "block/ublkb7").exists()
 
 
 def test_a_removal_stops_all(machine):
-    machine.start(_UNITS)
+    machine.start((*_UNITS, "ublkd.target"))
     done = machine.remove()
     assert (done.returncode, done.stderr) == (0, "")
     assert machine.active() == [] and machine.started() == []
