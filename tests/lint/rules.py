@@ -314,17 +314,21 @@ def decides_by_no_text(path, text):
             )
 
 
-# The parts of struct managed_device and struct reconciler, and who may touch each beside device_PART.c; in ublkd/reconcile/.
+# The parts of struct managed_device and struct reconciler, and who may touch each; in ublkd/reconcile/. device_PART.c always may.
 PRIVATE_PARTS = {
     "action": [],
     "claim": [],
+    "claims": ["backing/device_claim.c"],
+    "devices": ["parts/reconciler_devices.c"],
     "errors": [],
     "faults": [],
     "group": [],
     "first": ["device_publish.c", "device_turn.c", "reconciler.c"],
     "keys": [],
     "image": [],
+    "index": ["parts/device_keys.c"],
     "handled": ["device_turn.c", "reconciler.c"],
+    "lost": ["backing/device_claim_lost.c"],
     "node": [],
     "openers": [],
     "partitions": [],
@@ -334,6 +338,7 @@ PRIVATE_PARTS = {
     "private": [],
     "program": [],
     "progress": [],
+    "queue": ["device_turn.c", "parts/reconciler_queue.c", "reconciler.c"],
     "release": [],
     "shared": [],
     "space": [],
@@ -356,15 +361,27 @@ def leaves_parts_to_their_files(path, text):
     if not path.startswith(room) or not path.endswith(".c"):
         return
     name, code = path.removeprefix(room), without_comments(text)
-    for match in re.finditer(r"->(\w+)\.(?=\w)", code):
-        part = match.group(1)
+    for match in re.finditer(r"->(\w+)\.(?=\w)|=\s*&[\w>-]*->(\w+);", code):
+        part = match.group(1) or match.group(2)
         own = name.endswith(f"/device_{part}.c")
         if part in PRIVATE_PARTS and not own and name not in PRIVATE_PARTS[part]:
-            yield line_of(text, match.start()), f"touches the part `{part}` of a device, which is private to device_{part}.c"
+            owners = ", ".join(PRIVATE_PARTS[part]) or f"device_{part}.c"
+            yield line_of(text, match.start()), f"touches the part `{part}`, which is private to {owners}"
     for match in re.finditer(r"->(\w+)\.[\w.]+\s*(?:=(?!=)|[-+|&]=|\+\+|--)", code):
         part = match.group(1)
         if part in SHOWN_PARTS and name not in SHOWN_PARTS[part]:
             yield line_of(text, match.start()), f"changes the part `{part}` of a device; {SHOWN_PARTS[part][0]} does that"
+
+
+def parts_are_included_by_their_headers(path, text):
+    """The struct of X_part.h is complete for those who include X.h or managed_device.h."""
+    name = path.rsplit("/", 1)[-1]
+    if name == "managed_device.h" or name.endswith("_part.h"):
+        return
+    for line, included, _ in includes(text):
+        header = included.rsplit("/", 1)[-1]
+        if header.endswith("_part.h") and name != header.replace("_part.h", ".h"):
+            yield line, f'includes "{included}"; include {header.replace("_part.h", ".h")}'
 
 
 # Rooms where X.c defines what X.h declares, and a caller includes X.h. A room joins when it has been put in order.
@@ -513,6 +530,7 @@ def check_rooms(root):
 
 RULES = [
     leaves_parts_to_their_files,
+    parts_are_included_by_their_headers,
     decides_by_no_text,
     reads_no_proc,
     metrics_touch_no_file,

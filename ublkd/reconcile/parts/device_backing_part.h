@@ -5,8 +5,8 @@
 #include "ublkd/proto/worker_msg.h"
 #include "ublkd/reconcile/parts/kept_store_part.h"
 
-/* Written by device_backing.c, kept_store.c and store_refusal.c alone. device_path.c, which judges the same
- * store, reads it, and device_publish.c `changed`. Zeroed it is empty. */
+/* Written by device_backing.c, kept_store.c and store_refusal.c alone. backing_wish.c reads it, and so does device_path.c, which
+ * judges the same store; device_claim.c reads `is_list`, and device_publish.c `changed`. Zeroed it is empty. */
 struct device_backing {
         /* One for each store of the disk, in the order of the tree, or, while there is no disk, of the spec: with a list as many as
          * there are in it, else one, also of a target without a store. */

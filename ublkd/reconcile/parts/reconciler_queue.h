@@ -27,7 +27,7 @@ struct device_turn {
         sd_event_source *timer;
 };
 
-/* Private to reconciler_queue.c; the reconciler sets it up. */
+/* Private to reconciler_queue.c; reconciler.c sets it up and reads it, and device_turn.c enables `run`. */
 struct turn_queue {
         TAILQ_HEAD(, managed_device) devices;
         size_t waiting;       /* devices in it */
