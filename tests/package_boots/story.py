@@ -13,6 +13,7 @@ WRITTEN = POINT / "written"
 UNIT = "ublk-disk@data.service"
 DROP_IN = pathlib.Path("/etc/systemd/system", f"{UNIT}.d", "tests.conf")  # of the administrator
 DESCRIPTION = "What the administrator calls it"
+MEMBER = "daemon"  # a user whom the administrator lets read
 
 
 def state(unit):

@@ -38,4 +38,5 @@ def test_etc_is_kept_for_the_second_boot():
     story.DROP_IN.parent.mkdir()
     story.DROP_IN.write_text(f"[Unit]\nDescription={story.DESCRIPTION}\n", encoding="ascii")
     run("systemctl", "daemon-reload")
+    run("usermod", "--append", "--groups", "ublk", story.MEMBER)
     run("tar", "--create", "--numeric-owner", "-f", pathlib.Path(os.environ["UBLKD_OUT"], "etc.tar"), "-C", "/", "etc")

@@ -19,6 +19,7 @@ def test_the_disk_is_mounted_with_its_data(api):
 
 def test_what_the_administrator_and_the_installation_have_written_is_there():
     assert output("systemctl", "show", "--property", "Description", "--value", story.UNIT) == story.DESCRIPTION
+    assert "ublk" in output("id", "--name", "--groups", story.MEMBER).split()
     assert pathlib.Path("/etc/fstab").read_text(encoding="ascii").endswith(story.LINE)
     for unit in ("ublkd.service", "ublkd.socket"):
         assert output("systemctl", "is-enabled", unit) == "enabled"
