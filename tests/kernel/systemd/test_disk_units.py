@@ -252,8 +252,8 @@ def test_the_target_takes_disks_down_in_order(mounted, rules):
     tenant = User(types.SimpleNamespace(api=api, runtime=pathlib.Path("/run/ublkd")), _TENANT)
     name = tenant.create(null_spec(f"u{_TENANT}-data"))["name"]
     run("systemctl", "stop", "ublkd.target")
-    for name in (unit, _unit("data"), "ublkd.service", "ublkd.socket"):
-        assert units.state(name) == "inactive", name
+    for stopped in (unit, _unit("data"), "ublkd.service", "ublkd.socket"):
+        assert units.state(stopped) == "inactive", stopped
     assert not list(pathlib.Path("/dev").glob("ublkb*"))
     run("systemctl", "start", unit)  # brings all of it back
     assert (point / "lost+found").is_dir() and api.phase("data") == "Live"
