@@ -356,6 +356,36 @@ static void test_without_coroutines_each_part_waits_for_the_one_before(void)
         }
 }
 
+/* A request with one part more than a request has coroutines at a time. Each part is performed once; without coroutines of its own, in
+ * their order. */
+static void test_a_request_with_many_parts(int reserved)
+{
+        enum { PARTS = HOST_DATA_SIZE / 4096 };
+        unsigned seen[PARTS] = {};
+        struct target_host host;
+
+        _Static_assert(PARTS > 1 + TARGET_CHILDREN_MAX, "the last one is divided when others have ended");
+        if (!CHECK(open_recorders_with(&host, reserved)))
+                return;
+        clear_calls();
+        CHECK_INT(target_host_one(&host, IO_READ, 0, 0, HOST_DATA_SIZE), HOST_DATA_SIZE);
+        CHECK_INT(call_count, PARTS);
+        for (unsigned i = 0; i < call_count; i++) {
+                unsigned part = (unsigned)(calls[i].offset / 4096) * CHILDREN;
+
+                while (part % CHILDREN < CHILDREN - 1
+                        && calls[i].device != recorder_of(&host, part % CHILDREN))
+                        part++;
+                CHECK_INT(calls[i].length, 4096);
+                if (CHECK(part < PARTS))
+                        seen[part]++;
+                CHECK(reserved != 0 || part == i);
+        }
+        for (unsigned part = 0; part < PARTS; part++)
+                CHECK_INT(seen[part], 1);
+        target_host_close(&host);
+}
+
 /* All tags, each of which wants more coroutines than it has, and together more than there are in a queue. */
 static void test_all_requests_fan_out(int reserved)
 {
@@ -510,8 +540,10 @@ int main(void)
         test_the_parts_of_a_request_run_at_the_same_time();
         test_one_part_takes_no_coroutine();
         test_without_coroutines_each_part_waits_for_the_one_before();
-        for (int reserved = -1; reserved <= CHILDREN; reserved++)
+        for (int reserved = -1; reserved <= CHILDREN; reserved++) {
+                test_a_request_with_many_parts(reserved);
                 test_all_requests_fan_out(reserved);
+        }
         test_the_error_of_each_slow_child_counts();
         test_a_worker_that_dies_half_way_has_not_answered();
         return check_report();

@@ -6,6 +6,7 @@
 #include "targets/worker/io/lossy.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Return what the callback of the child answers; a flush of one that has nothing to flush is done. */
 static int call(const struct target *target, struct target_io *io)
@@ -63,13 +64,31 @@ static int worse(const struct target_io *io, int before, int result)
         return before;
 }
 
+enum {
+        AT_ONCE_MAX = 1 + TARGET_CHILDREN_MAX, /* parts of a request at the same time */
+        LOOKED_AT = 2,                         /* parts of a request that has several, when that is known */
+};
+
 /* What the coroutines of one request share. Between two awaits a queue is atomic, so each takes another part. */
 struct parts {
         struct target_io *io;
         target_divide divide;
-        struct target_cursor cursor;
+        struct target_cursor cursor;           /* behind the last of `known` */
+        struct target_part known[AT_ONCE_MAX]; /* the first ones: as many as there are coroutines */
+        unsigned count, begun;                 /* of them */
+        bool more;                             /* there may be some that are not */
         int result;
 };
+
+/* Return false if there is none any more. */
+static bool take(struct parts *parts, struct target_part *ret)
+{
+        if (parts->begun < parts->count) {
+                *ret = parts->known[parts->begun++];
+                return true;
+        }
+        return parts->more && parts->divide(parts->io, &parts->cursor, ret);
+}
 
 /* Perform parts until there is none any more: as many as the other coroutines of the request leave. What they have noted meanwhile is
  * read after the part has ended. */
@@ -78,7 +97,7 @@ static int perform_rest(void *argument)
         struct parts *parts = argument;
         struct target_part part;
 
-        while (parts->divide(parts->io, &parts->cursor, &part)) {
+        while (take(parts, &part)) {
                 int r = perform_part(parts->io, &part);
 
                 parts->result = worse(parts->io, parts->result, r);
@@ -86,39 +105,41 @@ static int perform_rest(void *argument)
         return 0;
 }
 
-/* Return how many parts there are, up to `most`. */
-static unsigned count_parts(const struct target_io *io, target_divide divide, unsigned most)
+/* Perform the parts `first`, and those from the cursor on. Not inlined: what it has on its stack would cost the request with one part,
+ * too. That is not cleared: a request may have few parts. */
+__attribute__((noinline)) static int perform_all(struct target_io *io, target_divide divide,
+        const struct target_part first[static LOOKED_AT], struct target_cursor cursor)
 {
-        struct target_cursor cursor = {};
-        struct target_part part;
-        unsigned count = 0;
+        struct target_child children[AT_ONCE_MAX];
+        struct parts parts;
 
-        while (count < most && divide(io, &cursor, &part))
-                count++;
-        return count;
-}
-
-/* Not inlined: what it has on its stack would cost the request with one part, too. */
-__attribute__((noinline)) static int perform_all(struct target_io *io, target_divide divide)
-{
-        struct target_child children[1 + TARGET_CHILDREN_MAX];
-        struct parts parts = {.io = io, .divide = divide};
-        unsigned count = count_parts(io, divide, ARRAY_SIZE(children));
-
-        for (unsigned i = 0; i < count; i++)
+        parts.io = io;
+        parts.divide = divide;
+        parts.cursor = cursor;
+        memcpy(parts.known, first, LOOKED_AT * sizeof(*first));
+        parts.count = LOOKED_AT;
+        parts.begun = 0;
+        parts.more = true;
+        parts.result = 0;
+        while (parts.more && parts.count < AT_ONCE_MAX) {
+                parts.more = divide(io, &parts.cursor, &parts.known[parts.count]);
+                parts.count += parts.more;
+        }
+        for (unsigned i = 0; i < parts.count; i++)
                 children[i] = (struct target_child){.run = perform_rest, .argument = &parts};
-        (void)await_all(io->queue, children, count); /* each returns 0 */
+        (void)await_all(io->queue, children, parts.count); /* each returns 0 */
         return parts.result;
 }
 
 int await_parts(struct target_io *io, target_divide divide)
 {
+        struct target_part first[LOOKED_AT];
         struct target_cursor cursor = {};
-        struct target_part first, second;
         int r = 0;
 
-        if (divide(io, &cursor, &first))
-                r = divide(io, &cursor, &second) ? perform_all(io, divide) : perform_part(io, &first);
+        if (divide(io, &cursor, &first[0]))
+                r = divide(io, &cursor, &first[1]) ? perform_all(io, divide, first, cursor)
+                                                   : perform_part(io, &first[0]);
         if (r < 0)
                 return r;
         return carries_data(io) ? (int)io->length : 0;
