@@ -19,6 +19,31 @@ def holders(path):
     return sorted(found)
 
 
+def programs(prefix):
+    """Return {process: name} of all whose name begins so."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        try:
+            name = read(f"/proc/{entry}/comm") if entry.isdigit() else ""
+        except OSError:
+            continue  # it has just gone
+        if name.startswith(prefix):
+            found[int(entry)] = name
+    return found
+
+
+def waiting_spares(pid):
+    """Return the processes that an ublkd has started ahead of need."""
+    found = []
+    for child in read(f"/proc/{pid}/task/{pid}/children").split():
+        try:
+            if "(spare)" in read(f"/proc/{child}/cmdline"):
+                found.append(int(child))
+        except OSError:
+            continue  # it has just gone
+    return found
+
+
 def _run_times(tasks):
     """Return {number: (name, nanoseconds run)} of tasks, given as folders of /proc."""
     times = {}
@@ -49,6 +74,31 @@ def spent(before, after):
         if used:
             total[name] = total.get(name, 0) + used
     return total
+
+
+def accounts():
+    """Return {name of a program: nanoseconds run} of all processes; those of the kernel are one, named "kernel". Time that no
+    process had is "idle"; all CPUs together are "all"."""
+    total = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            name = read(f"/proc/{entry}/comm") if os.readlink(f"/proc/{entry}/exe") else ""
+        except OSError:
+            name = "kernel"  # it has no program, or has just gone
+        ran = sum(time for _, time in _run_times(glob.glob(f"/proc/{entry}/task/*")).values())
+        total[name] = total.get(name, 0) + ran
+    ticks = [int(word) for word in read("/proc/stat").splitlines()[0].split()[1:9]]
+    tick = 10**9 // os.sysconf("SC_CLK_TCK")
+    return total | {"idle": (ticks[3] + ticks[4]) * tick, "all": sum(ticks) * tick}
+
+
+def accounts_between(before, after):
+    """Return {name: seconds} between two such answers, and "rest" for what has gone since."""
+    names = {name: after[name] - before.get(name, 0) for name in after}
+    rest = names.pop("all") - sum(names.values())
+    return {name: round(time / 1e9, 3) for name, time in (names | {"rest": rest}).items()}
 
 
 def private_memory(pid):

@@ -8,6 +8,7 @@ usage: scale.py CONFIGURATION, a JSON file that bench/scale wrote.
 import glob
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ sys.dont_write_bytecode = True
 import processes
 import servers
 from commands import CommandError, read, run
+from outage import Outage
 from ublkd_api import Daemon
 
 _FOLDER = "/run/bench-scale"
@@ -27,6 +29,9 @@ _SIZE = 16 << 20  # of each file, sparse
 _LIMIT = 600  # seconds for one step
 _BUS = "/run/dbus/system_bus_socket"
 _WWN = "naa.5001405000000001"
+_FIRST = "first"  # the disk that is there ahead of the others
+_FILES = 65536  # of one process, as units/ublkd.service.in has it
+_SETTLE = 3  # seconds in which ublkd starts its next spare, which maps the program of the workers, too
 
 
 def _files(count):
@@ -69,13 +74,14 @@ def _feed(command, text):
 
 
 class _Health:
-    """Asks for /healthz again and again, and keeps the longest answer time."""
+    """Asks for /healthz again and again, and keeps the longest answer time in ms. Use it in a `with` statement."""
 
     def __init__(self, daemon):
         self._daemon = daemon
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._ask)
-        self.longest_ms = 0
+        self._problem = None
+        self.longest = 0
 
     def __enter__(self):
         self._thread.start()
@@ -84,13 +90,20 @@ class _Health:
     def __exit__(self, *_):
         self._over.set()
         self._thread.join()
+        if self._problem:
+            raise CommandError(f"/healthz: {self._problem}")
 
     def _ask(self):
         while not self._over.wait(0.01):
-            seconds, (status, _body) = _timed(lambda: self._daemon.request("GET", "/healthz"))
+            try:
+                seconds, (status, _body) = _timed(lambda: self._daemon.request("GET", "/healthz"))
+            except OSError as problem:
+                self._problem = problem
+                return
             if status != 200:
-                raise CommandError(f"/healthz gave {status}")
-            self.longest_ms = max(self.longest_ms, seconds * 1000)
+                self._problem = f"the answer was {status}"
+                return
+            self.longest = max(self.longest, seconds * 1000)
 
 
 class Ublkd:
@@ -99,39 +112,90 @@ class Ublkd:
     def __init__(self, configuration, programs):
         folder = tempfile.mkdtemp(prefix="ublkd-", dir="/run")
         self._programs = programs
-        self._daemon = Daemon(programs["ublkd"], folder)
+        self._spares = configuration["spares"]
+        options = [] if self._spares is None else ["--spare-workers", str(self._spares)]
+        self._daemon = Daemon(programs["ublkd"], folder, options)
         self._specs = f"{_FOLDER}/specs.json"
         self._queues = configuration["queues"]
+        self._depth = configuration["depth"]
         self._at_once = configuration["at_once"]
+        self._kill = configuration["kill"]
         self._names = []
-        self._health = _Health(self._daemon)
+        self._observed = {}
 
     def _ctl(self, *command):
         program = os.path.join(os.path.dirname(self._programs["ublkd"]), "ublkctl")
         return run(program, "--socket", self._daemon.socket, *command, timeout=_LIMIT)
 
+    def _items(self):
+        return json.loads(self._ctl("list", "-o", "json"))["items"]
+
+    def _await_spares(self):
+        if self._spares is not None:
+            _await_count("spares", lambda: len(processes.waiting_spares(self._daemon.pid)), self._spares)
+        time.sleep(_SETTLE)
+
+    def warm_up(self):
+        """With a number of spares that was asked for: make one disk more, ahead of the others, and wait for them, because ublkd
+        has spares only while it has workers. Return the memory of the machine that all of them take."""
+        if self._spares is None:
+            return {}
+        before = _available()
+        self._daemon.create({"name": _FIRST, "target": {"type": "null"}, "size": _SIZE, "queues": self._queues})
+        run("udevadm", "settle")
+        self._await_spares()
+        return {"spares_available_kib": before - _available()}
+
+    def _watched(self, what, step):
+        """Do a step, and note the longest answer time of /healthz meanwhile."""
+        with _Health(self._daemon) as health:
+            step()
+        self._observed[f"{what}_healthz_ms"] = round(health.longest, 1)
+
     def make(self, paths):
         self._names = [f"d{number}" for number in range(len(paths))]
+        shape = {"queues": self._queues} | ({"queueDepth": self._depth} if self._depth else {})
         specs = [
-            {"name": name, "target": {"type": "loop", "path": path}, "queues": self._queues}
-            for name, path in zip(self._names, paths)
+            {"name": name, "target": {"type": "loop", "path": path}, **shape} for name, path in zip(self._names, paths)
         ]
         with open(self._specs, "w", encoding="ascii") as output:
             json.dump(specs, output)
-        self._ctl("apply", "--file", self._specs, "--wait", "--timeout", f"{_LIMIT}s")
+        apply = ("apply", "--file", self._specs, "--wait", "--timeout", f"{_LIMIT}s")
+        self._watched("make", lambda: self._ctl(*apply))
 
     def list(self):
-        items = json.loads(self._ctl("list", "-o", "json"))["items"]
-        return sum(item["status"]["phase"] == "Live" for item in items)
+        return sum(item["status"]["phase"] == "Live" and item["name"] != _FIRST for item in self._items())
 
     def memory(self):
-        """Return PSS in KiB: of all workers, and of the supervisor and its helpers."""
-        items = json.loads(self._ctl("list", "-o", "json"))["items"]
-        workers = [item["status"]["worker"]["pid"] for item in items]
-        pids = {int(entry) for entry in os.listdir("/proc") if entry.isdigit()}
-        own = [pid for pid in pids if read(f"/proc/{pid}/comm").startswith("ublkd") and pid not in workers]
-        total = lambda some: sum(processes.private_memory(pid)["Pss"] for pid in some) >> 10
-        return {"workers_pss_kib": total(workers), "supervisor_pss_kib": total(own)}
+        """Return what the workers have, and what the supervisor with its helpers and its spare: memory in KiB, threads and
+        descriptors."""
+        self._await_spares()
+        workers = {item["status"]["worker"]["pid"] for item in self._items() if item["name"] != _FIRST}
+        spares = set(processes.waiting_spares(self._daemon.pid))
+        own = {pid for pid, name in processes.programs("ublkd").items() if name != "ublkd-worker"}
+        result = {}
+        for name, some in (("workers", workers), ("spares", spares), ("supervisor", own)):
+            memory = [processes.private_memory(pid) for pid in some]
+            total = lambda *kinds, memory=memory: sum(one[kind] for one in memory for kind in kinds) >> 10
+            result[f"{name}"] = len(some)
+            result[f"{name}_pss_kib"] = total("Pss")
+            result[f"{name}_private_kib"] = total("Private_Clean", "Private_Dirty")
+            result[f"{name}_threads"] = sum(len(os.listdir(f"/proc/{pid}/task")) for pid in some)
+            result[f"{name}_files"] = sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in some)
+        return result
+
+    def kill(self):
+        """Kill all workers at the same time, and wait until each disk answers."""
+        if not self._kill:
+            return
+        items = self._items()
+        pids = {item["status"]["worker"]["pid"] for item in items}
+        with Outage([item["status"]["device"] for item in items]) as outage:
+            self._watched("kill", lambda: self._observed.update(outage.measure(pids)))
+        _await_count("disks that have recovered", lambda: self._recovered(pids), len(items))
+
+    def _recovered(self, pids):
+        return sum(item["status"]["phase"] == "Live" and item["status"]["worker"]["pid"] not in pids for item in self._items())
 
     def _remove_at_once(self):
         answers = []
@@ -147,17 +211,20 @@ class Ublkd:
         if answers != [202] * len(self._names):
             raise CommandError(f"the removals gave {sorted(set(answers))}, {len(answers)} of {len(self._names)}")
 
+    def _remove_all(self):
+        if self._at_once:
+            self._remove_at_once()
+        else:
+            self._ctl("delete", *self._names, "--timeout", f"{_LIMIT}s")
+        self._daemon.delete(_FIRST)
+        _await_count("disks of ublkd", lambda: len(glob.glob("/sys/block/ublkb*")), 0)
+
     def remove(self):
-        with self._health:
-            if self._at_once:
-                self._remove_at_once()
-            else:
-                self._ctl("delete", *self._names, "--timeout", f"{_LIMIT}s")
-            _await_count("disks of ublkd", lambda: len(glob.glob("/sys/block/ublkb*")), 0)
+        self._watched("remove", self._remove_all)
 
     def after(self):
         """Further observations."""
-        return {"healthz_ms": self._health.longest_ms}
+        return self._observed
 
     def close(self):
         self._daemon.close()
@@ -169,6 +236,9 @@ class Losetup:
     def __init__(self, *_):
         run("modprobe", "loop", "max_loop=0")
 
+    def warm_up(self):
+        return {}
+
     def make(self, paths):
         for path in paths:
             run("losetup", "--find", "--show", path)
@@ -178,6 +248,9 @@ class Losetup:
 
     def memory(self):
         return {}
+
+    def kill(self):
+        pass
 
     def after(self):
         return {}
@@ -202,6 +275,9 @@ class Targetcli:
             run("dbus-daemon", "--system", "--fork")  # targetcli looks for handlers of tcmu there
         self._before = len(glob.glob("/sys/block/sd*"))
 
+    def warm_up(self):
+        return {}
+
     def _disks(self):
         return len(glob.glob("/sys/block/sd*")) - self._before
 
@@ -222,6 +298,9 @@ class Targetcli:
     def memory(self):
         return {}
 
+    def kill(self):
+        pass
+
     def after(self):
         return {}
 
@@ -241,14 +320,17 @@ def _measure(name, configuration, programs, count):
     manager = _MANAGERS[name](configuration, programs)
     run("udevadm", "settle")
     run("sync")
-    before = _available()
     try:
-        result = {"make_s": _timed(lambda: manager.make(paths))[0]}
+        result = manager.warm_up()
+        before, ran = _available(), processes.accounts()
+        result["make_s"] = _timed(lambda: manager.make(paths))[0]
+        result["make_ran_s"] = processes.accounts_between(ran, processes.accounts())
         result["udev_s"] = _timed(lambda: run("udevadm", "settle", f"--timeout={_LIMIT}", timeout=_LIMIT))[0]
         result["list_s"], listed = _timed(manager.list)
         if listed != count:
             raise CommandError(f"{listed} of {count} disks are listed")
         result |= {"available_kib": before - _available(), **manager.memory()}
+        manager.kill()
         result["remove_s"] = _timed(manager.remove)[0]
         return result | manager.after()
     finally:
@@ -269,6 +351,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as source:
         configuration = json.load(source)
     run("modprobe", "ublk_drv")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, _FILES))
     programs = servers.copy_programs(configuration["programs"])
     _start_idle(configuration["idle"])
     with open(configuration["results"], "w", encoding="utf-8") as output:

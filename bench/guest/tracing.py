@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Traces the kernel while a disk recovers."""
+"""Traces the kernel while a disk recovers, or is created."""
 
 import contextlib
 import os
@@ -7,6 +7,7 @@ import shutil
 
 from commands import run, write
 
+BEGIN, END = "begin", "end"  # marks of what bench/timeline shows, if it is no recovery
 _FOLDER = "/sys/kernel/tracing"
 _BUFFER_KIB = 16384
 _EVENTS = (
@@ -46,6 +47,12 @@ def _append(name, line):
         os.write(fd, f"{line}\n".encode())
     finally:
         os.close(fd)
+
+
+def mark(text):
+    """Write a line into the trace, if there is one."""
+    with contextlib.suppress(OSError):
+        _set("trace_marker", text)
 
 
 def _prepare():
