@@ -138,6 +138,28 @@ static void test_schema_faults(void)
                 "/owner/user UnknownField /labels/- BadFormat /labels/- WrongType /cpus BadFormat");
 }
 
+/* The length is a limit of its own: a pattern that counts takes the regular expressions of glibc a tenth of a millisecond. */
+static void test_names(void)
+{
+        static const char *const bad[] = {"-", "a-", ".a", "A", "a b", "a/b", "a\\n", "\303\244"};
+        char name[65], text[160];
+
+        for (unsigned length = 1; length <= 64; length++) {
+                snprintf(name, sizeof(name), "%.*s", (int)length,
+                        "a.b_c-9876543210abcdefghijklmnopqrstuvwxyz.....___---0123456789abc");
+                name[length - 1] = 'z'; /* not a dot */
+                snprintf(text, sizeof(text), "{\"name\":\"%s\"," LOOP "}", name);
+                if (length <= 63)
+                        device_spec_free(parse_good(text));
+                else
+                        check_faults(text, "/name BadLength");
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+                snprintf(text, sizeof(text), "{\"name\":\"%s\"," LOOP "}", bad[i]);
+                check_faults(text, "/name BadFormat");
+        }
+}
+
 static void test_rules(void)
 {
         check_faults(NAMED("\"target\":{\"type\":\"null\"}"), "/size SizeRequired");
@@ -385,6 +407,7 @@ int main(void)
         test_defaults();
         test_everything();
         test_schema_faults();
+        test_names();
         test_rules();
         test_pools();
         test_sentences();
