@@ -31,7 +31,7 @@ struct event_log {
         bool floors_unsaved;
         account_of_user account; /* NULL: each tenant is one */
         void *account_userdata;
-        uint64_t floor_of_all; /* of all tenants: accounts were others before */
+        uint64_t floor_of_all; /* of all tenants: accounts may have been others before */
 };
 
 /* ---- the index ---- */
@@ -138,8 +138,7 @@ struct event_log *event_log_free(struct event_log *log)
 
 void event_log_set_accounts(struct event_log *log, account_of_user first, void *userdata)
 {
-        if (log->account)
-                log->floor_of_all = event_floors_get(&log->floors, NULL);
+        log->floor_of_all = event_floors_get(&log->floors, NULL);
         log->account = first;
         log->account_userdata = userdata;
 }
@@ -337,7 +336,8 @@ int event_log_make(struct event_log *log, const struct device_event *happened, u
         event->first_at = happened->last_at;
         event->count = 1;
         account_of(log, event->tenant, event->account);
-        if (repeated) {
+        if (repeated) { /* its account keeps as many events: see restore_floors() */
+                strcpy(event->account, repeated->account);
                 event->first_revision = repeated->first_revision;
                 event->first_at = repeated->first_at;
                 event->count = repeated->count + 1;

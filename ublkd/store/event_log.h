@@ -26,8 +26,9 @@ struct event_log *event_log_free(struct event_log *log);
 
 /* Return the first uid of those that count together with `uid`; without such, that. */
 typedef uint32_t (*account_of_user)(void *userdata, uid_t uid);
-/* Count the events of tenants together by `first`. Before the first call each tenant counts alone. Call it again when `first`
- * may answer otherwise: then no tenant goes on from a revision up to which events of any account are gone. */
+/* Count the events of tenants together by `first`. Before the first call each tenant counts alone. Call it after
+ * event_log_loaded(), for an earlier ublkd may have had another `first`, and again when `first` may answer otherwise: then no
+ * tenant goes on from a revision up to which events of any account are gone. */
 void event_log_set_accounts(struct event_log *log, account_of_user first, void *userdata);
 
 /* Add a copy of a stored event, in any order; call event_log_loaded() after the last one. log: a struct

@@ -271,7 +271,7 @@ static void test_fate(struct event_log *log)
         CHECK_INT(event_log_fate(log, &what, 8), EVENT_SAVED);
 }
 
-static void happen_of(struct event_log *log, const char *tenant, uint64_t revision)
+static void happen_as(struct event_log *log, const char *tenant, uint64_t revision, bool apart)
 {
         struct device_event *event = NULL;
         struct device_event happened = {
@@ -280,13 +280,18 @@ static void happen_of(struct event_log *log, const char *tenant, uint64_t revisi
                 .uid = (char *)"a",
                 .reason = REASON_LIVE,
                 .message = (char *)"It happened.",
-                .apart = true,
+                .apart = apart,
                 .last_at = start,
         };
 
         snprintf(happened.tenant, sizeof(happened.tenant), "%s", tenant);
         if (CHECK_INT(event_log_make(log, &happened, revision, &event), 0))
                 event_log_take(log, event, true);
+}
+
+static void happen_of(struct event_log *log, const char *tenant, uint64_t revision)
+{
+        happen_as(log, tenant, revision, true);
 }
 
 static size_t count_from(const struct event_log *log, const char *tenant)
@@ -381,13 +386,36 @@ static void test_the_users_of_an_account_push_out_no_event_of_others(struct even
         for (size_t i = 0; i < event_log_count(log); i++)
                 CHECK_INT(event_log_load(next, event_log_at(log, i)), 0);
         event_log_loaded(next, 0, start);
+        CHECK_INT(event_log_compacted_of(next, "uid:2"), 0);
+        /* The policy may have moved uids to another account since then, and from one that has lost events. */
         event_log_set_accounts(next, first_of_account, NULL);
         CHECK_INT(event_log_compacted_of(next, "uid:100001"), floor);
-        CHECK_INT(event_log_compacted_of(next, "uid:2"), 0);
-        /* A reload may have moved uids to another account, and from one that has lost events. */
-        event_log_set_accounts(next, first_of_account, NULL);
         CHECK_INT(event_log_compacted_of(next, "uid:2"), floor);
         event_log_free(next);
+
+        CHECK_INT(event_log_compacted_of(log, "uid:2"), 0);
+        event_log_set_accounts(log, first_of_account, NULL); /* the same at a reload */
+        CHECK_INT(event_log_compacted_of(log, "uid:2"), floor);
+}
+
+static uint32_t each_alone(void *userdata _unused_, uid_t uid)
+{
+        return uid;
+}
+
+/* Else the account would have fewer events than its floor is found again by. */
+static void test_a_repetition_stays_with_the_account(struct event_log *log)
+{
+        event_log_set_accounts(log, first_of_account, NULL);
+        happen_of(log, "uid:100001", 1);
+        event_log_set_accounts(log, each_alone, NULL);
+        happen_as(log, "uid:100001", 2, false);
+        if (!CHECK_INT(event_log_count(log), 1))
+                return;
+        CHECK_INT(event_log_at(log, 0)->count, 2);
+        CHECK_STR(event_log_at(log, 0)->account, "uid:100000");
+        happen_of(log, "uid:100001", 3); /* another event */
+        CHECK_STR(event_log_at(log, 1)->account, "uid:100001");
 }
 
 /* More tenants than there are floors: what was dropped is gone for all then, and nothing is missed unseen. */
@@ -419,7 +447,8 @@ int main(void)
                 test_flapping_device_keeps_its_place, test_age_is_bounded, test_loaded_in_any_order,
                 test_long_messages_are_cut, test_random_events, test_fate,
                 test_a_tenant_pushes_out_no_event_of_others, test_the_floor_of_a_tenant_outlasts_a_restart,
-                test_the_users_of_an_account_push_out_no_event_of_others, test_many_tenants_with_many_events};
+                test_the_users_of_an_account_push_out_no_event_of_others,
+                test_a_repetition_stays_with_the_account, test_many_tenants_with_many_events};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct event_log *log;
