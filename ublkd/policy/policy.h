@@ -81,8 +81,9 @@ const struct policy_pool *policy_pool(const struct policy *policy, const char *n
 /* Return the uids whose devices count together with those of `uid`, for which the rule matches: all subordinate uids of a
  * range in /etc/subuid, as one user can have them all; else that uid alone. */
 struct uid_range policy_account(const struct policy_rule *rule, uid_t uid);
-/* Return the first uid of those that count together with `uid` by the first rule that names it; that uid, if none does.
- * policy NULL: it has no rules. */
+/* Return the first uid of those that count together with `uid` by the first rule that names it; that uid, if none does. For a
+ * uid without a client, so without asking what else the rule is for (units, control groups), or whether one for a group
+ * matches first: policy_account() of the rule for a client can be another. policy NULL: it has no rules. */
 uint32_t policy_account_of(const struct policy *policy, uid_t uid);
 /* Return whether a rule is for control groups or units, so that the client needs its group. policy NULL: none is. */
 bool policy_asks_cgroups(const struct policy *policy);

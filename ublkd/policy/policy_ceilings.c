@@ -16,8 +16,9 @@ struct ceiling {
         uint64_t least; /* of a spec, whose limit is its tenant's choice; a lower ceiling counts. 0: none */
 };
 
-/* What flushes all disks, or looks at them, waits for the slowest: sync(1) of root must not take hours by the choice of a
- * tenant. As many requests of a page, the smallest maxIoSize, are the least bytes. */
+/* sync(2) of every process waits for the slowest disk. With these limits each GiB of buffered writes takes 17 minutes;
+ * vm.dirty_ratio and the size of the disk bound how many GiB that are. As many requests of a page, the smallest maxIoSize, are
+ * the least bytes. */
 enum { LEAST_BYTES_PER_SEC = 1 << 20, LEAST_IOPS = LEAST_BYTES_PER_SEC / 4096 };
 
 #define FIELDS(field)                                                                                        \
@@ -97,8 +98,8 @@ static void check(struct policy_verdict *verdict, const struct ceiling *ceiling)
         if (value > 0 && value < least) {
                 print(least, ceiling->bytes, text);
                 policy_forbid(verdict, ceiling->pointer,
-                        "allows no %s below %s, as what flushes all disks of the host would wait too; give "
-                        "%s at least",
+                        "allows no %s below %s, because sync(2) of every process would wait for it; give %s "
+                        "at least",
                         name, text, text);
                 return;
         }

@@ -280,7 +280,8 @@ static void check_recovery_and_owner(struct policy_verdict *verdict)
                 policy_forbid(verdict, "/owner", "allows no owner; leave it out");
 }
 
-/* Buffered writes to the disk wait then, and sync(2) of each process of the host with them, and what suspends the host. */
+/* Buffered writes to the disk wait then, and sync(2) of each process of the host with them, and what suspends the host. With
+ * `fail` they do not wait for a worker. */
 static void check_waiting(struct policy_verdict *verdict)
 {
         const struct device_options *options = &verdict->spec->options;
@@ -289,12 +290,13 @@ static void check_waiting(struct policy_verdict *verdict)
                 return;
         if (options->on_full == ON_FULL_WAIT)
                 policy_forbid(verdict, "/onFull",
-                        "does not allow wait (\"waiting\"), as what flushes all disks of the host would wait "
-                        "too; give error, or leave it out");
-        if (options->recovery.trigger == TRIGGER_MANUAL)
+                        "does not allow wait (\"waiting\"), because sync(2) of every process would wait for "
+                        "it; give error, or leave it out");
+        if (options->recovery.trigger == TRIGGER_MANUAL
+                && device_spec_on_crash(verdict->spec) != ON_CRASH_FAIL)
                 policy_forbid(verdict, "/recovery/trigger",
-                        "does not allow manual (\"waiting\"), as what flushes all disks of the host would "
-                        "wait too; give auto, or leave it out");
+                        "does not allow manual (\"waiting\"), because sync(2) of every process would wait "
+                        "for it; give auto, or leave it out, or give fail for recovery.onCrash");
 }
 
 int policy_check_mount(const struct policy_rule *rule, struct problem_list *problems)

@@ -264,13 +264,16 @@ static void test_what_is_free_has_bounds(struct world *world)
         check_bad(world, spec, "PolicyExceeded", "/labels");
 }
 
-/* What flushes all disks of the host waits with them. */
+/* sync(2) of every process waits for them. */
 static void test_disks_that_wait(struct world *world)
 {
         use(world, ROOM);
         check_bad(world, NULL_DISK(",\"onFull\":\"wait\""), "PolicyForbids", "/onFull");
         check_bad(world, NULL_DISK(",\"recovery\":{\"trigger\":\"manual\",\"giveUpAfter\":\"1h\"}"),
                 "PolicyForbids", "/recovery/trigger");
+        check_bad(world, NULL_DISK(",\"recovery\":{\"trigger\":\"manual\",\"onCrash\":\"queue\"}"),
+                "PolicyForbids", "/recovery/trigger");
+        check_good(world, NULL_DISK(",\"recovery\":{\"trigger\":\"manual\",\"onCrash\":\"fail\"}"));
         check_good(world, NULL_DISK(",\"onFull\":\"error\",\"recovery\":{\"trigger\":\"auto\"}"));
         use(world, ROOM ",\"waiting\":true");
         check_good(world, NULL_DISK(",\"onFull\":\"wait\",\"recovery\":{\"trigger\":\"manual\"}"));
