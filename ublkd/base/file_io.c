@@ -88,9 +88,12 @@ int replace_at(
         if (snprintf(fresh, sizeof(fresh), "%.*s.%s.new", (int)(last - name), name, last)
                 >= (int)sizeof(fresh))
                 return -ENAMETOOLONG;
-        if (unlinkat(dir, fresh, 0) < 0 && errno != ENOENT) /* left by a process that died right here */
-                return -errno;
         r = make(dir, fresh, userdata);
+        if (r == -EEXIST || r == -EADDRINUSE) { /* left by a process that died right here */
+                if (unlinkat(dir, fresh, 0) < 0 && errno != ENOENT)
+                        return -errno;
+                r = make(dir, fresh, userdata);
+        }
         if (r >= 0 && renameat(dir, fresh, dir, name) < 0)
                 r = -errno;
         if (r < 0)

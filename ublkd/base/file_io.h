@@ -27,8 +27,9 @@ int read_device_at(int dir, const char *name, dev_t *ret);
 int read_whole_at(int dir, const char *name, size_t size_max, char **ret);
 
 /* Replace `name`: a reader finds the old file or the whole new one. `make` creates the new file under the
- * name that it is given (".NAME.new", where nothing is), and returns 0 or -errno. Nothing that was at either
- * name before is written to. Return 0 or -errno. */
+ * name that it is given (".NAME.new"), and returns 0 or -errno; -EEXIST or -EADDRINUSE if something is
+ * there: it is removed, and `make` called once more. Nothing that was at either name before is written to. Return 0
+ * or -errno. */
 int replace_at(
         int dir, const char *name, int (*make)(int dir, const char *fresh, void *userdata), void *userdata);
 
