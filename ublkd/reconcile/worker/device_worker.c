@@ -257,8 +257,6 @@ void device_take_death(struct managed_device *device)
         device_group_end(device);
         device_worker_drop(device);
         device->process.state = silent ? WORKER_NONE : WORKER_DEAD;
-        (void)runtime_dir_remove_worker(
-                device->env->config.runtime_dir, device->id.uid); /* a stale file is replaced */
 }
 
 static void note_since(uint64_t *since, bool is_so, uint64_t now)
