@@ -301,7 +301,8 @@ int disk_size_read(const char *sys _unused_, int number, uint64_t *ret_size, uin
         if (!disk->exists || !disk->was_started)
                 return -ENOENT;
         *ret_size = disk->size;
-        *ret_logical_block_size = 512;
+        if (ret_logical_block_size)
+                *ret_logical_block_size = 512;
         return 0;
 }
 

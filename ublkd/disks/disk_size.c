@@ -22,11 +22,12 @@ int disk_size_read(const char *sys, int number, uint64_t *ret_size, uint32_t *re
         uint64_t sectors = 0, block_size = 0;
         int r = read_number(sys, number, "size", &sectors);
 
-        if (r >= 0)
+        if (r >= 0 && ret_logical_block_size)
                 r = read_number(sys, number, "queue/logical_block_size", &block_size);
         if (r < 0)
                 return r;
         *ret_size = sectors * SECTOR_SIZE;
-        *ret_logical_block_size = (uint32_t)block_size;
+        if (ret_logical_block_size)
+                *ret_logical_block_size = (uint32_t)block_size;
         return 0;
 }

@@ -356,7 +356,10 @@ static void measure_disk(struct managed_device *device, const struct device_reco
         disk.number = number;
         if (is_known && !device_geometry_matters(&device->view.facts, attempt_may_grow(&device->attempt)))
                 disk = before;
-        else if (number >= 0)
+        else if (is_known) {
+                disk.block_size = before.block_size;
+                disk.error = disk_size_read("/sys", number, &disk.size, NULL);
+        } else if (number >= 0)
                 disk.error = disk_size_read("/sys", number, &disk.size, &disk.block_size);
         turn_view_measure(&device->view, record, params_of(device), &disk);
 }

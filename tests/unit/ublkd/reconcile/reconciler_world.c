@@ -328,7 +328,8 @@ void world_churn(struct world *world, const char *const *names, size_t count, co
 int disk_size_read(const char *sys _unused_, int number, uint64_t *ret_size, uint32_t *ret_logical_block_size)
 {
         *ret_size = fake_disks[number].size ? fake_disks[number].size : 1 << 20;
-        *ret_logical_block_size = 512;
+        if (ret_logical_block_size)
+                *ret_logical_block_size = 512;
         return 0;
 }
 
