@@ -141,13 +141,13 @@ static bool headers_equal(const struct device_region_header *one, const struct d
         return equal;
 }
 
-int device_region_read_header(int fd, struct device_region_header *ret)
+/* Read where the sections are, which may lie beyond the end of the file. */
+static int read_layout(int fd, struct device_region_header *ret)
 {
         struct device_region_header header, expected;
-        struct stat st;
         ssize_t n = pread(fd, &header, sizeof(header), 0);
 
-        if (n < 0 || fstat(fd, &st) < 0)
+        if (n < 0)
                 return -errno;
         if ((size_t)n != sizeof(header) || header.magic != DEVICE_REGION_MAGIC)
                 return -ENODATA;
@@ -158,9 +158,25 @@ int device_region_read_header(int fd, struct device_region_header *ret)
         /* A worker may have written to it: nothing in it leads anywhere but where we would have put it. */
         expected =
                 layout(&(struct device_region_key){.queues = header.queues, .epoch = (uint16_t)header.epoch});
-        if (!headers_equal(&header, &expected) || st.st_size < (off_t)expected.size)
+        if (!headers_equal(&header, &expected))
                 return -ENODATA;
         *ret = expected;
+        return 0;
+}
+
+int device_region_read_header(int fd, struct device_region_header *ret)
+{
+        struct device_region_header header;
+        struct stat st;
+        int r = read_layout(fd, &header);
+
+        if (r < 0)
+                return r;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (st.st_size < (off_t)header.size)
+                return -ENODATA;
+        *ret = header;
         return 0;
 }
 
@@ -173,10 +189,11 @@ int device_region_write(int fd, uint64_t offset, const void *data, size_t size)
         return (size_t)n == size ? 0 : -EIO;
 }
 
-int device_region_read_control(int fd, size_t offset, void *buffer, size_t size)
+/* What is read shows by itself whether it is in the file. */
+int device_region_read_control_of(int fd, size_t offset, void *buffer, size_t size, uint32_t *ret_epoch)
 {
         struct device_region_header header;
-        int r = device_region_read_header(fd, &header);
+        int r = read_layout(fd, &header);
         ssize_t n;
 
         if (r < 0)
@@ -184,7 +201,17 @@ int device_region_read_control(int fd, size_t offset, void *buffer, size_t size)
         n = pread(fd, buffer, size, (off_t)(header.section[REGION_CONTROL].offset + offset));
         if (n < 0)
                 return -errno;
-        return (size_t)n == size ? 0 : -ENODATA;
+        if ((size_t)n != size)
+                return -ENODATA;
+        *ret_epoch = header.epoch;
+        return 0;
+}
+
+int device_region_read_control(int fd, size_t offset, void *buffer, size_t size)
+{
+        uint32_t epoch;
+
+        return device_region_read_control_of(fd, offset, buffer, size, &epoch);
 }
 
 int device_region_write_control(int fd, size_t offset, const void *data, size_t size)

@@ -332,6 +332,8 @@ int device_region_write(int fd, uint64_t offset, const void *data, size_t size);
 /* Read or write a part of struct region_control, from `offset` in it on. Return 0; -ENODATA: the file ends before; or
  * -errno as device_region_read_header(). */
 int device_region_read_control(int fd, size_t offset, void *buffer, size_t size);
+/* As device_region_read_control(); *ret_epoch: that of the region. */
+int device_region_read_control_of(int fd, size_t offset, void *buffer, size_t size, uint32_t *ret_epoch);
 int device_region_write_control(int fd, size_t offset, const void *data, size_t size);
 /* Write the history, for the supervisor; device_region_get_history(): read it. Return 0 or -errno as
  * device_region_read_header(). */

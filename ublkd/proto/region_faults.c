@@ -46,16 +46,23 @@ static struct fault_report report_of(const struct region_fault_state *state)
         };
 }
 
-static int read_states(int fd, struct region_fault_state ret[_REGION_FAULT_MAX])
+static int read_states(int fd, struct region_fault_state ret[_REGION_FAULT_MAX], uint32_t *ret_epoch)
 {
-        return device_region_read_control(
-                fd, offsetof(struct region_control, faults), ret, _REGION_FAULT_MAX * sizeof(*ret));
+        return device_region_read_control_of(fd, offsetof(struct region_control, faults), ret,
+                _REGION_FAULT_MAX * sizeof(*ret), ret_epoch);
 }
 
 int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX])
 {
+        uint32_t epoch;
+
+        return region_faults_read_of(fd, ret, &epoch);
+}
+
+int region_faults_read_of(int fd, struct fault_report ret[_REGION_FAULT_MAX], uint32_t *ret_epoch)
+{
         struct region_fault_state states[_REGION_FAULT_MAX];
-        int r = read_states(fd, states);
+        int r = read_states(fd, states, ret_epoch);
 
         if (r < 0)
                 return r;
@@ -87,7 +94,8 @@ static int write_state(int fd, enum region_fault fault, const struct region_faul
 int region_fault_copy(int fd, enum region_fault fault, const struct fault_report *report)
 {
         struct region_fault_state states[_REGION_FAULT_MAX], *state = &states[fault];
-        int r = read_states(fd, states);
+        uint32_t epoch;
+        int r = read_states(fd, states, &epoch);
 
         if (r < 0 || state->word != 0)
                 return r;
@@ -112,7 +120,8 @@ int region_fault_mark_reported(int fd, enum region_fault fault, uint32_t number)
 int region_fault_clear(int fd, enum region_fault fault)
 {
         struct region_fault_state states[_REGION_FAULT_MAX], *state = &states[fault];
-        int r = read_states(fd, states);
+        uint32_t epoch;
+        int r = read_states(fd, states, &epoch);
 
         if (r < 0)
                 return r;

@@ -36,6 +36,8 @@ struct fault_report {
 /* Read all faults of the region that is open as fd; for the supervisor, as all below. Return 0; -errno as
  * device_region_read_header(). */
 int region_faults_read(int fd, struct fault_report ret[_REGION_FAULT_MAX]);
+/* The same; *ret_epoch: that of the region. */
+int region_faults_read_of(int fd, struct fault_report ret[_REGION_FAULT_MAX], uint32_t *ret_epoch);
 /* Latch the fault as `report` has it (but for its number), unless it is latched. Workers may serve: they fail
  * requests from then on. Return 0 or -errno. */
 int region_fault_copy(int fd, enum region_fault fault, const struct fault_report *report);

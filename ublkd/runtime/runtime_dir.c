@@ -384,7 +384,7 @@ int runtime_dir_ensure_region(struct runtime_dir *dir, const char *uid, const st
 int runtime_dir_ensure_kept(struct runtime_dir *dir, const char *uid, const struct device_region_key *key,
         const struct region_kept_wish *wish)
 {
-        _cleanup_close_ int fd = open_region_for(dir, uid, key);
+        _cleanup_close_ int fd = runtime_dir_open_region(dir, uid);
         struct making making = {.key = key, .wish = wish, .from = fd};
 
         if (fd >= 0 && region_kept_fits(fd, key, wish))

@@ -70,25 +70,26 @@ static void find_reported(struct managed_device *device, int fd, struct fault_re
 static int read_region(struct managed_device *device, int fd)
 {
         struct fault_report reports[_REGION_FAULT_MAX];
-        struct device_region_header header;
-        int r = fd < 0 ? fd : device_region_read_header(fd, &header);
+        uint32_t epoch;
+        int r = fd < 0 ? fd : region_faults_read_of(fd, reports, &epoch);
 
-        if (r >= 0)
-                r = region_faults_read(fd, reports);
         if (r < 0)
                 return r;
         find_reported(device, fd, reports);
         memcpy(device->faults.reports, reports, sizeof(reports));
-        device->faults.epoch = header.epoch;
+        device->faults.epoch = epoch;
         return 0;
 }
 
 void device_faults_read(struct managed_device *device)
 {
         _cleanup_close_ int fd = open_region(device);
+        const struct worker_proc *worker = device->process.worker;
 
+        device->faults.read_since_death = false;
         if (read_region(device, fd) < 0)
                 return;
+        device->faults.read_since_death = !worker || worker_proc_death(worker);
         for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
                 report_new(device, fd, (enum region_fault)i);
 }
@@ -165,6 +166,14 @@ static bool is_accepted(const struct fault_report *report)
         return report->number > 0 && report->number <= report->accepted;
 }
 
+static bool has_fault(const struct managed_device *device, bool (*which)(const struct fault_report *report))
+{
+        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
+                if (which(&device->faults.reports[i]))
+                        return true;
+        return false;
+}
+
 static void clear(struct managed_device *device, bool (*which)(const struct fault_report *report))
 {
         _cleanup_close_ int fd = open_region(device);
@@ -181,20 +190,14 @@ static void clear(struct managed_device *device, bool (*which)(const struct faul
 void device_faults_begin(struct managed_device *device, const struct device_record *record)
 {
         device_faults_accept(device, record); /* if that failed at the request */
-        clear(device, is_accepted);
+        if (!device->faults.read_since_death || has_fault(device, is_accepted))
+                clear(device, is_accepted);
+        device->faults.read_since_death = false;
 }
 
 static bool is_latched(const struct fault_report *report)
 {
         return report->number > 0;
-}
-
-static bool has_fault(const struct managed_device *device)
-{
-        for (unsigned i = 0; i < _REGION_FAULT_MAX; i++)
-                if (is_latched(&device->faults.reports[i]))
-                        return true;
-        return false;
 }
 
 /* The next ublkd learns of it what it would have learnt of the region that is gone. The note comes first: with a fault
@@ -218,7 +221,7 @@ int device_faults_carry(struct managed_device *device, const struct device_regio
         _cleanup_close_ int fd = -1;
         int r;
 
-        if (!has_fault(device) || device->faults.epoch != key->epoch)
+        if (!has_fault(device, is_latched) || device->faults.epoch != key->epoch)
                 return 0;
         fd = runtime_dir_ensure_region(device->env->config.runtime_dir, device->id.uid, key);
         r = fd < 0 ? fd : region_faults_read(fd, found);

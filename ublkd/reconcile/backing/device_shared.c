@@ -25,26 +25,23 @@ static struct region_limits limits_of(const struct io_limits *limits)
 
 /* Return 1 if a value changed; 0, also without a region or with one of an older worker: the next worker gets one; or
  * -errno. */
-static int set_values(const struct managed_device *device, const struct region_values *values)
+static int set_values(int fd, const struct region_values *values)
 {
-        _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
         int r = fd < 0 ? fd : device_region_set_values(fd, values);
 
         return r == -ENOENT || r == -ENODATA || r == -EPROTO ? 0 : r;
 }
 
 /* What the target of the worker follows while it serves. */
-static void apply_target(struct managed_device *device, const struct device_record *record)
+static void apply_target(struct managed_device *device, int fd, const struct device_record *record)
 {
         int node = target_tree_live_node(record->spec->tree);
         const struct target_node *live = &record->spec->tree->nodes[node < 0 ? 0 : node];
         unsigned char options[TARGET_LIVE_MAX];
-        _cleanup_close_ int fd = -1;
         int r;
 
         if (node < 0)
                 return;
-        fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
         r = fd < 0 ? fd
                    : region_target_set_options(fd, options, live->desc->pack_live(live->options, options));
         if (r < 0 && r != -ENOENT && r != -ENODATA && r != -EPROTO)
@@ -62,20 +59,22 @@ void device_shared_apply(struct managed_device *device, const struct device_reco
                 .limits = {[REGION_READ] = limits_of(&options->limits.read),
                            [REGION_WRITE] = limits_of(&options->limits.write)},
         };
-        int r = set_values(device, &values);
+        _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+        int r = set_values(fd, &values);
 
         if (r < 0)
                 device_emit(device, EVENT_WARNING, REASON_LIMITS_NOT_SET,
                         "The limits and busyPollUs cannot be passed to the worker: %s; ublkd retries at the "
                         "next change of the device.",
                         strerror(-r));
-        apply_target(device, record);
-        device_space_apply(device, record);
+        apply_target(device, fd, record);
+        device_space_apply(device, fd, record);
 }
 
 void device_shared_lift(struct managed_device *device)
 {
-        int r = set_values(device, &(struct region_values){});
+        _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
+        int r = set_values(fd, &(struct region_values){});
 
         if (r < 0)
                 device_emit(device, EVENT_WARNING, REASON_LIMITS_NOT_LIFTED,

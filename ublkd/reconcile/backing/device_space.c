@@ -19,9 +19,8 @@ static int open_region(const struct managed_device *device)
 }
 
 /* Return 0 or -errno. */
-static int set_on_full(const struct managed_device *device, enum region_on_full on_full)
+static int set_on_full(const struct managed_device *device, int fd, enum region_on_full on_full)
 {
-        _cleanup_close_ int fd = open_region(device);
         int r = fd < 0 ? fd : region_space_set_on_full(fd, on_full);
 
         if (r < 0 && r != -ENOENT && r != -ENODATA && r != -EPROTO) /* no region yet, or an older worker's */
@@ -32,17 +31,19 @@ static int set_on_full(const struct managed_device *device, enum region_on_full 
         return r;
 }
 
-void device_space_apply(struct managed_device *device, const struct device_record *record)
+void device_space_apply(struct managed_device *device, int fd, const struct device_record *record)
 {
         bool waits = record->spec->options.on_full == ON_FULL_WAIT;
 
-        if (set_on_full(device, waits ? REGION_ON_FULL_WAIT : REGION_ON_FULL_ERROR) >= 0)
+        if (set_on_full(device, fd, waits ? REGION_ON_FULL_WAIT : REGION_ON_FULL_ERROR) >= 0)
                 device->space.waits = waits;
 }
 
 void device_space_end_waiting(const struct managed_device *device)
 {
-        (void)set_on_full(device, REGION_ON_FULL_ERROR);
+        _cleanup_close_ int fd = open_region(device);
+
+        (void)set_on_full(device, fd, REGION_ON_FULL_ERROR);
 }
 
 bool device_space_is_full(const struct managed_device *device)

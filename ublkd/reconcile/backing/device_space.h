@@ -7,8 +7,8 @@
 
 struct managed_device;
 
-/* Pass onFull of the spec to the worker, if there is one. */
-void device_space_apply(struct managed_device *device, const struct device_record *record);
+/* Pass onFull of the spec to the worker, if there is one. fd: the region, or -errno. */
+void device_space_apply(struct managed_device *device, int fd, const struct device_record *record);
 /* Fail the writes that wait for room, before the disk is stopped: stopping waits for them. */
 void device_space_end_waiting(const struct managed_device *device);
 /* Return whether a write found no room, as read last; then StoreFull was reported. */
