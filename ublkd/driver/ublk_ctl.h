@@ -159,6 +159,8 @@ int ublk_ctl_update_size(struct ublk_ctl *ctl, int number, uint64_t size, ublk_c
  * until the last reference to it is gone. */
 int ublk_ctl_del(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
+/* Begin the recovery. While the driver still holds what a dead worker had, the command is sent again for some
+ * milliseconds; then -EBUSY. */
 int ublk_ctl_begin_recovery(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
 int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,

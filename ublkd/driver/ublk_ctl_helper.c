@@ -10,7 +10,11 @@
  * ring: open the disk exclusively, send the command, close the disk, answer. From the open until the close
  * the kernel refuses mounts and other exclusive opens. An open that does not come back in time is answered
  * (-ETIME: not known) and left alone. Until it has come back the helper opens that disk no more, so one disk
- * costs one thread of the ring however often it is tried. */
+ * costs one thread of the ring however often it is tried.
+ *
+ * A command that the driver refuses as busy may be sent again for some milliseconds, a fraction of one apart: a
+ * recovery waits for the driver's release of a dead worker, and a try here takes a tenth of the instructions that a
+ * turn of the supervisor takes. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/driver/ublk_ctl.h"
@@ -27,7 +31,9 @@
 #include <sys/prctl.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <time.h>
 
+enum { BUSY_APART_USEC = 500 }; /* between two tries of a command that the driver refuses as busy */
 enum { SUBMISSIONS = 64, COMPLETIONS = 4096, BLOCKED_COMMANDS_MAX = 64 };
 
 /* What the ring is doing for a request. */
@@ -36,24 +42,28 @@ enum errand_stage {
         ERRAND_OPENING, /* the disk */
         ERRAND_HOLDING, /* the disk, while the command is under way */
         ERRAND_CLOSING, /* the disk */
+        ERRAND_WAITING, /* nothing: the command was refused as busy, and is sent again */
 };
 
 struct errand {
         struct ctl_request request;
         enum errand_stage stage;
-        bool answered;                 /* no caller waits for it any more */
-        int fd;                        /* of the disk */
-        int result;                    /* of the command, or why it was not sent; -errno */
-        int64_t deadline;              /* CLOCK_MONOTONIC, ms, of ERRAND_OPENING */
+        bool answered;       /* no caller waits for it any more */
+        int fd;              /* of the disk */
+        int result;          /* of the command, or why it was not sent; -errno */
+        int64_t deadline;    /* CLOCK_MONOTONIC, ms, of ERRAND_OPENING */
+        uint64_t again_at;   /* CLOCK_MONOTONIC, microseconds, of ERRAND_WAITING */
+        uint64_t busy_until; /* the same, of a command that may be sent again; 0: before its first answer */
         char path[CTL_HOLD_PATH_SIZE]; /* the kernel may read it late */
-        LIST_ENTRY(errand) link;       /* in `opening`, with ERRAND_OPENING */
+        LIST_ENTRY(errand) link; /* in `opening`, with ERRAND_OPENING; in `waiting`, with ERRAND_WAITING */
 };
 
 struct helper {
         int channel;
         int control;
         struct io_uring ring;
-        LIST_HEAD(, errand) opening;
+        LIST_HEAD(errand_list, errand) opening;
+        struct errand_list waiting;
 };
 
 /* As the driver reads it: an older <linux/ublk_cmd.h> has no name for the length of the path. */
@@ -212,6 +222,57 @@ static int opened(struct helper *helper, struct errand *errand, int result)
         return begin_command(helper, errand, ERRAND_HOLDING);
 }
 
+/* ---- a driver that is busy ---- */
+
+static bool may_wait(struct errand *errand, int result)
+{
+        uint64_t now;
+
+        if (result != -EBUSY || errand->request.busy_usec == 0)
+                return false;
+        now = clock_usec(CLOCK_MONOTONIC);
+        if (errand->busy_until == 0)
+                errand->busy_until = now + errand->request.busy_usec;
+        errand->again_at = now + BUSY_APART_USEC;
+        return errand->again_at <= errand->busy_until;
+}
+
+static int command_done(struct helper *helper, struct errand *errand, int result)
+{
+        if (!may_wait(errand, result))
+                return finish(helper, errand, result);
+        errand->stage = ERRAND_WAITING;
+        LIST_INSERT_HEAD(&helper->waiting, errand, link);
+        return 0;
+}
+
+/* Send again what is due. Return the microseconds until the next, -1: there is none; or -errno of the channel in
+ * *ret_error. */
+static int64_t send_again(struct helper *helper, int *ret_error)
+{
+        uint64_t now = LIST_EMPTY(&helper->waiting) ? 0 : clock_usec(CLOCK_MONOTONIC);
+        struct errand *errand, *after;
+        int64_t next = -1;
+
+        *ret_error = 0;
+        for (errand = LIST_FIRST(&helper->waiting); errand; errand = after) {
+                after = LIST_NEXT(errand, link);
+                if (errand->again_at > now) {
+                        int64_t left = (int64_t)(errand->again_at - now);
+
+                        next = next < 0 || left < next ? left : next;
+                        continue;
+                }
+                LIST_REMOVE(errand, link);
+                *ret_error = begin_command(helper, errand, ERRAND_COMMAND);
+                if (*ret_error < 0)
+                        return -1;
+        }
+        return next;
+}
+
+/* ---- what the ring has done ---- */
+
 /* An operation of the ring is over. */
 static int go_on(struct helper *helper, struct errand *errand, int result)
 {
@@ -224,7 +285,7 @@ static int go_on(struct helper *helper, struct errand *errand, int result)
         case ERRAND_CLOSING:
                 return finish(helper, errand, errand->result);
         default:
-                return finish(helper, errand, result);
+                return command_done(helper, errand, result);
         }
 }
 
@@ -302,13 +363,17 @@ static int serve(struct helper *helper)
                 {.fd = helper->channel,      .events = POLLIN},
                 {.fd = helper->ring.ring_fd, .events = POLLIN},
         };
-        int r, patience;
+        int r;
 
         for (;;) {
-                patience = answer_late(helper, &r);
+                int64_t late = answer_late(helper, &r), again = r < 0 ? -1 : send_again(helper, &r);
+                int64_t patience = late < 0 || (again >= 0 && again < late * 1000) ? again : late * 1000;
+                const struct timespec time = {
+                        .tv_sec = patience / 1000000, .tv_nsec = patience % 1000000 * 1000};
+
                 if (r < 0)
                         return r;
-                if (poll(fds, ARRAY_SIZE(fds), patience) < 0)
+                if (ppoll(fds, ARRAY_SIZE(fds), patience < 0 ? NULL : &time, NULL) < 0)
                         return -errno;
                 do
                         r = fds[0].revents ? take_request(helper) : 0;
@@ -372,7 +437,11 @@ static enum ctl_step prepare(struct helper *helper, uint64_t *ret_features, int 
 int ublk_ctl_helper_main(int fd)
 {
         struct helper helper = {
-                .channel = fd, .control = -1, .opening = LIST_HEAD_INITIALIZER(helper.opening)};
+                .channel = fd,
+                .control = -1,
+                .opening = LIST_HEAD_INITIALIZER(helper.opening),
+                .waiting = LIST_HEAD_INITIALIZER(helper.waiting),
+        };
         struct ctl_reply greeting = {};
         sigset_t all;
         int error;
