@@ -42,7 +42,8 @@ enum {
         ERASE_RETRY_USEC = 5 * 1000 * 1000,
         ADOPT_RETRY_USEC = 1000 * 1000,
         UNSERVED_USEC = 1000 * 1000,
-        WORKER_USEC = 50 * 1000, /* how long a worker may work before the next turn looks at it */
+        WORKER_USEC = 50 * 1000,     /* how long a worker may work before the next turn looks at it */
+        UNREPORTED_USEC = 20 * 1000, /* how long a step of a recovery may take before the status shows it */
 };
 
 void device_seen(struct managed_device *device)
@@ -78,9 +79,13 @@ static void device_rest(struct managed_device *device, uint64_t at)
         device->turn.state = TURN_IDLE;
         if (device->turn.again) {
                 device->turn.again = false;
+                if (device->turn.unreported)
+                        (void)sd_event_source_set_enabled(device->turn.timer, SD_EVENT_OFF);
+                device->turn.unreported = false;
                 device_wake(device);
                 return;
         }
+        device->turn.unreported = false;
         if (at == UINT64_MAX) {
                 (void)sd_event_source_set_enabled(device->turn.timer, SD_EVENT_OFF);
                 return;
@@ -276,6 +281,29 @@ static bool comes_before_report(enum plan_action action)
         return action == ACTION_SPAWN || action == ACTION_BEGIN_RECOVERY || action == ACTION_END_RECOVERY;
 }
 
+/* Return whether the report is left to the timer: the status shows the recovery since its SPAWN, these steps normally
+ * take less than a millisecond, and what follows them waits for ublkd. The first pass waits for a report. */
+static bool leaves_report(struct managed_device *device)
+{
+        if (device->first.boot_pass_due || device->step.action == ACTION_SPAWN)
+                return false;
+        device->turn.unreported =
+                sd_event_source_set_time(device->turn.timer, monotonic_now() + UNREPORTED_USEC) >= 0
+                && sd_event_source_set_enabled(device->turn.timer, SD_EVENT_ONESHOT) >= 0;
+        return device->turn.unreported;
+}
+
+void device_turn_timer(struct managed_device *device)
+{
+        bool late = device->turn.state == TURN_STEPPING && device->turn.unreported;
+
+        device->turn.unreported = false;
+        if (late)
+                report(device, device_store_get(device->env->config.store, device->id.name), UINT64_MAX);
+        else
+                device_wake(device);
+}
+
 static void device_decide(struct managed_device *device, const struct device_record *record)
 {
         uint64_t now = monotonic_now(), due, follow_due;
@@ -320,8 +348,11 @@ static void device_decide(struct managed_device *device, const struct device_rec
         }
         device->turn.state = TURN_STEPPING;
         if (comes_before_report(device->step.action)) {
+                bool left = leaves_report(device);
+
                 device_steps_run(device, record, on_step_done);
-                report(device, record, UINT64_MAX);
+                if (!left)
+                        report(device, record, UINT64_MAX);
         } else {
                 report(device, record, UINT64_MAX);
                 device_steps_run(device, record, on_step_done);

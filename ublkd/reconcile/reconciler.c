@@ -91,7 +91,7 @@ static void device_drop(struct managed_device *device)
 
 static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
-        device_wake(userdata);
+        device_turn_timer(userdata);
         return 0;
 }
 

@@ -21,7 +21,8 @@ enum turn_state {
  * `began`. */
 struct device_turn {
         enum turn_state state;
-        bool again; /* an event came during a turn: take another turn after it */
+        bool again;      /* an event came during a turn: take another turn after it */
+        bool unreported; /* the status is reported when the timer fires, unless the step has ended before */
         TAILQ_ENTRY(managed_device) of_queue;
         uint64_t began; /* CLOCK_MONOTONIC; 0: not in a turn */
         sd_event_source *timer;
