@@ -533,6 +533,8 @@ static enum exit_status run(struct worker *worker)
         (void)ram_keep_mapped(); /* of a spare: its disk may have swap on it. ublkd logs why it fails. */
         if (!worker->name && !walls_hold(&worker->walls))
                 return EXIT_FAILED; /* the next worker tries again, and reports it */
+        if (!worker->name)
+                worker_rehearse();
         report_all(worker);
         while (status == STAY) {
                 enum worker_stage before = worker->stage;

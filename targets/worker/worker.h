@@ -63,5 +63,8 @@ enum exit_status fail_unconfined(struct worker *worker);
 /* Report it, and serve: --sandbox best-effort. Nothing is reported if no wall is missing. */
 void report_missing_wall(struct worker *worker);
 
+/* Read and write the messages of a start once, so that their pages are there before a recovery needs them (rehearsal.c). */
+void worker_rehearse(void);
+
 /* Take ACTION, in the stages READY and SERVING (action.c). */
 void take_action(struct worker *worker, const struct worker_msg *msg);
