@@ -104,7 +104,8 @@ static void *make_empty(void *result)
 
 int sandbox_make_empty_namespace(void)
 {
-        enum { STACK_SIZE = 64 * 1024 };
+        /* That of a queue's thread: the C library keeps it for the first of these (queue_threads.c). */
+        enum { STACK_SIZE = 256 * 1024 };
         pthread_attr_t attributes;
         pthread_t thread;
         int fd = -EINVAL, r = -pthread_attr_init(&attributes);
