@@ -12,9 +12,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-enum { NUMBERS = 1 << 20 };       /* minors of a character device (MINORBITS) */
-enum { QUIESCE_MSEC = 200 };      /* longer than a request takes to come back to the block layer */
-enum { RELEASE_USEC = 4 * 1000 }; /* in most recoveries the driver has released the dead worker by then */
+enum { NUMBERS = 1 << 20 };  /* minors of a character device (MINORBITS) */
+enum { QUIESCE_MSEC = 200 }; /* longer than a request takes to come back to the block layer */
 
 enum { GREETING_USEC = 10 * 1000 * 1000, SECTOR_SHIFT = 9, BLOCK_SHIFT_MAX = 12, KERNEL_ENOTSUPP = 524 };
 
@@ -452,9 +451,7 @@ int ublk_ctl_del(
 int ublk_ctl_begin_recovery(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
 {
-        return submit(ctl, CTL_BEGIN_RECOVERY,
-                &(struct ctl_request){.number = (uint32_t)number, .busy_usec = RELEASE_USEC}, done, userdata,
-                ret);
+        return submit_plain(ctl, CTL_BEGIN_RECOVERY, number, 0, done, userdata, ret);
 }
 
 int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,

@@ -33,7 +33,9 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { BUSY_APART_USEC = 500 }; /* between two tries of a command that the driver refuses as busy */
+/* How long START_USER_RECOVERY is sent again while the driver refuses it as busy, and the time between two tries. In most
+ * recoveries the driver has released the dead worker by then. */
+enum { BUSY_USEC = 4 * 1000, BUSY_APART_USEC = 500 };
 enum { SUBMISSIONS = 64, COMPLETIONS = 4096, BLOCKED_COMMANDS_MAX = 64 };
 
 /* What the ring is doing for a request. */
@@ -228,11 +230,11 @@ static bool may_wait(struct errand *errand, int result)
 {
         uint64_t now;
 
-        if (result != -EBUSY || errand->request.busy_usec == 0)
+        if (result != -EBUSY || errand->request.command != UBLK_U_CMD_START_USER_RECOVERY)
                 return false;
         now = clock_usec(CLOCK_MONOTONIC);
         if (errand->busy_until == 0)
-                errand->busy_until = now + errand->request.busy_usec;
+                errand->busy_until = now + BUSY_USEC;
         errand->again_at = now + BUSY_APART_USEC;
         return errand->again_at <= errand->busy_until;
 }

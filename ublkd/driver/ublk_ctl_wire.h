@@ -38,7 +38,6 @@ struct ctl_request {
         uint16_t hold;      /* not 0: send it only while the helper has the disk open exclusively */
         uint16_t as_user;   /* not 0: send it with the rights of `uid` and `gid`, without a capability */
         uint32_t uid, gid;
-        uint32_t busy_usec; /* without `hold`: send it again for as long while the driver answers EBUSY */
         union ctl_payload payload;
 };
 

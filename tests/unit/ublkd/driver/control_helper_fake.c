@@ -165,9 +165,9 @@ static int simulate(const struct ctl_request *request, union ctl_payload *payloa
                 return simulate_set_params(request);
         case UBLK_U_CMD_START_DEV:
         case UBLK_U_CMD_END_USER_RECOVERY:
-                return request->data == 4711 && request->size == 0 && request->busy_usec == 0 ? 0 : -EINVAL;
-        case UBLK_U_CMD_START_USER_RECOVERY: /* the helper waits a little for the release */
-                return request->busy_usec > 0 ? -EBUSY : -EINVAL;
+                return request->data == 4711 && request->size == 0 ? 0 : -EINVAL;
+        case UBLK_U_CMD_START_USER_RECOVERY:
+                return -EBUSY;
         case UBLK_U_CMD_STOP_DEV:
                 return -EINTR;
         case UBLK_U_CMD_DEL_DEV: /* of a kernel before 6.9, so that DEL_DEV_ASYNC is unknown */
