@@ -7,7 +7,7 @@ import shutil
 
 from commands import run, write
 
-BEGIN, END = "begin", "end"  # marks of what bench/timeline shows, if it is no recovery
+BEGIN, END = "begin", "end"  # marks of what bench/timeline shows, unless that is a recovery
 _FOLDER = "/sys/kernel/tracing"
 _BUFFER_KIB = 16384
 _EVENTS = (
