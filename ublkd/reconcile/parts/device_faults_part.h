@@ -14,6 +14,6 @@ struct device_faults_seen {
         struct region_report waiting[_REGION_FAULT_MAX]; /* their events, for the database */
         uint64_t quiet_until[_REGION_FAULT_MAX];         /* monotonic, usec: no event of this fault before */
         uint32_t epoch;                                  /* of that region */
-        bool read_since_death; /* since the last worker died, and none has been started since */
+        bool read_since_death;  /* since the last worker died, and none has been started since */
         uint32_t accepted_with; /* the restart whose faults were accepted, or that was refused; 0: none */
 };
