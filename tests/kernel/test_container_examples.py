@@ -75,7 +75,7 @@ def _run(daemon, alice, section):
             wait_until(lambda: alice.run("ublkctl", "list", check=False).returncode == 0, "the policy in force")
         else:
             commands = commands.replace(_SOCKET, "")
-            printed.append(alice.run("sh", "-e", input=commands, cwd=alice.home / "examples").stdout)
+            printed.append(alice.run("sh", "-e", input=commands, cwd=alice.home / "examples", timeout=600).stdout)
     return printed
 
 
@@ -92,7 +92,7 @@ def _socket_of_podman(alice):
 
 
 @pytest.mark.storm
-@pytest.mark.timeout(900)  # an emulated guest beside another one has taken 380 s
+@pytest.mark.timeout(1500)  # an emulated guest beside another one has taken 380 s
 def test_the_commands_for_podman_and_compose(daemon, alice):
     _image, created, read, _deleted = _run(daemon, alice, "Podman without root")
     assert re.search(r"^alice-data +Live ", created, re.MULTILINE), created
