@@ -25,7 +25,9 @@ _TENANTS = {"name": "tenants", "who": {"users": [_TENANT]}, "targets": ["null"],
 
 @pytest.fixture(autouse=True)
 def _rule(rule):
-    """All of these tests."""
+    """All of these tests. The unit of one ends before the next makes its disk (tests/vm/README.md, what is left)."""
+    yield
+    wait_until(lambda: units.state("ublk-disk@data.service") in ("inactive", "failed"), "the end of the unit")
 
 
 def _unit(name):
