@@ -12,9 +12,8 @@
  * (-ETIME: not known) and left alone. Until it has come back the helper opens that disk no more, so one disk
  * costs one thread of the ring however often it is tried.
  *
- * A command that the driver refuses as busy may be sent again for some milliseconds, a fraction of one apart: a
- * recovery waits for the driver's release of a dead worker, and a try here takes a tenth of the instructions that a
- * turn of the supervisor takes. */
+ * START_USER_RECOVERY that the driver refuses as busy is sent again for some milliseconds, a fraction of one apart: a
+ * recovery waits for the driver's release of a dead worker, and each try of the supervisor is a turn. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/driver/ublk_ctl.h"
