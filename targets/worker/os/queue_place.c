@@ -36,7 +36,7 @@ void queue_place_take(const char *queue_cpus, unsigned index)
         (void)syscall(SYS_set_mempolicy, MPOL_LOCAL, NULL, 0UL);
 }
 
-static bool several_nodes(void)
+bool queue_place_matters(void)
 {
         struct queue_place allowed = {};
         unsigned count = 0;
@@ -54,7 +54,7 @@ bool queue_place_save(struct queue_place *ret)
 {
         struct queue_place place = {};
 
-        if (!several_nodes() || sched_getaffinity(0, sizeof(place.cpus), &place.cpus) < 0
+        if (!queue_place_matters() || sched_getaffinity(0, sizeof(place.cpus), &place.cpus) < 0
                 || syscall(SYS_get_mempolicy, &place.policy, place.nodes,
                            (unsigned long)QUEUE_PLACE_NODES_MAX, NULL, 0UL)
                            < 0)

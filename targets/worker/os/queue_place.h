@@ -19,8 +19,10 @@ struct queue_place {
  * was started with. queue_cpus: as in GO; NULL: the thread stays where it is. */
 void queue_place_take(const char *queue_cpus, unsigned index);
 
+/* Whether this machine has several nodes that the process may use. */
+bool queue_place_matters(void);
+
 /* Save where the thread is before it creates threads, whose stacks are first written to by their creator.
- * Return true if this machine has several nodes, so that it matters; then queue_place_restore() must follow.
- */
+ * Return true if it matters; then queue_place_restore() must follow. */
 bool queue_place_save(struct queue_place *ret);
 void queue_place_restore(const struct queue_place *place);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the worker gives up, step by step, because it does not need it to serve. */
 #include "targets/worker/os/sandbox.h"
+#include "targets/worker/os/queue_place.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/kernel/call_paths.h"
 #include "ublkd/kernel/kernel_walls.h"
@@ -102,17 +103,25 @@ static void *make_empty(void *result)
         return NULL;
 }
 
+/* The C library keeps the stack of a thread that has ended for the next one that asks for no more. So this is the
+ * stack of the first queue's thread (queue_threads.c), unless that must lie on the node of the queue: its last
+ * pages stay where they were first written to. */
+static size_t stack_size(void)
+{
+        enum { OF_A_QUEUE = 256 * 1024, OF_THIS_THREAD = 64 * 1024 };
+
+        return queue_place_matters() ? OF_THIS_THREAD : OF_A_QUEUE;
+}
+
 int sandbox_make_empty_namespace(void)
 {
-        /* That of a queue's thread: the C library keeps it for the first of these (queue_threads.c). */
-        enum { STACK_SIZE = 256 * 1024 };
         pthread_attr_t attributes;
         pthread_t thread;
         int fd = -EINVAL, r = -pthread_attr_init(&attributes);
 
         if (r < 0)
                 return r;
-        r = -pthread_attr_setstacksize(&attributes, STACK_SIZE);
+        r = -pthread_attr_setstacksize(&attributes, stack_size());
         if (r == 0)
                 r = -pthread_create(&thread, &attributes, make_empty, &fd);
         (void)pthread_attr_destroy(&attributes);
