@@ -23,7 +23,7 @@ from ublkd_api import Daemon, request
 
 _UNITS = pathlib.Path(__file__).resolve().parents[2] / "units"
 _WITH_PROGRAMS = ("ublkd.service", "ublk-disk@.service", "ublk-reason@.service")
-_AS_THEY_ARE = ("ublkd.socket", "ublkd.target", "ublk-disk@.path", "ublkd-workers.service", "ublkd.slice")
+_AS_THEY_ARE = ("ublkd.socket", "ublkd.target", "ublk-disk@.path", "ublk-watch@.service", "ublkd-workers.service", "ublkd.slice")
 _OF_DEVICES = "dev-ublk-.device.d"
 _SCRIPTS = ("start", "order", "unstack", "reason")  # what the units of disks run
 _STATE = "/var/lib/ublkd"

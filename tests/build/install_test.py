@@ -31,6 +31,7 @@ INSTALLED = {
     "etc/units/ublk-disk@.path",
     "etc/units/ublk-disk@.service",
     "etc/units/ublk-reason@.service",
+    "etc/units/ublk-watch@.service",
     "etc/units/ublkd-volumes.service",
     "etc/units/ublkd-workers.service",
     "etc/units/ublkd.service",

@@ -43,7 +43,7 @@ def write(into):
     of_devices = pathlib.Path("dev-ublk-.device.d", "50-ublkd.conf")
     (into / of_devices.parent).mkdir(exist_ok=True)
     shutil.copy(programs.source("units") / of_devices, into / of_devices)
-    for unit in ("ublkd.socket", "ublkd.target", "ublk-disk@.path", "ublkd-workers.service", "ublkd.slice"):
+    for unit in ("ublkd.socket", "ublkd.target", "ublk-disk@.path", "ublk-watch@.service", "ublkd-workers.service", "ublkd.slice"):
         (into / unit).write_text(programs.source(f"units/{unit}").read_text(encoding="utf-8"), encoding="utf-8")
 
 
