@@ -96,6 +96,7 @@ def test_fio_over_workers_that_are_killed_while_they_recover(ext4, file_of, daem
     api.delete("data")
 
 
+@pytest.mark.long
 def test_a_worker_that_hangs_disturbs_no_other_device(api, daemon):
     """Stopped, not dead: its own I/O waits, and other disks work. Killed, it is replaced."""
     stuck = Disk(api.create(null_spec("stuck"))["status"]["id"])

@@ -246,7 +246,7 @@ def _partition(disk):
     return part
 
 
-@pytest.mark.parametrize("where", ["disk", "partition"])
+@pytest.mark.parametrize("where", ["disk", *variants("partition")])
 def test_what_only_the_kernel_knows(api, file_of, directory, where):
     """No table shows it (FAT is not in /sys/fs): an exclusive open is refused, and so is all that its users would
     notice. A partition holds the whole disk. It is taken away once it is free."""

@@ -211,7 +211,8 @@ _OVERLAPS = {"file": ((0, 9), (16, 1)), "block device": ((0, 9),)}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["file", pytest.param("block device", marks=pytest.mark.variant)])
+@pytest.mark.variant  # of test_two_devices_share_a_file_in_two_ranges
+@pytest.mark.parametrize("kind", _OVERLAPS)
 def test_ranges_that_overlap(api, file_of, kind):
     """One shared block is enough; disks side by side are served, and one cannot grow into the next."""
     path = file_of()

@@ -99,7 +99,6 @@ def _write(room, path):
 # ---- a profile of the container ----
 
 
-@pytest.mark.both
 def test_a_container_that_may_not_mount_gets_its_node_and_its_volume(apparmor, place, volume):
     """Its profile is of its processes, and not of those that deliver. What the processes may open, it decides."""
     apparmor.load(_THEIRS, "mount", "umount", "/mnt/forbidden rw", "/mnt/volume/forbidden rw")
@@ -138,7 +137,6 @@ def test_a_volume_is_taken_back_from_a_container_that_may_not_unmount(apparmor, 
 # ---- a profile of the client ----
 
 
-@pytest.mark.both
 def test_a_client_that_may_connect_has_what_its_user_has(apparmor, place):
     """Its profile forbids the file, and a disk on the file gives it the bytes: ublkd knows its user (docs/security.md). A profile that
     forbids the nodes stops that."""
@@ -163,7 +161,6 @@ def test_a_client_that_may_connect_has_what_its_user_has(apparmor, place):
 _DENIED = (("mount -> /mnt/**", "SecurityModule"), ("capability sys_chroot", "SecurityModule"), ("/mnt/** w", "NoRight"))
 
 
-@pytest.mark.both
 @pytest.mark.parametrize("prefix", [confined(_OURS)], ids=["confined"])
 def test_a_delivery_that_the_profile_of_ublkd_forbids_leaves_nothing(apparmor, place, volume):
     """The same one succeeds when the profile allows it."""

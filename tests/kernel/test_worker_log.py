@@ -84,6 +84,7 @@ def _check_not_held_up(daemon, calm):
 
 
 @pytest.mark.timed
+@pytest.mark.variant  # of the floods of messages
 def test_a_flood_of_the_log_holds_up_no_device(make_daemon):
     daemon, disk, flooder = _start(make_daemon)
     daemon.api.create(null_spec("other"))
