@@ -9,8 +9,11 @@
 #include "ublkd/tasks/access_groups.h"
 #include "ublkd/tasks/program_choice.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <string.h>
+
+static_assert((unsigned)SETTING_SPARES_MAX <= (unsigned)WORKER_SPARES_MAX, "as many as can be asked for");
 
 enum { EXIT_USAGE = 2 }; /* a wrong command line, or a configuration that ublkd must not start with */
 
@@ -106,6 +109,7 @@ static int start(const struct config_request *request, const struct config *conf
                 .refuse_unstable_paths = values->refuse_unstable_paths,
                 .allow_fault_target = values->allow_fault_target,
                 .replace_workers = values->replace_workers,
+                .spare_workers = values->spare_workers,
                 .confinement = {.best_effort = values->best_effort,
                                 .first_user = values->first_uid,
                                 .users = values->uids},

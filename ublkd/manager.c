@@ -390,6 +390,8 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
                 r = worker_start_new(
                         manager->event, options->worker, &options->confinement, &manager->worker_start);
         if (r >= 0)
+                worker_start_keep_spares(manager->worker_start, options->spare_workers);
+        if (r >= 0)
                 r = authority_new(manager->event, &manager->authority);
         if (r >= 0)
                 r = open_disk_search(manager, options->helper);

@@ -28,6 +28,7 @@ struct manager_options {
         bool refuse_unstable_paths; /* in a spec: api.h */
         bool allow_fault_target;    /* in a spec, and for disks to be made */
         bool replace_workers;       /* of another version: worker_upgrade.h */
+        unsigned spare_workers;     /* WORKER_SPARES_MAX at most */
         struct api_rights rights;
         struct api_group socket_group;
         struct worker_confinement confinement;

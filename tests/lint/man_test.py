@@ -103,7 +103,7 @@ def test_ublkd_has_the_same_defaults_in_both_places():
     documented = defaults_in(page, r"The default is (.+?)\.(?: |$)")
     assert documented == defaults_in(help_of("ublkd", "--help"), r"\(default: ([^)]+)\)")
     wanted = {
-        "--listen", "--state-dir", "--runtime-dir", "--worker", "--unstable-paths", "--worker-uids", "--sandbox",
+        "--listen", "--state-dir", "--runtime-dir", "--worker", "--unstable-paths", "--worker-uids", "--sandbox", "--spare-workers",
         "--readers", "--administrators", "--polkit", "--socket-group", "--devices-dir", "--policy-dir", "--cdi-dir", "--allow-fault-target", "--upgrade-workers", "--log-level", "--config-root",
     }
     assert wanted == set(documented)
@@ -112,7 +112,7 @@ def test_ublkd_has_the_same_defaults_in_both_places():
 def test_ublkd_conf_names_every_key():
     page = re.sub(r"\s+", " ", rendered("ublkd.conf.5").split("KEYS")[1])
     rows = json.loads((ROOT / "ublkd/config/settings.json").read_text())["settings"]
-    assert len(rows) == 18
+    assert len(rows) == 19
     for row in rows:
         assert f" {row['key']}={row['argument']} " in page and f" Option: --{row['option']}." in page
         assert f"The default is {row['preset']}." in page if "preset" in row else True

@@ -6,6 +6,7 @@
 #include "ublkd/kernel/kernel_feature.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,6 +196,18 @@ int setting_parse_sandbox(const char *text, bool in_file _unused_, struct settin
 {
         return parse_choice(
                 (const char *const[]){"required", "best-effort", NULL}, text, &values->best_effort);
+}
+
+int setting_parse_spare_workers(const char *text, bool in_file _unused_, struct setting_values *values)
+{
+        unsigned count;
+        int end = 0;
+
+        if (!isdigit((unsigned char)text[0]) || sscanf(text, "%4u%n", &count, &end) < 1 || text[end] != '\0'
+                || count > SETTING_SPARES_MAX)
+                return -EINVAL;
+        values->spare_workers = count;
+        return 0;
 }
 
 int setting_parse_allow_fault_target(const char *text, bool in_file _unused_, struct setting_values *values)

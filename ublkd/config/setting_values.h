@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SETTING_LISTEN_MAX = 16, SETTING_DIRS_MAX = 16 };
+enum { SETTING_LISTEN_MAX = 16, SETTING_DIRS_MAX = 16, SETTING_SPARES_MAX = 64 };
 
 /* Texts belong to the text that was parsed. */
 struct setting_values {
@@ -27,6 +27,7 @@ struct setting_values {
         const char *socket_group;         /* its name; NULL: every user may connect */
         uint32_t first_uid, uids;         /* of workers */
         bool best_effort;                 /* a worker serves with the walls that it can have */
+        unsigned spare_workers;           /* SETTING_SPARES_MAX at most */
         bool allow_fault_target;          /* in specs */
         bool replace_workers;             /* that run another version of their program */
         int log_level;                    /* for log_set_level() */
@@ -40,5 +41,5 @@ setting_parse setting_parse_listen, setting_parse_state_directory, setting_parse
         setting_parse_devices_directory, setting_parse_policy_directory, setting_parse_cdi_directory,
         setting_parse_worker, setting_parse_ignored_feature, setting_parse_unstable_paths,
         setting_parse_readers, setting_parse_administrators, setting_parse_polkit, setting_parse_socket_group,
-        setting_parse_worker_uids, setting_parse_sandbox, setting_parse_upgrade_workers,
-        setting_parse_allow_fault_target, setting_parse_log_level;
+        setting_parse_worker_uids, setting_parse_sandbox, setting_parse_spare_workers,
+        setting_parse_upgrade_workers, setting_parse_allow_fault_target, setting_parse_log_level;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts worker processes, and keeps a spare.
+/* Starts worker processes, and keeps spares.
  *
  * A spare is a worker that does not know yet for which device: it holds its end of a socket pair and nothing
  * else of ours, does not listen, and so cannot be adopted. It leaves when that channel closes, hence never
  * outlives this supervisor. It runs as the worker of a device would at that point: nothing is set for a
  * device before its CONFIG is read.
  *
- * Nothing depends on it. One that is dead, or was executed from a file that has been replaced since, is let
- * go, and a process is started as if there had been none. It is started on a timer that every start pushes
- * on, so never in the middle of a recovery, and when many workers die at once only for the first of them. */
+ * Nothing depends on one. A spare that is dead, or was executed from a file that has been replaced since, is let
+ * go, and if no other is left, a process is started as if there had been none. Spares are started on a timer that every
+ * start pushes on, so never in the middle of a recovery: when many workers die at once, as many of the recoveries have
+ * one as there were. They are started one after the other, so that the loop is never held up by several. */
 #include "ublkd/workers/worker_start.h"
 
 #include "ublkd/cgroups/worker_groups.h"
@@ -17,6 +18,7 @@
 #include "ublkd/workers/worker_log.h"
 #include "ublkd/workers/worker_network.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,6 +27,7 @@
 
 enum {
         CALM_USEC = 1000 * 1000,
+        NEXT_USEC = 20 * 1000, /* from one spare to the next, once all is calm */
         PRIORITY_DEATH = -10,
         PRIORITY_SPARE = 10, /* whatever else there is to do comes first */
 };
@@ -35,6 +38,15 @@ enum spare_state {
         SPARE_LEAVING, /* its channel is closed, and it has not died yet */
 };
 
+struct spare {
+        struct worker_start *start;
+        enum spare_state state;
+        struct worker_process process; /* unless SPARE_NONE */
+        sd_event_source *death;
+        struct stat file; /* the program as it was before the spare was started */
+        uint64_t born;    /* the first has the lowest */
+};
+
 struct worker_start {
         sd_event *event;
         const char *program;
@@ -42,11 +54,10 @@ struct worker_start {
         struct worker_groups *groups; /* NULL: no control groups */
         unsigned workers;
         sd_event_source *timer;
-        enum spare_state state;
-        struct worker_process spare; /* unless SPARE_NONE */
-        sd_event_source *spare_death;
-        struct stat spare_file; /* the program as it was before the spare was started */
-        unsigned failures;      /* to keep one, in a row */
+        struct spare spares[WORKER_SPARES_MAX];
+        unsigned wanted; /* of them; a place is free for the next spare when the last one there has died */
+        uint64_t births;
+        unsigned failures; /* to keep one, in a row */
         struct worker_networks networks;
 };
 
@@ -112,113 +123,170 @@ static int start_process(const struct worker_start *start, const char *name, con
         return 0;
 }
 
-/* ---- the spare ---- */
+/* ---- spares ---- */
 
-/* Looks after the spare when nothing has been for a while. A timer that cannot be set costs a spare. */
-static void plan_spare(struct worker_start *start)
+/* A timer that cannot be set costs spares. */
+static void look_after(struct worker_start *start, uint64_t least_usec)
 {
         uint64_t delay = backoff_delay(start->failures);
 
-        if (sd_event_source_set_time_relative(start->timer, delay > CALM_USEC ? delay : CALM_USEC) >= 0)
+        if (sd_event_source_set_time_relative(start->timer, delay > least_usec ? delay : least_usec) >= 0)
                 (void)sd_event_source_set_enabled(start->timer, SD_EVENT_ONESHOT);
 }
 
-/* What it was executed from is what would be executed now. */
-static bool is_current(const struct worker_start *start)
+/* Looks after the spares when nothing has been for a while. */
+static void plan_spares(struct worker_start *start)
 {
-        const struct stat *then = &start->spare_file;
+        look_after(start, CALM_USEC);
+}
+
+/* Return whether a spare was executed from this file. */
+static bool is_of(const struct spare *spare, const struct stat *now)
+{
+        const struct stat *then = &spare->file;
+
+        return now->st_dev == then->st_dev && now->st_ino == then->st_ino && now->st_size == then->st_size
+               && now->st_ctim.tv_sec == then->st_ctim.tv_sec
+               && now->st_ctim.tv_nsec == then->st_ctim.tv_nsec;
+}
+
+static void drop_spare(struct spare *spare)
+{
+        spare->state = SPARE_NONE;
+        spare->death = sd_event_source_disable_unref(spare->death);
+        spare->process.channel = close_fd(spare->process.channel);
+        spare->process.pidfd = close_fd(spare->process.pidfd);
+        spare->process.log = worker_log_free(spare->process.log);
+}
+
+static void dismiss_spare(struct spare *spare)
+{
+        spare->state = SPARE_LEAVING;
+        spare->process.channel = close_fd(spare->process.channel);
+}
+
+/* What a spare was executed from is what would be executed now; else it is let go. */
+static void dismiss_outdated(struct worker_start *start)
+{
         struct stat now;
+        bool is_there = stat(start->program, &now) == 0;
 
-        return stat(start->program, &now) == 0 && now.st_dev == then->st_dev && now.st_ino == then->st_ino
-               && now.st_size == then->st_size && now.st_ctim.tv_sec == then->st_ctim.tv_sec
-               && now.st_ctim.tv_nsec == then->st_ctim.tv_nsec;
-}
+        for (unsigned i = 0; i < WORKER_SPARES_MAX; i++) {
+                struct spare *spare = &start->spares[i];
 
-static void drop_spare(struct worker_start *start)
-{
-        start->state = SPARE_NONE;
-        start->spare_death = sd_event_source_disable_unref(start->spare_death);
-        start->spare.channel = close_fd(start->spare.channel);
-        start->spare.pidfd = close_fd(start->spare.pidfd);
-        start->spare.log = worker_log_free(start->spare.log);
-}
-
-static void dismiss_spare(struct worker_start *start)
-{
-        start->state = SPARE_LEAVING;
-        start->spare.channel = close_fd(start->spare.channel);
+                if (spare->state == SPARE_WAITS && (!is_there || !is_of(spare, &now)))
+                        dismiss_spare(spare);
+        }
 }
 
 static int on_spare_death(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
 {
-        struct worker_start *start = userdata;
+        struct spare *spare = userdata;
+        struct worker_start *start = spare->start;
 
         (void)waitid(P_PIDFD, (id_t)fd, &(siginfo_t){}, WEXITED | WNOHANG);
-        if (start->state == SPARE_WAITS)
+        if (spare->state == SPARE_WAITS)
                 start->failures++; /* not worth a word: the next worker is started without it */
         if (start->groups)
-                worker_groups_end(start->groups, start->spare.pid);
-        drop_spare(start);
-        plan_spare(start);
+                worker_groups_end(start->groups, spare->process.pid);
+        drop_spare(spare);
+        plan_spares(start);
         return 0;
 }
 
-static int start_spare(struct worker_start *start)
+static int start_spare(struct spare *spare)
 {
+        struct worker_start *start = spare->start;
         char name[WORKER_NAME_MAX + 1]; /* room for the name of any device, to be shown later */
         int r;
 
         snprintf(name, sizeof(name), "%-*s", WORKER_NAME_MAX, WORKER_SPARE_NAME);
-        if (stat(start->program, &start->spare_file) < 0)
+        if (stat(start->program, &spare->file) < 0)
                 return -errno;
-        r = start_process(start, name, NULL, NULL, &start->spare);
+        r = start_process(start, name, NULL, NULL, &spare->process);
         if (r < 0)
                 return r;
-        start->state = SPARE_WAITS;
+        spare->state = SPARE_WAITS;
+        spare->born = start->births++;
         if (start->groups)
-                worker_groups_prepare(start->groups, start->spare.pid, start->spare.pidfd);
+                worker_groups_prepare(start->groups, spare->process.pid, spare->process.pidfd);
         r = sd_event_add_io(
-                start->event, &start->spare_death, start->spare.pidfd, EPOLLIN, on_spare_death, start);
+                start->event, &spare->death, spare->process.pidfd, EPOLLIN, on_spare_death, spare);
         if (r >= 0)
-                r = sd_event_source_set_priority(start->spare_death, PRIORITY_DEATH);
+                r = sd_event_source_set_priority(spare->death, PRIORITY_DEATH);
         if (r < 0)
-                drop_spare(start); /* it exits, and the next supervisor reaps it */
+                drop_spare(spare); /* it exits, and the next supervisor reaps it */
         return r;
+}
+
+/* NULL: there are as many as there should be, or the places of the others are not free yet. */
+static struct spare *find_place(struct worker_start *start)
+{
+        for (unsigned i = 0; start->workers > 0 && i < start->wanted; i++)
+                if (start->spares[i].state == SPARE_NONE)
+                        return &start->spares[i];
+        return NULL;
 }
 
 static int on_calm(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct worker_start *start = userdata;
+        struct spare *place;
 
         worker_networks_drop(&start->networks);
-        if (start->state == SPARE_WAITS && (start->workers == 0 || !is_current(start)))
-                dismiss_spare(start);
-        if (start->state == SPARE_NONE && start->workers > 0 && start_spare(start) < 0) {
+        dismiss_outdated(start);
+        for (unsigned i = 0; start->workers == 0 && i < WORKER_SPARES_MAX; i++)
+                if (start->spares[i].state == SPARE_WAITS)
+                        dismiss_spare(&start->spares[i]);
+        place = find_place(start);
+        if (place && start_spare(place) < 0) {
                 start->failures++; /* the next worker has the same trouble, and its device says so */
-                plan_spare(start);
+                plan_spares(start);
+        } else if (find_place(start)) {
+                look_after(start, NEXT_USEC);
         }
         return 0;
+}
+
+/* The one that has waited longest, and so is ready. NULL: none waits. */
+static struct spare *find_spare(struct worker_start *start)
+{
+        struct spare *found = NULL;
+
+        for (unsigned i = 0; i < WORKER_SPARES_MAX; i++) {
+                struct spare *spare = &start->spares[i];
+
+                if (spare->state == SPARE_WAITS && (!found || spare->born < found->born))
+                        found = spare;
+        }
+        return found;
 }
 
 /* 0; -EPIPE: there is none that can be used; other -errno: CONFIG cannot be sent. */
 static int take_spare(struct worker_start *start, const struct worker_msg *config, const int *fds,
         struct worker_process *ret)
 {
+        struct spare *spare;
         int r;
 
-        if (start->state == SPARE_WAITS && !is_current(start))
-                dismiss_spare(start);
-        if (start->state != SPARE_WAITS)
-                return -EPIPE;
-        r = worker_msg_send_fds(start->spare.channel, config, fds);
-        if (r < 0)
-                return r;
-        start->failures = 0;
-        worker_log_set_device(start->spare.log, config->config.name);
-        *ret = start->spare;
-        start->spare = (struct worker_process){.pidfd = -1, .channel = -1};
-        drop_spare(start);
-        return 0;
+        dismiss_outdated(start);
+        while ((spare = find_spare(start))) {
+                r = worker_msg_send_fds(spare->process.channel, config, fds);
+                if (r == -EPIPE) { /* it has died, and is not reaped yet */
+                        start->failures++;
+                        dismiss_spare(spare);
+                        continue;
+                }
+                if (r < 0)
+                        return r;
+                start->failures = 0;
+                worker_log_set_device(spare->process.log, config->config.name);
+                *ret = spare->process;
+                spare->process = (struct worker_process){.pidfd = -1, .channel = -1};
+                drop_spare(spare);
+                return 0;
+        }
+        return -EPIPE;
 }
 
 /* ---- what others call ---- */
@@ -226,26 +294,32 @@ static int take_spare(struct worker_start *start, const struct worker_msg *confi
 int worker_start_run(struct worker_start *start, const struct worker_msg *config,
         const int fds[static _CONFIG_FD_MAX], struct worker_process *ret)
 {
-        /* A preflight shows what a new process can have; the spare may have a wall that none can have any more. */
+        /* A preflight shows what a new process can have; a spare may have a wall that none can have any more. */
         bool preflight = config->config.lock == WORKER_LOCK_NEVER;
         int r = preflight ? -EPIPE : take_spare(start, config, fds, ret);
 
         if (start->groups)
                 worker_groups_postpone(start->groups);
-        plan_spare(start);
+        plan_spares(start);
         return r == -EPIPE ? start_process(start, config->config.name, config, fds, ret) : r;
 }
 
 void worker_start_count(struct worker_start *start, int change)
 {
         start->workers += (unsigned)change;
-        plan_spare(start);
+        plan_spares(start);
 }
 
 void worker_start_keep_network(struct worker_start *start, int fd)
 {
         worker_networks_keep(&start->networks, fd);
-        plan_spare(start);
+        plan_spares(start);
+}
+
+void worker_start_keep_spares(struct worker_start *start, unsigned count)
+{
+        assert(count <= WORKER_SPARES_MAX);
+        start->wanted = count;
 }
 
 void worker_start_use_groups(struct worker_start *start, struct worker_groups *groups)
@@ -285,8 +359,12 @@ int worker_start_new(sd_event *event, const char *program, const struct worker_c
                 .event = sd_event_ref(event),
                 .program = program,
                 .confinement = confinement ? *confinement : (struct worker_confinement){},
-                .spare = {.pidfd = -1, .channel = -1},
+                .wanted = 1,
         };
+        for (unsigned i = 0; i < WORKER_SPARES_MAX; i++)
+                start->spares[i] = (struct spare){
+                        .start = start, .process = {.pidfd = -1, .channel = -1}
+                };
         r = sd_event_add_time(event, &start->timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_calm, start);
         if (r >= 0)
                 r = sd_event_source_set_priority(start->timer, PRIORITY_SPARE);
@@ -300,7 +378,8 @@ struct worker_start *worker_start_free(struct worker_start *start)
 {
         if (!start)
                 return NULL;
-        drop_spare(start);
+        for (unsigned i = 0; i < WORKER_SPARES_MAX; i++)
+                drop_spare(&start->spares[i]);
         worker_networks_drop(&start->networks);
         sd_event_source_disable_unref(start->timer);
         sd_event_unref(start->event);

@@ -7,7 +7,7 @@
 
 static void test_every_row(void)
 {
-        CHECK_INT(settings_count, 18);
+        CHECK_INT(settings_count, 19);
         for (size_t i = 0; i < settings_count; i++) {
                 const struct setting *setting = &settings[i];
                 struct setting_values values = {};

@@ -185,6 +185,22 @@ static void test_uids(void)
         CHECK_INT(values.uids, 4294967294);
 }
 
+static void test_spare_workers(void)
+{
+        static const char *const bad[] = {
+                "", "-1", "+1", " 1", "1 ", "65", "99999", "4294967297", "1x", "many"};
+        struct setting_values values = {};
+
+        CHECK_INT(setting_parse_spare_workers("64", true, &values), 0);
+        CHECK_INT(values.spare_workers, SETTING_SPARES_MAX);
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+                if (!CHECK_INT(setting_parse_spare_workers(bad[i], true, &values), -EINVAL))
+                        fprintf(stderr, "... of '%s'\n", bad[i]);
+        CHECK_INT(values.spare_workers, SETTING_SPARES_MAX);
+        CHECK_INT(setting_parse_spare_workers("0", true, &values), 0);
+        CHECK_INT(values.spare_workers, 0);
+}
+
 static void test_features(void)
 {
         struct setting_values values = {};
@@ -208,6 +224,7 @@ int main(void)
         test_polkit();
         test_socket_group();
         test_uids();
+        test_spare_workers();
         test_features();
         return check_report();
 }

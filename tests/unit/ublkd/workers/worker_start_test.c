@@ -263,6 +263,64 @@ static void test_program_that_is_missing(struct test *test)
         CHECK(run_until(test, has_spare));
 }
 
+/* Return how many children of this program wait for a device. */
+static unsigned spares_now(void)
+{
+        char path[64], name[WORKER_NAME_MAX + 64];
+        unsigned count = 0;
+        _cleanup_fclose_ FILE *children = NULL;
+        pid_t pid;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+        children = fopen(path, "re");
+        while (CHECK(children) && fscanf(children, "%d", &pid) == 1) {
+                _cleanup_close_ int fd = -1;
+                ssize_t size;
+
+                snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+                fd = open(path, O_RDONLY | O_CLOEXEC);
+                size = fd < 0 ? -1 : read(fd, name, sizeof(name) - 1);
+                name[size < 0 ? 0 : size] = '\0';
+                if (size > 0 && strstr(name + strlen(name) + 1, WORKER_SPARE_NAME))
+                        count++;
+        }
+        return count;
+}
+
+static bool has_three(const struct test *test _unused_)
+{
+        return spares_now() == 3;
+}
+
+static bool has_one(const struct test *test _unused_)
+{
+        return spares_now() == 1;
+}
+
+/* Each of the first three gets one, the one that has waited longest first; then there are as many as before. */
+static void test_several(struct test *test)
+{
+        pid_t first = spare_now(), dead;
+
+        worker_start_keep_spares(test->start, 3);
+        worker_start_count(test->start, 1);
+        CHECK(run_until(test, has_three));
+        CHECK_INT(run(test), first);
+        CHECK_INT(spares_now(), 2);
+        dead = groups.prepared; /* the youngest */
+        CHECK(run(test) != dead);
+        CHECK_INT(kill(dead, SIGKILL), 0);
+        CHECK(leaves(dead));
+        CHECK(run(test) != dead); /* a new one */
+        CHECK(run_until(test, has_three));
+        worker_start_count(test->start, -1);
+        worker_start_keep_spares(test->start, 1);
+        CHECK_INT(spares_now(), 3); /* until they are taken */
+        for (unsigned i = 0; i < 3; i++)
+                CHECK(run(test) > 0);
+        CHECK(run_until(test, has_one));
+}
+
 static bool is_closed(int reader)
 {
         return poll(&(struct pollfd){.fd = reader, .events = POLLIN}, 1, 0) == 1;
@@ -308,6 +366,7 @@ static void run_tests(struct test *test)
         test_dead(test);
         test_replaced(test);
         test_program_that_is_missing(test);
+        test_several(test);
         test_networks_of_dead_workers_are_kept_until_all_is_calm(test);
         test_end(test);
 }
