@@ -6,10 +6,15 @@
  * outlives this supervisor. It runs as the worker of a device would at that point: nothing is set for a
  * device before its CONFIG is read.
  *
- * Nothing depends on one. A spare that is dead, or was executed from a file that has been replaced since, is let
- * go, and if no other is left, a process is started as if there had been none. Spares are started on a timer that every
- * start pushes on, so never in the middle of a recovery: when many workers die at once, as many of the recoveries have
- * one as there were. They are started one after the other, so that the loop is never held up by several. */
+ * Nothing depends on one. A spare that is dead, or was executed from a file that has been replaced since, is not
+ * taken, and if there is no other, a process is started as if there had been none. Spares are started and dismissed on
+ * a timer that every start postpones, so not in the first second of a recovery: when many workers die at once, as many
+ * of the recoveries take a spare as there were. They are started one after the other, with time between them for what
+ * else the loop has to do.
+ *
+ * Spares that die make the next one wait longer (backoff_delay()). Those that die together are one failure: the next
+ * failure is that of a spare which was started later. After a failure one spare is tried, and once a spare has waited
+ * for a second, the failures are over. */
 #include "ublkd/workers/worker_start.h"
 
 #include "ublkd/cgroups/worker_groups.h"
@@ -19,6 +24,7 @@
 #include "ublkd/workers/worker_network.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,7 +33,7 @@
 
 enum {
         CALM_USEC = 1000 * 1000,
-        NEXT_USEC = 20 * 1000, /* from one spare to the next, once all is calm */
+        NEXT_USEC = 100 * 1000, /* from one spare to the next, once all is calm */
         PRIORITY_DEATH = -10,
         PRIORITY_SPARE = 10, /* whatever else there is to do comes first */
 };
@@ -44,7 +50,7 @@ struct spare {
         struct worker_process process; /* unless SPARE_NONE */
         sd_event_source *death;
         struct stat file; /* the program as it was before the spare was started */
-        uint64_t born;    /* the first has the lowest */
+        uint64_t born;    /* now_of() */
 };
 
 struct worker_start {
@@ -55,9 +61,9 @@ struct worker_start {
         unsigned workers;
         sd_event_source *timer;
         struct spare spares[WORKER_SPARES_MAX];
-        unsigned wanted; /* of them; a place is free for the next spare when the last one there has died */
-        uint64_t births;
-        unsigned failures; /* to keep one, in a row */
+        unsigned wanted;   /* of them; a place is free for the next spare when the last one there has died */
+        unsigned failures; /* to keep a spare, in a row */
+        uint64_t failed;   /* now_of() the last of them; 0: never */
         struct worker_networks networks;
 };
 
@@ -125,19 +131,43 @@ static int start_process(const struct worker_start *start, const char *name, con
 
 /* ---- spares ---- */
 
-/* A timer that cannot be set costs spares. */
-static void look_after(struct worker_start *start, uint64_t least_usec)
+/* Return the monotonic time at which the event that is handled now was found, µs. */
+static uint64_t now_of(const struct worker_start *start)
 {
-        uint64_t delay = backoff_delay(start->failures);
+        uint64_t now = 0;
 
-        if (sd_event_source_set_time_relative(start->timer, delay > least_usec ? delay : least_usec) >= 0)
+        (void)sd_event_now(start->event, CLOCK_MONOTONIC, &now);
+        return now;
+}
+
+/* A timer that cannot be set costs spares. */
+static void look_after(struct worker_start *start, uint64_t usec)
+{
+        if (sd_event_source_set_time_relative(start->timer, usec) >= 0)
                 (void)sd_event_source_set_enabled(start->timer, SD_EVENT_ONESHOT);
 }
 
 /* Looks after the spares when nothing has been for a while. */
 static void plan_spares(struct worker_start *start)
 {
-        look_after(start, CALM_USEC);
+        uint64_t delay = backoff_delay(start->failures);
+
+        look_after(start, delay > CALM_USEC ? delay : CALM_USEC);
+}
+
+/* Not worth a word: the next worker is started without it, and if it has the same trouble, its device says so. */
+static void count_failure(struct worker_start *start, const struct spare *spare)
+{
+        if (spare->born <= start->failed)
+                return;
+        start->failures++;
+        start->failed = now_of(start);
+}
+
+/* Return whether a spare shows that the failures are over: it was started after the last one, and lives. */
+static bool has_lasted(const struct spare *spare)
+{
+        return spare->born > spare->start->failed && now_of(spare->start) - spare->born >= CALM_USEC;
 }
 
 /* Return whether a spare was executed from this file. */
@@ -165,20 +195,6 @@ static void dismiss_spare(struct spare *spare)
         spare->process.channel = close_fd(spare->process.channel);
 }
 
-/* What a spare was executed from is what would be executed now; else it is let go. */
-static void dismiss_outdated(struct worker_start *start)
-{
-        struct stat now;
-        bool is_there = stat(start->program, &now) == 0;
-
-        for (unsigned i = 0; i < WORKER_SPARES_MAX; i++) {
-                struct spare *spare = &start->spares[i];
-
-                if (spare->state == SPARE_WAITS && (!is_there || !is_of(spare, &now)))
-                        dismiss_spare(spare);
-        }
-}
-
 static int on_spare_death(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata)
 {
         struct spare *spare = userdata;
@@ -186,7 +202,7 @@ static int on_spare_death(sd_event_source *source _unused_, int fd, uint32_t eve
 
         (void)waitid(P_PIDFD, (id_t)fd, &(siginfo_t){}, WEXITED | WNOHANG);
         if (spare->state == SPARE_WAITS)
-                start->failures++; /* not worth a word: the next worker is started without it */
+                count_failure(start, spare);
         if (start->groups)
                 worker_groups_end(start->groups, spare->process.pid);
         drop_spare(spare);
@@ -200,6 +216,7 @@ static int start_spare(struct spare *spare)
         char name[WORKER_NAME_MAX + 1]; /* room for the name of any device, to be shown later */
         int r;
 
+        spare->born = now_of(start);
         snprintf(name, sizeof(name), "%-*s", WORKER_NAME_MAX, WORKER_SPARE_NAME);
         if (stat(start->program, &spare->file) < 0)
                 return -errno;
@@ -207,7 +224,6 @@ static int start_spare(struct spare *spare)
         if (r < 0)
                 return r;
         spare->state = SPARE_WAITS;
-        spare->born = start->births++;
         if (start->groups)
                 worker_groups_prepare(start->groups, spare->process.pid, spare->process.pidfd);
         r = sd_event_add_io(
@@ -228,38 +244,65 @@ static struct spare *find_place(struct worker_start *start)
         return NULL;
 }
 
+/* Dismiss the spares that no worker needs, or that were executed from another file than would be executed now. */
+static void dismiss_useless(struct worker_start *start)
+{
+        struct stat now;
+        bool is_there = stat(start->program, &now) == 0;
+
+        for (unsigned i = 0; i < WORKER_SPARES_MAX; i++) {
+                struct spare *spare = &start->spares[i];
+
+                if (spare->state == SPARE_WAITS && (start->workers == 0 || !is_there || !is_of(spare, &now)))
+                        dismiss_spare(spare);
+        }
+}
+
 static int on_calm(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
         struct worker_start *start = userdata;
         struct spare *place;
 
         worker_networks_drop(&start->networks);
-        dismiss_outdated(start);
-        for (unsigned i = 0; start->workers == 0 && i < WORKER_SPARES_MAX; i++)
-                if (start->spares[i].state == SPARE_WAITS)
-                        dismiss_spare(&start->spares[i]);
+        dismiss_useless(start);
+        for (unsigned i = 0; i < WORKER_SPARES_MAX; i++)
+                if (start->spares[i].state == SPARE_WAITS && has_lasted(&start->spares[i]))
+                        start->failures = 0;
         place = find_place(start);
         if (place && start_spare(place) < 0) {
-                start->failures++; /* the next worker has the same trouble, and its device says so */
+                count_failure(start, place);
                 plan_spares(start);
+        } else if (place && start->failures > 0) {
+                look_after(start, CALM_USEC); /* does it last? */
         } else if (find_place(start)) {
                 look_after(start, NEXT_USEC);
         }
         return 0;
 }
 
-/* The one that has waited longest, and so is ready. NULL: none waits. */
-static struct spare *find_spare(struct worker_start *start)
+/* Return the spare that has waited longest, and so is ready; NULL: none waits. file: only those that were executed from
+ * it; NULL: all. */
+static struct spare *find_spare(struct worker_start *start, const struct stat *file)
 {
         struct spare *found = NULL;
 
         for (unsigned i = 0; i < WORKER_SPARES_MAX; i++) {
                 struct spare *spare = &start->spares[i];
 
-                if (spare->state == SPARE_WAITS && (!found || spare->born < found->born))
+                if (spare->state == SPARE_WAITS && (!file || is_of(spare, file))
+                        && (!found || spare->born < found->born))
                         found = spare;
         }
         return found;
+}
+
+/* Return 0, or -EPIPE: it has died, and is not reaped yet; other -errno: CONFIG cannot be sent. */
+static int send_config(const struct spare *spare, const struct worker_msg *config, const int *fds)
+{
+        /* CONFIG can be long: it is not written for a process that is dead. */
+        if (poll(&(struct pollfd){.fd = spare->process.pidfd, .events = POLLIN}, 1, 0) > 0)
+                return -EPIPE;
+        return worker_msg_send_fds(spare->process.channel, config, fds);
 }
 
 /* 0; -EPIPE: there is none that can be used; other -errno: CONFIG cannot be sent. */
@@ -267,19 +310,22 @@ static int take_spare(struct worker_start *start, const struct worker_msg *confi
         struct worker_process *ret)
 {
         struct spare *spare;
+        struct stat file;
         int r;
 
-        dismiss_outdated(start);
-        while ((spare = find_spare(start))) {
-                r = worker_msg_send_fds(spare->process.channel, config, fds);
-                if (r == -EPIPE) { /* it has died, and is not reaped yet */
-                        start->failures++;
+        if (!find_spare(start, NULL) || stat(start->program, &file) < 0)
+                return -EPIPE;
+        while ((spare = find_spare(start, &file))) {
+                r = send_config(spare, config, fds);
+                if (r == -EPIPE) {
+                        count_failure(start, spare);
                         dismiss_spare(spare);
                         continue;
                 }
                 if (r < 0)
                         return r;
-                start->failures = 0;
+                if (has_lasted(spare))
+                        start->failures = 0;
                 worker_log_set_device(spare->process.log, config->config.name);
                 *ret = spare->process;
                 spare->process = (struct worker_process){.pidfd = -1, .channel = -1};
@@ -320,6 +366,7 @@ void worker_start_keep_spares(struct worker_start *start, unsigned count)
 {
         assert(count <= WORKER_SPARES_MAX);
         start->wanted = count;
+        plan_spares(start);
 }
 
 void worker_start_use_groups(struct worker_start *start, struct worker_groups *groups)

@@ -35,8 +35,8 @@ struct worker_confinement {
  * this. confinement: NULL is one of zeroes. Return 0 or -errno. */
 int worker_start_new(sd_event *event, const char *program, const struct worker_confinement *confinement,
         struct worker_start **ret);
-/* Keep so many spares from now on. count: WORKER_SPARES_MAX at most; 0: none. Those that are there stay until they are
- * taken. */
+/* Keep so many spares from now on: those that lack are started when all is calm, and those that are too many stay
+ * until they are taken. count: WORKER_SPARES_MAX at most; 0: none. */
 void worker_start_keep_spares(struct worker_start *start, unsigned count);
 /* From now on start each process beside the groups of workers (worker_groups_open_rest()), and give each spare a control
  * group of its own, ahead of need. groups: outlives `start`. */

@@ -5,6 +5,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/workers/worker_fake.h"
 #include "ublkd/cgroups/worker_groups.h"
+#include "ublkd/plan/backoff.h"
 #include "ublkd/workers/worker_log.h"
 #include "ublkd/workers/worker_network.h"
 
@@ -17,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_USEC = 60 * 1000 * 1000, PATIENCE_MSEC = PATIENCE_USEC / 1000 };
+enum { PATIENCE_USEC = 60 * 1000 * 1000, PATIENCE_MSEC = PATIENCE_USEC / 1000, CALM_USEC = 1000 * 1000 };
 
 struct test {
         sd_event *event;
@@ -34,6 +35,18 @@ static struct {
         unsigned postponed, opened;
 } groups;
 
+static struct {
+        sd_event *event;
+        struct {
+                pid_t pid;
+                uint64_t at; /* µs, of the event that it was started in */
+        } born[64];
+        unsigned births;
+        unsigned failures,
+                failures_max; /* in a row: the last ones, and the most since a test set this to 0 */
+        unsigned configs;     /* that were sent, or should be */
+} spares;
+
 /* Not one that a process can be born in: it has ours then. */
 int __wrap_worker_groups_open_rest(const struct worker_groups *all);
 int __wrap_worker_groups_open_rest(const struct worker_groups *all)
@@ -48,6 +61,29 @@ void __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidf
 {
         CHECK((void *)all == &groups && pidfd >= 0);
         groups.prepared = groups.spare = pid;
+        if (!CHECK(spares.births < ARRAY_SIZE(spares.born)))
+                return;
+        spares.born[spares.births].pid = pid;
+        sd_event_now(spares.event, CLOCK_MONOTONIC, &spares.born[spares.births].at);
+        spares.births++;
+}
+
+/* The test does not wait for it. */
+uint64_t __wrap_backoff_delay(unsigned failures);
+uint64_t __wrap_backoff_delay(unsigned failures)
+{
+        spares.failures = failures;
+        if (failures > spares.failures_max)
+                spares.failures_max = failures;
+        return 0;
+}
+
+int __real_worker_msg_send_fds(int channel, const struct worker_msg *msg, const int *fds);
+int __wrap_worker_msg_send_fds(int channel, const struct worker_msg *msg, const int *fds);
+int __wrap_worker_msg_send_fds(int channel, const struct worker_msg *msg, const int *fds)
+{
+        spares.configs++;
+        return __real_worker_msg_send_fds(channel, msg, fds);
 }
 
 void __wrap_worker_groups_end(struct worker_groups *all, pid_t pid);
@@ -107,13 +143,21 @@ static bool run_until(struct test *test, bool (*done)(const struct test *test))
 }
 
 /* A program of this path that is another file than before. */
-static void install(const struct test *test)
+static void install_copy(const struct test *test, const char *of)
 {
         char command[512];
 
-        snprintf(command, sizeof(command), "cp /proc/%d/exe %s.new && mv %s.new %s", getpid(), test->program,
-                test->program, test->program);
+        snprintf(command, sizeof(command), "cp %s %s.new && mv %s.new %s", of, test->program, test->program,
+                test->program);
         CHECK_INT(system(command), 0);
+}
+
+static void install(const struct test *test)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/exe", getpid());
+        install_copy(test, path);
 }
 
 static int run_with(struct test *test, const char *name, const char *spec, struct worker_process *ret)
@@ -230,19 +274,23 @@ static void test_dead(struct test *test)
 
         CHECK_INT(kill(spare, SIGKILL), 0);
         CHECK(leaves(spare));
+        spares.configs = 0;
         CHECK(run(test) != spare);
+        CHECK_INT(spares.configs, 1); /* none is written for the dead one */
         CHECK(run_until(test, has_none));
         CHECK(run_until(test, has_spare));
         CHECK(spare_now() != spare);
 }
 
-/* What an upgrade has replaced is not to be run any more. */
+/* What an upgrade has replaced is not to be run any more. It leaves when all is calm. */
 static void test_replaced(struct test *test)
 {
         pid_t spare = spare_now();
 
         install(test);
         CHECK(run(test) != spare);
+        CHECK_INT(spare_now(), spare);
+        CHECK(run_until(test, has_none));
         CHECK(leaves(spare));
         CHECK(run_until(test, has_spare));
         spare = spare_now();
@@ -258,6 +306,8 @@ static void test_program_that_is_missing(struct test *test)
         spare = spare_now();
         CHECK_INT(unlink(test->program), 0);
         CHECK_INT(run_with(test, "failing", "{}", &process), -ENOENT);
+        CHECK_INT(spare_now(), spare);
+        CHECK(run_until(test, has_none));
         CHECK(leaves(spare));
         install(test);
         CHECK(run_until(test, has_spare));
@@ -297,33 +347,134 @@ static bool has_one(const struct test *test _unused_)
         return spares_now() == 1;
 }
 
+static bool has_no_spares(const struct test *test _unused_)
+{
+        return spares_now() == 0;
+}
+
+/* Return the spare that was started last (0), or the one before it (1), … */
+static pid_t born(unsigned before)
+{
+        return spares.births > before ? spares.born[spares.births - 1 - before].pid : -1;
+}
+
 /* Each of the first three gets one, the one that has waited longest first; then there are as many as before. */
 static void test_several(struct test *test)
 {
         pid_t first = spare_now(), dead;
 
-        worker_start_keep_spares(test->start, 3);
-        worker_start_count(test->start, 1);
+        worker_start_keep_spares(test->start, 3); /* nothing else happens that could start them */
         CHECK(run_until(test, has_three));
+        CHECK_INT(born(2), first);
+        dead = born(0);
         CHECK_INT(run(test), first);
-        CHECK_INT(spares_now(), 2);
-        dead = groups.prepared; /* the youngest */
-        CHECK(run(test) != dead);
+        CHECK_INT(run(test), born(1));
+        CHECK_INT(spares_now(), 1);
         CHECK_INT(kill(dead, SIGKILL), 0);
         CHECK(leaves(dead));
         CHECK(run(test) != dead); /* a new one */
         CHECK(run_until(test, has_three));
-        worker_start_count(test->start, -1);
-        worker_start_keep_spares(test->start, 1);
-        CHECK_INT(spares_now(), 3); /* until they are taken */
-        for (unsigned i = 0; i < 3; i++)
-                CHECK(run(test) > 0);
-        CHECK(run_until(test, has_one));
+}
+
+/* No recovery waits for their end. */
+static void test_several_that_are_replaced(struct test *test)
+{
+        const pid_t old[] = {born(2), born(1), born(0)};
+        pid_t pid;
+
+        install(test);
+        pid = run(test);
+        CHECK(pid > 0 && pid != old[0] && pid != old[1] && pid != old[2]);
+        CHECK_INT(spares_now(), 3);
+        CHECK(run_until(test, has_no_spares));
+        for (size_t i = 0; i < ARRAY_SIZE(old); i++)
+                CHECK(leaves(old[i]));
+        CHECK(run_until(test, has_three));
+        CHECK_INT(run(test), born(2));
+        CHECK(run_until(test, has_three));
+        CHECK_INT(spares.failures, 0); /* they were dismissed */
+}
+
+/* Each time one failure, and none is left when there are as many as before. */
+static void test_several_that_die_at_once(struct test *test)
+{
+        spares.failures_max = 0;
+        for (unsigned round = 0; round < 3; round++) {
+                const pid_t old[] = {born(2), born(1), born(0)};
+
+                for (size_t i = 0; i < ARRAY_SIZE(old); i++)
+                        CHECK_INT(kill(old[i], SIGKILL), 0);
+                for (size_t i = 0; i < ARRAY_SIZE(old); i++)
+                        CHECK(leaves(old[i]));
+                if (round == 2)
+                        CHECK(run(test) > 0); /* before they are reaped */
+                CHECK(run_until(test, has_three));
+                CHECK_INT(spares.failures_max, 1);
+        }
+        CHECK_INT(run(test), born(2));
+        CHECK_INT(spares.failures, 0);
+        CHECK(run_until(test, has_three));
+}
+
+static bool has_failed_three_times(const struct test *test _unused_)
+{
+        return spares.failures == 3;
+}
+
+/* After the first failure one is tried after the other, until one lasts; then the others are started. */
+static void test_program_that_ends_at_once(struct test *test)
+{
+        unsigned births = spares.births;
+
+        install_copy(test, "/bin/false");
+        worker_start_keep_spares(test->start, 3); /* looks after them */
+        CHECK(run_until(test, has_no_spares));    /* what it has replaced is dismissed */
+        CHECK(run_until(test, has_failed_three_times));
+        if (CHECK(spares.births >= births + 3)) /* more until the first of them has ended */
+                for (unsigned i = spares.births - 2; i < spares.births; i++)
+                        CHECK(spares.born[i].at - spares.born[i - 1].at >= CALM_USEC);
+        install(test);
+        births = spares.births;
+        CHECK(run_until(test, has_three));
+        if (CHECK_INT(spares.births, births + 3))
+                CHECK(spares.born[births + 1].at - spares.born[births].at >= CALM_USEC);
+        CHECK_INT(run(test), born(2));
+        CHECK_INT(spares.failures, 0);
+        CHECK(run_until(test, has_three));
 }
 
 static bool is_closed(int reader)
 {
         return poll(&(struct pollfd){.fd = reader, .events = POLLIN}, 1, 0) == 1;
+}
+
+static int watched; /* the reader of a network's pipe */
+
+static bool is_calm(const struct test *test _unused_)
+{
+        return is_closed(watched);
+}
+
+/* 0: those that are there are taken, and no other one is started. */
+static void test_none(struct test *test)
+{
+        unsigned births = spares.births;
+        int network[2];
+
+        worker_start_keep_spares(test->start, 0);
+        CHECK_INT(spares_now(), 3);
+        for (unsigned i = 0; i < 3; i++)
+                CHECK_INT(run(test), spares.born[births - 3 + i].pid);
+        if (!CHECK_INT(pipe2(network, O_CLOEXEC), 0))
+                return;
+        watched = network[0];
+        worker_start_keep_network(test->start, network[1]);
+        CHECK(run_until(test, is_calm));
+        CHECK_INT(spares.births, births);
+        CHECK_INT(spares_now(), 0);
+        close(network[0]);
+        worker_start_keep_spares(test->start, 1);
+        CHECK(run_until(test, has_one));
 }
 
 /* Several devices may be recovered at once: their namespaces go when the last one has started. */
@@ -367,6 +518,10 @@ static void run_tests(struct test *test)
         test_replaced(test);
         test_program_that_is_missing(test);
         test_several(test);
+        test_several_that_are_replaced(test);
+        test_several_that_die_at_once(test);
+        test_program_that_ends_at_once(test);
+        test_none(test);
         test_networks_of_dead_workers_are_kept_until_all_is_calm(test);
         test_end(test);
 }
@@ -407,6 +562,7 @@ int main(int argc, char *argv[])
         install(&test);
         if (CHECK_INT(sd_event_new(&test.event), 0)
                 && CHECK_INT(worker_start_new(test.event, test.program, NULL, &test.start), 0)) {
+                spares.event = test.event;
                 worker_start_use_groups(test.start, (struct worker_groups *)&groups);
                 run_tests(&test);
         }
