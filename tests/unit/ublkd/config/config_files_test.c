@@ -90,6 +90,8 @@ static const struct {
          false                                                                                                      },
         {"[Manager]\nLogLevel debug",     ":2: LogLevel: there is no '=' in the line; write KEY=VALUE",        false},
         {"[Manager]\nSandbox: required",  ":2: Sandbox:: there is no '=' in the line; write KEY=VALUE",        true },
+        {"[Manager]\nSpareWorkers=65",    ":2: SpareWorkers: '65' is not valid; give a number from 0 to 64",
+         false                                                                                                      },
         {"[Manager]\n=x",                 ":2: there is nothing before '='; write KEY=VALUE",                  false},
         {"[Manager]\nListen=/a\\\n",      ":2: Listen: the line goes on in the next one, which ublkd",         false},
         {"[Manager]\nReaders=group:\xff", ":2: Readers: the line is not UTF-8; write it in UTF-8",             true },
