@@ -29,6 +29,7 @@ _SIZE = 16 << 20  # of each file, sparse
 _LIMIT = 600  # seconds for one step
 _BUS = "/run/dbus/system_bus_socket"
 _WWN = "naa.5001405000000001"
+_FIRST = "first"  # the disk that is there ahead of the others
 _FILES = 65536  # of one process, as units/ublkd.service.in has it
 _SETTLE = 3  # seconds in which ublkd starts its next spare, which maps the program of the workers, too
 
@@ -111,7 +112,9 @@ class Ublkd:
     def __init__(self, configuration, programs):
         folder = tempfile.mkdtemp(prefix="ublkd-", dir="/run")
         self._programs = programs
-        self._daemon = Daemon(programs["ublkd"], folder)
+        self._spares = configuration["spares"]
+        options = [] if self._spares is None else ["--spare-workers", str(self._spares)]
+        self._daemon = Daemon(programs["ublkd"], folder, options)
         self._specs = f"{_FOLDER}/specs.json"
         self._queues = configuration["queues"]
         self._depth = configuration["depth"]
@@ -126,6 +129,22 @@ class Ublkd:
 
     def _items(self):
         return json.loads(self._ctl("list", "-o", "json"))["items"]
+
+    def _await_spares(self):
+        if self._spares is not None:
+            _await_count("spares", lambda: len(processes.waiting_spares(self._daemon.pid)), self._spares)
+        time.sleep(_SETTLE)
+
+    def warm_up(self):
+        """With a number of spares that was asked for: make one disk more, ahead of the others, and wait for them, because ublkd
+        has spares only while it has workers. Return the memory of the machine that all of them take."""
+        if self._spares is None:
+            return {}
+        before = _available()
+        self._daemon.create({"name": _FIRST, "target": {"type": "null"}, "size": _SIZE, "queues": self._queues})
+        run("udevadm", "settle")
+        self._await_spares()
+        return {"spares_available_kib": before - _available()}
 
     def _watched(self, what, step):
         """Do a step, and note the longest answer time of /healthz meanwhile."""
@@ -145,13 +164,13 @@ class Ublkd:
         self._watched("make", lambda: self._ctl(*apply))
 
     def list(self):
-        return sum(item["status"]["phase"] == "Live" for item in self._items())
+        return sum(item["status"]["phase"] == "Live" and item["name"] != _FIRST for item in self._items())
 
     def memory(self):
         """Return what the workers have, and what the supervisor with its helpers and its spare: memory in KiB, threads and
         descriptors."""
-        time.sleep(_SETTLE)
-        workers = {item["status"]["worker"]["pid"] for item in self._items()}
+        self._await_spares()
+        workers = {item["status"]["worker"]["pid"] for item in self._items() if item["name"] != _FIRST}
         spares = set(processes.waiting_spares(self._daemon.pid))
         own = {pid for pid, name in processes.programs("ublkd").items() if name != "ublkd-worker"}
         result = {}
@@ -197,6 +216,7 @@ class Ublkd:
             self._remove_at_once()
         else:
             self._ctl("delete", *self._names, "--timeout", f"{_LIMIT}s")
+        self._daemon.delete(_FIRST)
         _await_count("disks of ublkd", lambda: len(glob.glob("/sys/block/ublkb*")), 0)
 
     def remove(self):
@@ -215,6 +235,9 @@ class Losetup:
 
     def __init__(self, *_):
         run("modprobe", "loop", "max_loop=0")
+
+    def warm_up(self):
+        return {}
 
     def make(self, paths):
         for path in paths:
@@ -251,6 +274,9 @@ class Targetcli:
             os.makedirs(os.path.dirname(_BUS), exist_ok=True)
             run("dbus-daemon", "--system", "--fork")  # targetcli looks for handlers of tcmu there
         self._before = len(glob.glob("/sys/block/sd*"))
+
+    def warm_up(self):
+        return {}
 
     def _disks(self):
         return len(glob.glob("/sys/block/sd*")) - self._before
@@ -295,8 +321,9 @@ def _measure(name, configuration, programs, count):
     run("udevadm", "settle")
     run("sync")
     try:
+        result = manager.warm_up()
         before, ran = _available(), processes.accounts()
-        result = {"make_s": _timed(lambda: manager.make(paths))[0]}
+        result["make_s"] = _timed(lambda: manager.make(paths))[0]
         result["make_ran_s"] = processes.accounts_between(ran, processes.accounts())
         result["udev_s"] = _timed(lambda: run("udevadm", "settle", f"--timeout={_LIMIT}", timeout=_LIMIT))[0]
         result["list_s"], listed = _timed(manager.list)
