@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* When a queue answers its first requests, which come all at once after a recovery. The descriptors lie in a file in
- * place of the driver, and a NOP stands for each arrival. */
-#include "targets/worker/queue/queue_requests.h"
-#include "targets/worker/queue/ublk_queue.h"
-#include "tests/unit/check.h"
-#include "tests/unit/shared_region.h"
+/* When a queue answers its first requests, which come all at once after a recovery. */
+#include "tests/unit/targets/worker/queue/queue_world.h"
 
 #include <string.h>
 
-enum { DEPTH = 16, SECTORS = 8, SENT_MAX = 16 };
+enum { DEPTH = 16, BLOCK = 4096, SENT_MAX = 16 };
 
-static struct ublk_queue *queue;
 static const uint16_t *arriving;
 static unsigned arriving_count, sent[SENT_MAX], sent_count;
 
@@ -21,16 +16,6 @@ static int read_nothing(struct target_io *io)
 
 enum { ARRIVAL, COMMIT };
 
-/* Put a NOP into the ring, in place of a command. */
-static void put_command(uint64_t what)
-{
-        struct io_uring_sqe *sqe = io_loop_sqe(&queue->loop);
-
-        io_uring_prep_nop(sqe);
-        io_loop_set_file(&queue->loop, sqe, IO_LOOP_COMMAND_FILE);
-        io_uring_sqe_set_data64(sqe, user_data_command(what));
-}
-
 /* Of the driver: it has taken all answers so far, and may use the list of tags again. The answers of the part before
  * have been submitted. */
 static void send_to_none(struct ublk_port *port)
@@ -38,7 +23,7 @@ static void send_to_none(struct ublk_port *port)
         static const uint16_t reused[DEPTH] = {[0 ... DEPTH - 1] = UINT16_MAX};
 
         CHECK_INT(io_uring_sq_ready(&queue->loop.ring), 0);
-        put_command(COMMIT);
+        world_put_command(COMMIT);
         if (sent_count < SENT_MAX)
                 sent[sent_count] = port->batch.end - port->batch.sent;
         sent_count++;
@@ -56,19 +41,6 @@ static unsigned all_arrived(struct ublk_port *port, const struct io_uring_cqe *c
         return arriving_count;
 }
 
-static void write_descriptors(int fd)
-{
-        struct ublksrv_io_desc descriptors[DEPTH];
-
-        for (unsigned tag = 0; tag < DEPTH; tag++)
-                descriptors[tag] = (struct ublksrv_io_desc){
-                        .op_flags = UBLK_IO_OP_READ,
-                        .nr_sectors = SECTORS,
-                        .start_sector = (uint64_t)tag * SECTORS,
-                };
-        CHECK_INT(pwrite(fd, descriptors, sizeof(descriptors), UBLKSRV_CMD_BUF_OFFSET), sizeof(descriptors));
-}
-
 /* Turn the loop once, with these tags. Their list is not theirs any more after the first answers. */
 static void arrive(unsigned count)
 {
@@ -79,7 +51,7 @@ static void arrive(unsigned count)
         arriving = tags;
         arriving_count = count;
         sent_count = 0;
-        put_command(ARRIVAL);
+        world_put_command(ARRIVAL);
         CHECK_INT(io_loop_submit(&queue->loop, true), 0);
         queue->take_completions(queue);
         CHECK_INT(queue->port.failure, 0);
@@ -112,40 +84,17 @@ int main(void)
 {
         static const struct target_desc desc = {.flags = TARGET_NEVER_WAITS};
         static const struct target target = {.desc = &desc, .read = read_nothing};
-        struct target_device device = {
-                .target = &target,
-                .size = DEPTH * SECTORS * 512,
-                .logical_block_size = 512,
-                .queues = 1,
-                .queue_depth = DEPTH,
-                .store = {.given = -1, .kept = -1}
-        };
-        const struct shared shared = shared_region_new();
-        int driver = memfd_create("descriptors", MFD_CLOEXEC);
-        struct ublk_port_class class = ublk_port_batch;
-        atomic_bool served = false;
-        const struct ublk_queue_setup setup = {
-                .device = &device,
-                .depth = DEPTH,
-                .max_io_size = SECTORS * 512,
-                .route = {.path = DATA_PATH_COPY, .batch = true},
-                .command_fd = driver,
-                .served = &served,
-                .shared = &shared
-        };
+        struct target_device device = {.target = &target, .size = DEPTH * BLOCK, .queue_depth = DEPTH};
 
-        write_descriptors(driver);
-        if (!CHECK_INT(ublk_queue_open(&setup, &queue), 0))
+        if (!world_open(&device, BLOCK, true))
                 return check_report();
-        class.send = send_to_none;
-        class.completed = all_arrived;
-        queue->port.class = &class;
+        driver.send = send_to_none;
+        driver.completed = all_arrived;
+        world_describe_all(UBLK_IO_OP_READ, BLOCK);
         CHECK(!served);
         test_first();
         CHECK(served);
         test_later();
-        queue->port.class = &ublk_port_batch;
-        ublk_queue_close(queue);
-        close(driver);
+        world_close();
         return check_report();
 }

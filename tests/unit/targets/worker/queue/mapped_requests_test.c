@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which requests of a tree of maps a queue moves by itself: those whose bytes lie in one file, and of these not one that comes back
- * short. All others get their coroutine. The descriptors lie in a file in place of the driver, and a NOP stands for an arrival. */
-#include "targets/worker/queue/queue_requests.h"
-#include "targets/worker/queue/ublk_queue.h"
-#include "tests/unit/check.h"
-#include "tests/unit/shared_region.h"
+/* Which requests of a tree of maps a queue moves by itself: those whose bytes lie in one file, and of these
+ * not one that comes back short. All others get their coroutine. */
+#include "tests/unit/targets/worker/queue/queue_world.h"
 
 #include <string.h>
 
@@ -17,7 +14,6 @@ enum {
         FROM_CALLBACK = 'z'
 };
 
-static struct ublk_queue *queue;
 static unsigned answered, callbacks;
 static int results[DEPTH];
 
@@ -63,29 +59,18 @@ static unsigned one_arrived(struct ublk_port *port, const struct io_uring_cqe *c
         return 1;
 }
 
-static void write_descriptors(int fd, unsigned op)
+static void describe_all(unsigned op)
 {
-        struct ublksrv_io_desc descriptors[DEPTH];
-
-        for (unsigned tag = 0; tag < DEPTH; tag++)
-                descriptors[tag] = (struct ublksrv_io_desc){
-                        .op_flags = op,
-                        .nr_sectors = (tag == WIDE ? 2 : 1) * BLOCK >> SECTOR_SHIFT,
-                        .start_sector = (uint64_t)tag * BLOCK >> SECTOR_SHIFT,
-                };
-        CHECK_INT(pwrite(fd, descriptors, sizeof(descriptors), UBLKSRV_CMD_BUF_OFFSET), sizeof(descriptors));
+        world_describe_all(op, BLOCK);
+        world_describe(WIDE, op, WIDE * BLOCK, 2 * BLOCK);
 }
 
 /* Have a request arrive, and wait for its answer. Return the memory with its bytes. */
 static char *request(uint16_t tag)
 {
-        struct io_uring_sqe *sqe = io_loop_sqe(&queue->loop);
-
         arriving = tag;
         answered = callbacks = 0;
-        io_uring_prep_nop(sqe);
-        io_loop_set_file(&queue->loop, sqe, IO_LOOP_COMMAND_FILE);
-        io_uring_sqe_set_data64(sqe, user_data_command(0));
+        world_put_command(0);
         while (answered == 0 && CHECK_INT(io_loop_submit(&queue->loop, true), 0)) {
                 queue->take_completions(queue);
                 io_loop_run_ready(&queue->loop);
@@ -97,9 +82,9 @@ static char *request(uint16_t tag)
 
 /* ---- the tests ---- */
 
-static void test_reads(int driver)
+static void test_reads(void)
 {
-        write_descriptors(driver, UBLK_IO_OP_READ);
+        describe_all(UBLK_IO_OP_READ);
         for (uint16_t tag = 0; tag < DEPTH; tag++) {
                 const char *bytes = request(tag);
 
@@ -110,9 +95,9 @@ static void test_reads(int driver)
         }
 }
 
-static void test_writes(int driver, const int *files)
+static void test_writes(const int *files)
 {
-        write_descriptors(driver, UBLK_IO_OP_WRITE);
+        describe_all(UBLK_IO_OP_WRITE);
         for (uint16_t tag = 0; tag < DEPTH; tag++) {
                 char block[BLOCK];
 
@@ -127,9 +112,9 @@ static void test_writes(int driver, const int *files)
 }
 
 /* The callback finds out why. */
-static void test_a_short_read(int driver, const int *files)
+static void test_a_short_read(const int *files)
 {
-        write_descriptors(driver, UBLK_IO_OP_READ);
+        describe_all(UBLK_IO_OP_READ);
         CHECK_INT(ftruncate(files[1], BLOCK + 512), 0);
         CHECK_INT(request(3)[0], FROM_CALLBACK);
         CHECK_INT(callbacks, 1);
@@ -155,41 +140,19 @@ int main(void)
         static const struct target target = {
                 .desc = &desc, .read = perform, .write = perform, .locate = locate};
         struct target_device device = {
-                .target = &target,
-                .size = BLOCKS * BLOCK,
-                .logical_block_size = 512,
-                .queues = 1,
-                .queue_depth = DEPTH,
-                .file_count = FILES,
-                .store = {.given = -1, .kept = -1}
-        };
-        const struct shared shared = shared_region_new();
-        int driver = memfd_create("descriptors", MFD_CLOEXEC);
-        struct ublk_port_class class = ublk_port_single;
-        atomic_bool served = false;
-        const struct ublk_queue_setup setup = {.device = &device,
-                .depth = DEPTH,
-                .max_io_size = 2 * BLOCK,
-                .route = {.path = DATA_PATH_COPY},
-                .command_fd = driver,
-                .served = &served,
-                .shared = &shared};
+                .target = &target, .size = BLOCKS * BLOCK, .queue_depth = DEPTH, .file_count = FILES};
 
         make_files(device.files);
-        write_descriptors(driver, UBLK_IO_OP_READ);
-        if (!CHECK_INT(ublk_queue_open(&setup, &queue), 0))
+        if (!world_open(&device, 2 * BLOCK, false))
                 return check_report();
-        class.commit = note_answer;
-        class.completed = one_arrived;
-        queue->port.class = &class;
+        driver.commit = note_answer;
+        driver.completed = one_arrived;
         CHECK(queue->profile.mapped && !queue->profile.linear);
-        test_reads(driver);
-        test_writes(driver, device.files);
-        test_a_short_read(driver, device.files);
-        queue->port.class = &ublk_port_single;
-        ublk_queue_close(queue);
+        test_reads();
+        test_writes(device.files);
+        test_a_short_read(device.files);
+        world_close();
         for (unsigned i = 0; i < FILES; i++)
                 close(device.files[i]);
-        close(driver);
         return check_report();
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How a queue moves the requests of a file in memory: by system calls, with all answers of a round in one batch. The
- * descriptors lie in a file in place of the driver, and a NOP stands for an arrival. */
-#include "targets/worker/queue/queue_requests.h"
-#include "targets/worker/queue/ublk_queue.h"
-#include "tests/unit/check.h"
-#include "tests/unit/shared_region.h"
+/* How a queue moves the requests of a file in memory: by system calls, with all answers of a round in one batch. */
+#include "tests/unit/targets/worker/queue/queue_world.h"
 
 #include <string.h>
 
 enum { DEPTH = 8, BLOCK = 4096, FILE_OFFSET = 2 * BLOCK };
 
-static struct ublk_queue *queue;
 static int file;
 
 static unsigned callbacks;
@@ -43,28 +38,11 @@ static unsigned all_arrived(struct ublk_port *port, const struct io_uring_cqe *c
         return DEPTH;
 }
 
-static void write_descriptors(int fd, unsigned op)
-{
-        struct ublksrv_io_desc descriptors[DEPTH];
-
-        for (unsigned tag = 0; tag < DEPTH; tag++)
-                descriptors[tag] = (struct ublksrv_io_desc){
-                        .op_flags = op,
-                        .nr_sectors = BLOCK >> SECTOR_SHIFT,
-                        .start_sector = (uint64_t)tag * BLOCK >> SECTOR_SHIFT,
-                };
-        CHECK_INT(pwrite(fd, descriptors, sizeof(descriptors), UBLKSRV_CMD_BUF_OFFSET), sizeof(descriptors));
-}
-
 /* Have a request of each tag arrive, and wait for the answers. Each round is one of the queue. */
 static void request_all(void)
 {
-        struct io_uring_sqe *sqe = io_loop_sqe(&queue->loop);
-
         answered = queue->port.batch.end;
-        io_uring_prep_nop(sqe);
-        io_loop_set_file(&queue->loop, sqe, IO_LOOP_COMMAND_FILE);
-        io_uring_sqe_set_data64(sqe, user_data_command(0));
+        world_put_command(0);
         while (queue->port.batch.end - answered < DEPTH && CHECK_INT(io_loop_submit(&queue->loop, true), 0)) {
                 queue_meter_round(&queue->meter);
                 store_end_round(&queue->store_end);
@@ -97,16 +75,16 @@ static char letter_of(uint16_t tag)
 /* ---- the tests ---- */
 
 /* The first requests of a queue are answered in parts, see first_requests_test.c. */
-static void test_first(int driver)
+static void test_first(void)
 {
-        write_descriptors(driver, UBLK_IO_OP_READ);
+        world_describe_all(UBLK_IO_OP_READ, BLOCK);
         request_all();
         check_answers(BLOCK);
 }
 
-static void test_writes(int driver)
+static void test_writes(void)
 {
-        write_descriptors(driver, UBLK_IO_OP_WRITE);
+        world_describe_all(UBLK_IO_OP_WRITE, BLOCK);
         for (uint16_t tag = 0; tag < DEPTH; tag++)
                 memset(queue->requests[tag].data.address, letter_of(tag), BLOCK);
         request_all();
@@ -120,9 +98,9 @@ static void test_writes(int driver)
         }
 }
 
-static void test_reads(int driver)
+static void test_reads(void)
 {
-        write_descriptors(driver, UBLK_IO_OP_READ);
+        world_describe_all(UBLK_IO_OP_READ, BLOCK);
         for (uint16_t tag = 0; tag < DEPTH; tag++)
                 memset(queue->requests[tag].data.address, 0, BLOCK);
         request_all();
@@ -162,49 +140,28 @@ int main(void)
 {
         static const struct target_desc desc = {.name = "file"};
         static const struct target target = {.desc = &desc, .read = perform, .write = perform};
-        struct target_device device = {
-                .target = &target,
+        struct target_device device = {.target = &target,
                 .size = DEPTH * BLOCK,
-                .logical_block_size = 512,
-                .queues = 1,
                 .queue_depth = DEPTH,
                 .file_count = 1,
                 .linear = true,
                 .linear_offset = FILE_OFFSET,
                 .linear_end_known = true,
-                .linear_in_memory = true,
-                .store = {.given = -1, .kept = -1}
-        };
-        const struct shared shared = shared_region_new();
-        int driver = memfd_create("descriptors", MFD_CLOEXEC);
-        struct ublk_port_class class = ublk_port_batch;
-        atomic_bool served = false;
-        const struct ublk_queue_setup setup = {
-                .device = &device,
-                .depth = DEPTH,
-                .max_io_size = BLOCK,
-                .route = {.path = DATA_PATH_COPY, .batch = true},
-                .command_fd = driver,
-                .served = &served,
-                .shared = &shared
-        };
+                .linear_in_memory = true};
 
         device.files[0] = file = memfd_create("file", MFD_CLOEXEC);
         CHECK_INT(ftruncate(file, FILE_OFFSET + DEPTH * BLOCK), 0);
-        if (!CHECK_INT(ublk_queue_open(&setup, &queue), 0))
+        if (!world_open(&device, BLOCK, true))
                 return check_report();
-        class.send = take_answers;
-        class.completed = all_arrived;
-        queue->port.class = &class;
+        driver.send = take_answers;
+        driver.completed = all_arrived;
         CHECK(queue->profile.inline_transfer && queue->profile.linear);
-        test_first(driver);
-        test_writes(driver);
-        test_reads(driver);
+        test_first();
+        test_writes();
+        test_reads();
         test_counts();
         test_a_file_that_was_cut_off();
-        queue->port.class = &ublk_port_batch;
-        ublk_queue_close(queue);
+        world_close();
         close(file);
-        close(driver);
         return check_report();
 }
