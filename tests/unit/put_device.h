@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/unit/check.h"
+#include "tests/unit/spec_of.h"
 #include "ublkd/store/device_store.h"
 
 #include <errno.h>
@@ -14,14 +15,10 @@ static inline int put_device_of(struct device_store *store, const char *text, co
         const struct put_condition condition = {.mode = PUT_CREATE_OR_REPLACE, .tenant = tenant};
         _cleanup_problems_ struct problem_list problems = {};
         const struct device_record *record = NULL;
-        cJSON *document = cJSON_Parse(text);
-        struct device_spec *spec = NULL;
+        struct device_spec *spec = spec_of(text);
         enum put_outcome outcome;
         int r;
 
-        if (!CHECK(document) || !CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0))
-                fprintf(stderr, "in: %s\n", text);
-        cJSON_Delete(document);
         if (!spec)
                 return -EINVAL;
         r = device_store_put(store, spec, &condition, &record, &outcome, &problems);

@@ -101,20 +101,6 @@ struct policy_client client_of(uid_t uid, gid_t gid)
         return (struct policy_client){.uid = uid, .gid = gid, .home = POLICY_HOME_HOST};
 }
 
-struct device_spec *spec_of(const char *text)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        struct device_spec *spec = NULL;
-        cJSON *document = cJSON_Parse(text);
-
-        if (!CHECK(document))
-                return NULL;
-        if (!CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0))
-                fprintf(stderr, "    %s: %s\n", text, problems.count ? problems.items[0].detail : "");
-        cJSON_Delete(document);
-        return spec;
-}
-
 void check_one_problem(struct problem_list *problems, const char *reason, const char *pointer)
 {
         bool good = CHECK_INT(problems->count, 1);

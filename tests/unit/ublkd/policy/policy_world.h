@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/unit/check.h"
+#include "tests/unit/spec_of.h"
 #include "ublkd/policy/policy_check.h"
 #include "ublkd/policy/policy_load.h"
 
@@ -35,7 +36,5 @@ void world_check_fault(
 
 /* Return a client of the host. */
 struct policy_client client_of(uid_t uid, gid_t gid);
-/* Parse a spec; "target" may have a pool. The caller frees it. */
-struct device_spec *spec_of(const char *text);
 /* Check that the list has exactly one problem, with this reason and pointer, and empty the list. */
 void check_one_problem(struct problem_list *problems, const char *reason, const char *pointer);

@@ -3,6 +3,7 @@
 #include "ublkd/pools/pool_spec.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/spec_of.h"
 #include "ublkd/store/device_change.h"
 #include "ublkd/model/device_spec_store.h"
 
@@ -20,23 +21,12 @@ static struct policy_pool pools[] = {
 };
 static struct policy policy = {.pools = pools, .pool_count = ARRAY_SIZE(pools)};
 
-static struct device_spec *parse(const char *text)
-{
-        _cleanup_problems_ struct problem_list problems = {};
-        struct device_spec *spec = NULL;
-        cJSON *document = cJSON_Parse(text);
-
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        cJSON_Delete(document);
-        return spec;
-}
-
 /* Resolve `text` for a device with the spec `stored` (NULL: a new device). Return the path, or NULL: the spec has none
  * or there is the fault `pointer`. */
 static char *resolve(const struct device_spec *stored, const char *text, int result, const char *pointer)
 {
         _cleanup_problems_ struct problem_list problems = {};
-        _cleanup_device_spec_ struct device_spec *spec = parse(text);
+        _cleanup_device_spec_ struct device_spec *spec = spec_of(text);
         const struct device_record record = {.spec = (struct device_spec *)stored};
         const char *path;
         int r = pool_spec_resolve(&policy, stored ? &record : NULL, &spec, &problems);
@@ -59,7 +49,7 @@ static char *resolve(const struct device_spec *stored, const char *text, int res
 static struct device_spec *store(const char *text)
 {
         _cleanup_problems_ struct problem_list problems = {};
-        struct device_spec *spec = parse(text);
+        struct device_spec *spec = spec_of(text);
 
         CHECK_INT(pool_spec_resolve(&policy, NULL, &spec, &problems), 0);
         return spec;
@@ -123,7 +113,7 @@ static void devices_outlive_the_name_of_their_pool(void)
 static void without_a_policy_there_is_no_pool(void)
 {
         _cleanup_problems_ struct problem_list problems = {};
-        _cleanup_device_spec_ struct device_spec *spec = parse(POOL(""));
+        _cleanup_device_spec_ struct device_spec *spec = spec_of(POOL(""));
 
         CHECK_INT(pool_spec_resolve(NULL, NULL, &spec, &problems), -EINVAL);
         if (CHECK_INT(problems.count, 1))

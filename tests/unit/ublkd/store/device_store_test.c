@@ -3,6 +3,7 @@
 #include "ublkd/store/device_store.h"
 #include "tests/unit/check.h"
 #include "tests/unit/put_device.h"
+#include "tests/unit/spec_of.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -179,25 +180,12 @@ static struct device_store *open_store(struct disk *disk)
         return store;
 }
 
-static struct device_spec *make_spec(const char *text)
-{
-        struct problem_list problems = {};
-        cJSON *document = cJSON_Parse(text);
-        struct device_spec *spec = NULL;
-
-        if (!CHECK(document) || !CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0))
-                fprintf(stderr, "in: %s\n", text);
-        problem_list_clear(&problems);
-        cJSON_Delete(document);
-        return spec;
-}
-
 /* Puts `text`; returns what device_store_put() returned. The first problem's sentence is copied to `ret_why`.
  */
 static int put_why(struct device_store *store, const char *text, const struct put_condition *condition,
         enum put_outcome *ret_outcome, char *ret_why, size_t size)
 {
-        struct device_spec *spec = make_spec(text);
+        struct device_spec *spec = spec_of(text);
         struct problem_list problems = {};
         const struct device_record *record = NULL;
         int r = device_store_put(store, spec, condition, &record, ret_outcome, &problems);

@@ -2,6 +2,7 @@
 /* Which change of the backing stores of a disk a put may make. */
 #include "ublkd/store/put_check.h"
 #include "tests/unit/check.h"
+#include "tests/unit/spec_of.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,10 +23,7 @@ static void add_part(const char *part, char *text, size_t size)
 /* parts: "a0 b0"; a list, unless there is one part only. */
 static struct device_spec *make_spec(const char *parts)
 {
-        _cleanup_problems_ struct problem_list problems = {};
         char text[2048] = "{\"name\":\"data\",\"target\":";
-        struct device_spec *spec = NULL;
-        cJSON *document;
 
         if (strchr(parts, ' '))
                 strcat(text, "{\"type\":\"linear\",\"children\":[");
@@ -34,10 +32,7 @@ static struct device_spec *make_spec(const char *parts)
                 strcat(text, part[2] ? "," : "");
         }
         strcat(text, strchr(parts, ' ') ? "]}}" : "}");
-        document = cJSON_Parse(text);
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        cJSON_Delete(document);
-        return spec;
+        return spec_of(text);
 }
 
 static void a_store_or_a_part_of_it_keeps_its_place(void)

@@ -4,6 +4,7 @@
 #include "ublkd/reconcile/view/device_report.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/spec_of.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -238,17 +239,6 @@ static const struct row {
 
 enum { NOW = 1000 * SECOND, WALL_MSEC = 1000 * 1000 };
 
-static struct device_spec *new_spec(void)
-{
-        cJSON *document = cJSON_Parse("{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}");
-        struct problem_list problems = {};
-        struct device_spec *spec = NULL;
-
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        cJSON_Delete(document);
-        return spec;
-}
-
 static bool is_text_of_sentences(const char *text)
 {
         size_t length = strlen(text);
@@ -320,9 +310,6 @@ static void check_row(const struct row *row, struct device_spec *spec)
 /* The record of a test, on a machine that is not for tests. */
 static void refuses_a_target_for_tests(void)
 {
-        cJSON *document = cJSON_Parse(
-                "{\"name\":\"data\",\"target\":{\"type\":\"fault\",\"child\":{\"type\":\"null\"}},"
-                "\"size\":\"1MiB\"}");
         static const struct row refused = {
                 .what = "a target for tests",
                 .phase = PHASE_FAILED,
@@ -330,13 +317,13 @@ static void refuses_a_target_for_tests(void)
                 .words = {"AllowFaultTarget=no", "remove it"},
                 .facts = {.want = WANT_ABSENT}
         };
-        struct problem_list problems = {};
-        struct device_spec *spec = NULL;
+        struct device_spec *spec =
+                spec_of("{\"name\":\"data\",\"target\":{\"type\":\"fault\",\"child\":{\"type\":\"null\"}},"
+                        "\"size\":\"1MiB\"}");
 
-        if (CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0))
+        if (spec)
                 check_row(&refused, spec);
         device_spec_free(spec);
-        cJSON_Delete(document);
 }
 
 /* The worker and the disk, as the kernel and the worker state them. */
@@ -381,7 +368,8 @@ static void shows_what_serves(struct device_spec *spec)
 
 int main(void)
 {
-        struct device_spec *spec = new_spec();
+        struct device_spec *spec =
+                spec_of("{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}");
         bool seen[_PHASE_MAX] = {};
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -7,6 +7,7 @@
 #include "ublkd/model/device_cookie.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/spec_of.h"
 
 #include <errno.h>
 
@@ -83,18 +84,6 @@ static const struct row {
          .wanted = {.enabled = true, .kernel = KERNEL_LIVE, .size_wanted = 8192}},
 };
 
-static struct device_spec *parse(const char *text)
-{
-        cJSON *document = cJSON_Parse(text);
-        struct problem_list problems = {};
-        struct device_spec *spec = NULL;
-
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        problem_list_clear(&problems);
-        cJSON_Delete(document);
-        return spec;
-}
-
 static void check_row(const struct row *row)
 {
         struct turn_view turn = row->turn;
@@ -112,7 +101,7 @@ static void check_row(const struct row *row)
                 .deleting = row->deleting,
                 .recover_requested = row->recover_requested,
                 .epoch = EPOCH,
-                .spec = row->document ? parse(row->document) : NULL,
+                .spec = row->document ? spec_of(row->document) : NULL,
         };
         const struct plan_wish *wanted = &row->wanted;
         unsigned before = check_failures;

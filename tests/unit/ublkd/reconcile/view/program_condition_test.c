@@ -3,25 +3,20 @@
 #include "ublkd/reconcile/view/program_condition.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/spec_of.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static struct device_spec *new_spec(const char *on_crash)
 {
-        struct problem_list problems = {};
-        struct device_spec *spec = NULL;
         char text[256];
-        cJSON *document;
 
         snprintf(text, sizeof(text),
                 "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\",\"recovery\":{"
                 "\"onCrash\":\"%s\"}}",
                 on_crash);
-        document = cJSON_Parse(text);
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        cJSON_Delete(document);
-        return spec;
+        return spec_of(text);
 }
 
 static void only_a_known_difference_counts(void)

@@ -3,23 +3,14 @@
 #include "ublkd/reconcile/view/stable_path.h"
 
 #include "tests/unit/check.h"
+#include "tests/unit/spec_of.h"
 
 #include <stdlib.h>
 
-static struct device_spec *new_spec(void)
-{
-        cJSON *document = cJSON_Parse("{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}");
-        struct problem_list problems = {};
-        struct device_spec *spec = NULL;
-
-        CHECK_INT(device_spec_parse(document, NULL, &spec, &problems), 0);
-        cJSON_Delete(document);
-        return spec;
-}
-
 int main(void)
 {
-        struct device_record record = {.spec = new_spec()};
+        struct device_record record = {
+                .spec = spec_of("{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}")};
         const struct disk_params unstable = {
                 .path_may_change = true, .stable_path = (char *)"/dev/disk/by-id/x"};
         const struct disk_params stable = {};
