@@ -355,6 +355,14 @@ static int store_copy(const cJSON *value, void *field)
         return 0;
 }
 
+static int report_count(
+        struct walk *walk, const struct json_place *place, const struct option_field *option, size_t count)
+{
+        return report(walk, place, count < option->length_min ? "TooFew" : "TooMany",
+                "%s has %zu entries; give %zu to %zu", subject(place), count, option->length_min,
+                option->length_max);
+}
+
 static int read_string_map(struct walk *walk, const struct json_place *place,
         const struct option_field *option, const cJSON *value, void *field)
 {
@@ -372,9 +380,7 @@ static int read_string_map(struct walk *walk, const struct json_place *place,
                         return r;
         }
         if (count < option->length_min || count > option->length_max)
-                r = report(&inside, place, count < option->length_min ? "TooFew" : "TooMany",
-                        "%s has %zu entries; give %zu to %zu", subject(place), count, option->length_min,
-                        option->length_max);
+                r = report_count(&inside, place, option, count);
         else
                 r = check_map_duplicates(&inside, place, value);
         if (r < 0)
@@ -440,9 +446,7 @@ static int read_items(struct walk *walk, const struct json_place *place, const s
                         return r;
         }
         if (count < option->length_min || count > option->length_max)
-                r = report(&inside, place, count < option->length_min ? "TooFew" : "TooMany",
-                        "%s has %zu entries; give %zu to %zu", subject(place), count, option->length_min,
-                        option->length_max);
+                r = report_count(&inside, place, option, count);
         else if (option->kind == OPTION_OBJECT_MAP)
                 r = check_map_duplicates(&inside, place, value);
         if (r < 0)
