@@ -3,9 +3,8 @@
  * After each batch the answers, and in the end disk and file, must be what a plain array of bytes would be.
  *
  * UBLKD_TEST_SEED repeats a run. */
+#include "tests/target/random_requests.h"
 #include "tests/target/scratch.h"
-#include "tests/target/seeded.h"
-#include "tests/target/target_host.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 
@@ -17,51 +16,8 @@ enum { FILE_SIZE = 3 << 20, BATCHES = 60 };
 /* What the disk holds, and the file around it. */
 struct model {
         unsigned char file[FILE_SIZE];
-        uint64_t offset, size; /* of the disk in the file */
+        uint64_t offset; /* of the disk in the file */
 };
-
-static void fill_random(char *data, uint32_t length)
-{
-        for (uint32_t i = 0; i < length; i += sizeof(uint64_t)) {
-                uint64_t value = next_random(UINT64_MAX);
-
-                memcpy(data + i, &value, sizeof(value));
-        }
-}
-
-static bool overlaps(const struct host_request *requests, unsigned count, uint64_t offset, uint64_t length)
-{
-        for (unsigned i = 0; i < count; i++)
-                if (requests[i].op != IO_FLUSH && offset < requests[i].offset + requests[i].length
-                        && requests[i].offset < offset + length)
-                        return true;
-        return false;
-}
-
-/* A random request that touches nothing which another one of the batch touches; false: no luck. */
-static bool make_request(const struct target_host *host, struct host_request *requests, unsigned index,
-        const struct model *model)
-{
-        static const enum io_op kinds[] = {
-                IO_READ, IO_READ, IO_WRITE, IO_WRITE, IO_WRITE, IO_DISCARD, IO_WRITE_ZEROES, IO_FLUSH};
-        static const unsigned flags[] = {0, 0, 0, IO_FUA, IO_NOUNMAP};
-        uint32_t block = host->disk.params.logical_block_size;
-        struct host_request *request = &requests[index];
-        enum io_op op = kinds[next_random(ARRAY_SIZE(kinds))];
-        uint64_t blocks = 1 + next_random(next_random(4) == 0 ? HOST_DATA_SIZE / block : 4);
-        uint64_t offset = next_random(model->size / block) * block;
-
-        *request = (struct host_request){.op = op, .flags = flags[next_random(ARRAY_SIZE(flags))]};
-        if (op == IO_FLUSH)
-                return true;
-        if (offset + blocks * block > model->size || overlaps(requests, index, offset, blocks * block))
-                return false;
-        request->offset = offset;
-        request->length = (uint32_t)(blocks * block);
-        if (op == IO_WRITE)
-                fill_random(target_host_data(host, index), request->length);
-        return true;
-}
 
 static void check_answer(const struct host_request *request, struct model *model, bool discards)
 {
@@ -113,7 +69,7 @@ static void run(struct target_host *host, struct model *model)
                 unsigned count = 0, wanted = 1 + (unsigned)next_random(HOST_DEPTH);
 
                 for (unsigned tries = 0; tries < 200 && count < wanted; tries++)
-                        count += make_request(host, requests, count, model);
+                        count += random_request(host, requests, count, 4);
                 if (!CHECK_INT(target_host_perform(host, requests, count), 0))
                         return;
                 for (unsigned i = 0; i < count; i++)
@@ -146,8 +102,7 @@ static void test_file(const char *parent, const char *direct, uint32_t block_siz
                 if (strcmp(parent, "/dev/shm") == 0) /* a tmpfs wherever there is one; others may be, too */
                         CHECK(host.disk.device.linear_in_memory && host.disk.device.io_ends_with_process);
                 model.offset = offset;
-                model.size = host.disk.params.size;
-                CHECK_INT(model.size, FILE_SIZE - offset);
+                CHECK_INT(host.disk.params.size, FILE_SIZE - offset);
                 for (uint64_t i = 0; i < FILE_SIZE; i++)
                         model.file[i] = scratch_pattern(i);
                 run(&host, &model);
