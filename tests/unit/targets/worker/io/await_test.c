@@ -4,6 +4,7 @@
 #include "targets/worker/io/await.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
+#include "tests/unit/temporary_file.h"
 
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -46,17 +47,6 @@ static void end(void)
 {
         CHECK_INT(loop_drive(&loop), 0);
         io_loop_destroy(&loop);
-}
-
-static int open_temporary(void)
-{
-        FILE *file = tmpfile();
-        int fd = file ? fcntl(fileno(file), F_DUPFD_CLOEXEC, 0) : -1;
-
-        if (file)
-                fclose(file);
-        CHECK(fd >= 0);
-        return fd;
 }
 
 /* Read from the file of the loop. */

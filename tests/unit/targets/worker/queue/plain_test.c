@@ -6,6 +6,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 #include "tests/unit/shared_region.h"
+#include "tests/unit/temporary_file.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -122,17 +123,6 @@ static void test_a_disk_that_has_grown(void)
 }
 
 /* ---- how they move ---- */
-
-static int open_temporary(void)
-{
-        FILE *file = tmpfile();
-        int fd = file ? fcntl(fileno(file), F_DUPFD_CLOEXEC, 0) : -1;
-
-        if (file)
-                fclose(file);
-        CHECK(fd >= 0);
-        return fd;
-}
 
 /* What the ring says of it. */
 static int move_by(bool (*plain)(const struct plain_rules *, struct io_loop *, const struct ublksrv_io_desc *,
