@@ -125,18 +125,8 @@ static int parse(struct target_host *host, struct problem_list *problems)
         static const char tree[] =
                 "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"null\"},"
                 "{\"type\":\"null\"},{\"type\":\"null\"}]},\"size\":4096}";
-        const struct worker_msg msg = {
-                .type = WORKER_MSG_CONFIG,
-                .config = {.name = (char *)(uintptr_t) "test",
-                           .uid = (char *)(uintptr_t) "test",
-                           .spec = (char *)(uintptr_t)tree,
-                           .queues = QUEUES,
-                           .queue_depth = HOST_DEPTH,
-                           .max_io_size = HOST_DATA_SIZE}
-        };
 
-        *host = (struct target_host){};
-        return worker_config_parse(&msg, &host->config, problems);
+        return target_host_configure(host, tree, QUEUES, problems);
 }
 
 static int new_region(const struct target_tree_kept *kept)

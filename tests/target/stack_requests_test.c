@@ -126,18 +126,8 @@ static bool open_recorders_with(struct target_host *host, int reserved)
         static const char tree[] = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[" LEAF
                                    "," LEAF "," LEAF "]},\"blockSize\":512}";
         _cleanup_problems_ struct problem_list problems = {};
-        const struct worker_msg msg = {
-                .type = WORKER_MSG_CONFIG,
-                .config = {.name = (char *)(uintptr_t) "test",
-                           .uid = (char *)(uintptr_t) "test",
-                           .spec = (char *)(uintptr_t)tree,
-                           .queues = 1,
-                           .queue_depth = HOST_DEPTH,
-                           .max_io_size = HOST_DATA_SIZE}
-        };
 
-        *host = (struct target_host){};
-        if (!CHECK_INT(worker_config_parse(&msg, &host->config, &problems), 0))
+        if (!CHECK_INT(target_host_configure(host, tree, 1, &problems), 0))
                 return false;
         recorder.desc = host->config.stack->targets[1]->desc;
         for (unsigned i = 1; i <= 3; i++)

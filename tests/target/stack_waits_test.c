@@ -138,18 +138,8 @@ static bool open_tree(struct target_host *host)
                 "{\"target\":{\"type\":\"linear\",\"child\":{\"type\":\"linear\",\"child\":{"
                 "\"type\":\"null\"}}},\"size\":1048576}";
         _cleanup_problems_ struct problem_list problems = {};
-        const struct worker_msg msg = {
-                .type = WORKER_MSG_CONFIG,
-                .config = {.name = (char *)(uintptr_t) "test",
-                           .uid = (char *)(uintptr_t) "test",
-                           .spec = (char *)(uintptr_t)tree,
-                           .queues = 1,
-                           .queue_depth = HOST_DEPTH,
-                           .max_io_size = HOST_DATA_SIZE}
-        };
 
-        *host = (struct target_host){};
-        return CHECK_INT(worker_config_parse(&msg, &host->config, &problems), 0)
+        return CHECK_INT(target_host_configure(host, tree, 1, &problems), 0)
                && put_targets(host->config.stack) && CHECK_INT(target_host_start(host, &problems), 0);
 }
 

@@ -149,13 +149,18 @@ int target_host_new_region(const char *spec, int *ret, uint64_t *ret_size)
         return 0;
 }
 
+int target_host_configure(
+        struct target_host *host, const char *spec, unsigned queues, struct problem_list *problems)
+{
+        *host = (struct target_host){};
+        return parse(&host->config, spec, queues, problems);
+}
+
 static int open_with(struct target_host *host, const char *spec, unsigned queues, int region,
         struct problem_list *problems)
 {
-        int r;
+        int r = target_host_configure(host, spec, queues, problems);
 
-        *host = (struct target_host){};
-        r = parse(&host->config, spec, queues, problems);
         if (r >= 0 && region >= 0)
                 r = region_kept_give(region);
         if (r >= 0 && region >= 0)

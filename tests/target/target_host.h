@@ -46,7 +46,11 @@ int target_host_open_queues(
 /* The same with the kept memory of a region that stays the caller's: one of a single queue (region_kept_format()). */
 int target_host_open_kept(
         struct target_host *host, const char *spec, int region, struct problem_list *problems);
-/* The same with a host whose `config` is set and all else zero. */
+/* Parse a spec as the worker would, for target_host_start(): set `config` for so many queues, and all else to zero. Return 0,
+ * or -errno with problems; in both cases target_host_close() frees it. */
+int target_host_configure(
+        struct target_host *host, const char *spec, unsigned queues, struct problem_list *problems);
+/* The same as target_host_open() with a host whose `config` is set and all else zero. */
 int target_host_start(struct target_host *host, struct problem_list *problems);
 /* Make a region for target_host_open_kept(), with the kept memory of the target of a spec, which is new. The caller closes
  * *ret, and is given the bytes of that memory, heads and alignment included. Return 0; with *ret = -1: the target keeps
