@@ -57,6 +57,18 @@ int device_store_note_write(struct device_store *store, int r)
         return r;
 }
 
+int device_store_note_change(struct device_store *store, int r, uint64_t revision, struct device_event *event)
+{
+        r = device_store_note_write(store, r);
+        if (r < 0) {
+                device_event_free(event);
+                return r;
+        }
+        store->revision = store->stamp.revision = revision;
+        event_log_take(store->events, event, true);
+        return 0;
+}
+
 int device_store_save(struct device_store *store, struct device_record *record, const char *text,
         const struct event_draft *draft, const struct device_event **ret)
 {
@@ -70,15 +82,12 @@ int device_store_save(struct device_store *store, struct device_record *record, 
         if (r < 0)
                 return r;
         record->revision = record->stored_revision = revision;
-        r = device_store_note_write(
-                store, store->backend->save(store->context, record, text, revision, event));
+        r = device_store_note_change(
+                store, store->backend->save(store->context, record, text, revision, event), revision, event);
         if (r < 0) {
                 *record = old;
-                device_event_free(event);
                 return r;
         }
-        store->revision = store->stamp.revision = revision;
-        event_log_take(store->events, event, true);
         *ret = event;
         return 0;
 }
@@ -469,15 +478,11 @@ int device_store_remove(struct device_store *store, const char *name)
                 &entry->record, EVENT_NORMAL, REASON_REMOVED, "ublkd removed the disk and the record.");
         r = draft_make(store->events, &entry->record, &draft, revision, &event);
         if (r >= 0)
-                r = device_store_note_write(
-                        store, store->backend->erase(store->context, name, revision, event));
-        if (r < 0) {
-                device_event_free(event);
+                r = device_store_note_change(
+                        store, store->backend->erase(store->context, name, revision, event), revision, event);
+        if (r < 0)
                 return r;
-        }
         store_entries_take(&store->entries, entry);
-        store->revision = store->stamp.revision = revision;
-        event_log_take(store->events, event, true);
         device_store_announce(store, STORE_REMOVED, entry, event);
         store_entry_free(entry);
         return 0;

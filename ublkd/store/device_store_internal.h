@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The struct of the store and the functions that its files share. For device_store*.c and store_adopt.c only.
- */
+/* The struct of the store and the functions that its files share. For device_store*.c, store_actions.c and
+ * store_adopt.c only. */
 #pragma once
 
 #include "ublkd/store/device_store.h"
@@ -25,6 +25,10 @@ void device_store_announce(struct device_store *store, enum store_event_kind kin
 
 /* Pass on what a write came to (0 or -errno), and note what it says of the database. */
 int device_store_note_write(struct device_store *store, int r);
+/* The same for a change: `revision` and `event` (or NULL) are the store's if both are durable now, else the event is
+ * freed. Return 0, or r. */
+int device_store_note_change(
+        struct device_store *store, int r, uint64_t revision, struct device_event *event);
 
 /* Make `record` and the event of `draft` durable, and set record->revision to the next revision. *ret is the
  * event, or NULL without an event. Return 0, or -errno: nothing has changed. */

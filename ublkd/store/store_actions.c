@@ -52,20 +52,14 @@ static int save(struct device_store *store, struct device_record *record, const 
 
         assert(!store->subscribers.announcing);
         r = draft_make(store->events, record, draft, revision, &event);
-
         if (r < 0)
                 return r;
         if (backend->save_actions)
                 r = backend->save_actions(store->context, record->name, text, revision, event);
-        r = device_store_note_write(store, r);
-        if (r < 0) {
-                device_event_free(event);
-                return r;
-        }
-        store->revision = store->stamp.revision = revision;
-        event_log_take(store->events, event, true);
-        *ret = event;
-        return 0;
+        r = device_store_note_change(store, r, revision, event);
+        if (r >= 0)
+                *ret = event;
+        return r;
 }
 
 static int finish(struct device_store *store, struct change *change, enum store_event_kind kind,
