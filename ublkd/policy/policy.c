@@ -79,11 +79,16 @@ static bool has_gid(const struct policy_rule *rule, gid_t gid)
         return false;
 }
 
-static bool has_users_of(const struct policy_rule *rule, const struct policy_client *client)
+static bool names_uid(const struct policy_rule *rule, uid_t uid)
 {
         for (size_t i = 0; i < rule->uid_count; i++)
-                if (client->uid >= rule->uids[i].first && client->uid <= rule->uids[i].last)
+                if (uid >= rule->uids[i].first && uid <= rule->uids[i].last)
                         return true;
+        return false;
+}
+
+static bool names_group(const struct policy_rule *rule, const struct policy_client *client)
+{
         if (client->home != POLICY_HOME_HOST)
                 return false;
         for (size_t i = 0; i < client->group_count; i++)
@@ -134,7 +139,7 @@ static bool is_dynamic(const struct policy_client *client)
 
 /* A user namespace may have thousands of uids, and one process in it can be all of these users: each would have what the
  * rule gives. */
-static bool may_match_by_cgroup(const struct policy_client *client)
+static bool may_match_by_group(const struct policy_client *client)
 {
         return client->home == POLICY_HOME_HOST && !is_dynamic(client);
 }
@@ -146,23 +151,26 @@ const struct policy_rule *policy_rule_for(const struct policy *policy, const str
         for (size_t i = 0; i < policy->rule_count; i++) {
                 const struct policy_rule *rule = &policy->rules[i];
 
-                if (has_users_of(rule, client))
+                if (names_uid(rule, client->uid))
                         return rule;
+                if (names_group(rule, client))
+                        return may_match_by_group(client) ? rule : NULL;
                 if (!asks_cgroup(rule))
                         continue;
                 if (!client->cgroup) /* it may be the one that refuses */
                         return NULL;
                 if (has_cgroup(rule, client->cgroup))
-                        return may_match_by_cgroup(client) ? rule : NULL;
+                        return may_match_by_group(client) ? rule : NULL;
         }
         return NULL;
 }
 
-/* Return whether a rule is for the control group of the client. */
+/* Return whether a rule is for a group or the control group of the client. */
 static bool is_in_a_group(const struct policy *policy, const struct policy_client *client)
 {
-        for (size_t i = 0; client->cgroup && i < policy->rule_count; i++)
-                if (has_cgroup(&policy->rules[i], client->cgroup))
+        for (size_t i = 0; i < policy->rule_count; i++)
+                if (names_group(&policy->rules[i], client)
+                        || (client->cgroup && has_cgroup(&policy->rules[i], client->cgroup)))
                         return true;
         return false;
 }
@@ -193,11 +201,11 @@ int policy_add_no_rule(
                         "and mount cgroup v2");
         if (client->home == POLICY_HOME_HOST && is_dynamic(client) && is_in_a_group(policy, client))
                 return problem_add(problems, EPERM, "", "DynamicUser",
-                        "The rule for the control group of this process does not count for uid %u: it is one "
+                        "The rule for a group or unit of this process does not count for uid %u: it is one "
                         "that systemd gives to another service after this one, which would have its disks; "
                         "give the service a user of its own: User= without DynamicUser=",
                         client->uid);
-        if (!may_match_by_cgroup(client) && is_in_a_group(policy, client))
+        if (!may_match_by_group(client) && is_in_a_group(policy, client))
                 return problem_add(problems, EPERM, "", "NoPolicyRule",
                         "The rule for the control group of this process does not count in a user namespace, "
                         "of which one process can have all uids, and no rule before it names uid %u; connect "

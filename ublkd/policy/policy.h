@@ -12,8 +12,8 @@
  *  - nothing in a container whose root can choose its numbers (ublkd/peers/peer_home.h has which), or where it is not known:
  *    uid 1000 there may be another person than user 1000 of the host. The caller has to pass POLICY_HOME_UNTRUSTED for it.
  *  - its control group, on the host only, if a rule names groups or units: the host has put it there. In a user namespace one
- *    process can have all of its uids, and each would be a tenant of its own. Nor for the uids of DynamicUser=: the next service
- *    has the same one.
+ *    process can have all of its uids, and each would be a tenant of its own;
+ *  - neither of these two for the uids of DynamicUser=: the next service has the same one.
  * Uid 0 never matches: root of the host is an administrator, and no tenant. */
 #pragma once
 
@@ -88,8 +88,8 @@ uint32_t policy_account_of(const struct policy *policy, uid_t uid);
 /* Return whether a rule is for control groups or units, so that the client needs its group. policy NULL: none is. */
 bool policy_asks_cgroups(const struct policy *policy);
 /* Return the first rule that matches the client, or NULL. policy NULL: it has no rules. No rule matches after one that
- * could not be compared, as the group of the client is not known; nor after one for a group that the client is in, in a
- * user namespace or with a uid of DynamicUser=. */
+ * could not be compared, as the control group of the client is not known; nor after one for a control group that the client
+ * is in, in a user namespace; nor after one for a group or control group that it is in, with a uid of DynamicUser=. */
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client);
 /* Add a problem (NoPolicyRule, DynamicUser) that says which rule the client lacks. policy NULL: it was not loaded. Return 0 or -ENOMEM. */
 int policy_add_no_rule(

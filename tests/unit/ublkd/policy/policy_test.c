@@ -55,6 +55,30 @@ static void test_groups(struct world *world)
         CHECK_STR(name_of(world, &client), NULL);
 }
 
+/* systemd gives such a uid to the next service, which would own the disks; and a rule that refuses must not give way. */
+static void test_a_group_is_not_for_dynamic_users(struct world *world)
+{
+        static const gid_t groups[] = {7, 50};
+        _cleanup_problems_ struct problem_list problems = {};
+        struct policy_client client = client_of(61184, 61184);
+
+        CHECK_STR(rule_of(world, 61183, 2000, POLICY_HOME_HOST), "developers");
+        CHECK_STR(rule_of(world, 61184, 2000, POLICY_HOME_HOST), NULL);
+        CHECK_STR(rule_of(world, 65519, 2000, POLICY_HOME_HOST), NULL);
+        CHECK_STR(rule_of(world, 65520, 2000, POLICY_HOME_HOST), "developers");
+        client.groups = groups;
+        client.group_count = 1;
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        check_one_problem(&problems, "NoPolicyRule", "");
+        client.group_count = 2;
+        CHECK_STR(name_of(world, &client), NULL);
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        check_one_problem(&problems, "DynamicUser", "");
+        client.home = POLICY_HOME_CONTAINER; /* no group counts there, so that none is the cause */
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        check_one_problem(&problems, "NoPolicyRule", "");
+}
+
 static void test_subordinate_uids(struct world *world)
 {
         CHECK_STR(rule_of(world, 99999, 1, POLICY_HOME_CONTAINER), NULL);
@@ -125,6 +149,7 @@ int main(void)
         if (world.policy) {
                 test_users(&world);
                 test_groups(&world);
+                test_a_group_is_not_for_dynamic_users(&world);
                 test_subordinate_uids(&world);
                 test_accounts(&world);
                 test_who_never_matches(&world);
