@@ -189,6 +189,26 @@ def test_without_a_rule_there_is_no_device(tenants):
     assert status == 201 and device["tenant"] == f"uid:{STRANGER}"
 
 
+def test_a_subordinate_user_has_nothing_by_a_group(tenants):
+    """A set-uid file of such a user makes a process of the host that keeps the groups of its user: 65,536 tenants, else."""
+    first, other = 200000, 300000
+    pathlib.Path(tenants.directory, "subuid").write_text(f"daemon:{first}:65536\n", encoding="ascii")
+    containers = {**RULE, "name": "containers", "who": {"subuidsOf": ["daemon"]}, "devices": 2}
+    for rules, expected in ([RULE, containers], [403, 403, 201]), ([containers, RULE], [201, 201, 201]):
+        tenants.set_rules(*rules)
+        assert tenants.server.tell("policy") == 0
+        answers = [tenants.values(asks(("POST", "/devices", mine("x", uid))), uid=uid, groups=[GROUP])[0]
+                   for uid in (first, first + 5, other)]
+        assert [status for status, _ in answers] == expected
+        other += 1
+    ((_, problem),) = tenants.values(asks(("POST", "/devices", mine("x", first + 9))), uid=first + 9, groups=[GROUP])
+    assert problem["errors"][0]["reason"] == "PolicyExceeded"  # two of one account are there
+    tenants.set_rules(RULE)
+    assert tenants.server.tell("policy") == 0
+    ((_, problem),) = tenants.values(asks(("POST", "/devices", mine("x", first + 9))), uid=first + 9, groups=[GROUP])
+    assert "subuidsOf" in problem["detail"]
+
+
 @pytest.mark.parametrize("changes, pointer", [
     ({"target": {"type": "loop", "path": "/etc/passwd"}}, "/target"), ({"size": "11GiB"}, "/size"), ({"id": 7}, "/id"),
     ({"name": "theirs"}, "/name"), ({"queueDepth": 256}, "/queueDepth"), ({"owner": {"uid": 0}}, "/owner")])

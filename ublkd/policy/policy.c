@@ -40,6 +40,7 @@ struct policy *policy_free(struct policy *policy)
         }
         free(policy->pools);
         free(policy->rules);
+        free(policy->subuids);
         free(policy->directory);
         problem_list_clear(&policy->notes);
         free(policy);
@@ -79,10 +80,10 @@ static bool has_gid(const struct policy_rule *rule, gid_t gid)
         return false;
 }
 
-static bool names_uid(const struct policy_rule *rule, uid_t uid)
+static bool has_uid(const struct uid_range *ranges, size_t count, uid_t uid)
 {
-        for (size_t i = 0; i < rule->uid_count; i++)
-                if (uid >= rule->uids[i].first && uid <= rule->uids[i].last)
+        for (size_t i = 0; i < count; i++)
+                if (uid >= ranges[i].first && uid <= ranges[i].last)
                         return true;
         return false;
 }
@@ -116,6 +117,14 @@ static bool has_cgroup(const struct policy_rule *rule, const char *cgroup)
         return false;
 }
 
+bool policy_asks_groups(const struct policy *policy)
+{
+        for (size_t i = 0; policy && i < policy->rule_count; i++)
+                if (policy->rules[i].gid_count > 0 || asks_cgroup(&policy->rules[i]))
+                        return true;
+        return false;
+}
+
 bool policy_asks_cgroups(const struct policy *policy)
 {
         for (size_t i = 0; policy && i < policy->rule_count; i++)
@@ -137,11 +146,16 @@ static bool is_dynamic(const struct policy_client *client)
         return client->uid >= DYNAMIC_UID_FIRST && client->uid <= DYNAMIC_UID_LAST;
 }
 
-/* A user namespace may have thousands of uids, and one process in it can be all of these users: each would have what the
- * rule gives. */
-static bool may_match_by_group(const struct policy_client *client)
+static bool is_subordinate(const struct policy *policy, const struct policy_client *client)
 {
-        return client->home == POLICY_HOME_HOST && !is_dynamic(client);
+        return has_uid(policy->subuids, policy->subuid_count, client->uid);
+}
+
+/* A user namespace may have thousands of uids, and one process in it can be all of these users: each would have what the
+ * rule gives. The same user can be each of them on the host. */
+static bool may_match_by_group(const struct policy *policy, const struct policy_client *client)
+{
+        return client->home == POLICY_HOME_HOST && !is_dynamic(client) && !is_subordinate(policy, client);
 }
 
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client)
@@ -151,16 +165,16 @@ const struct policy_rule *policy_rule_for(const struct policy *policy, const str
         for (size_t i = 0; i < policy->rule_count; i++) {
                 const struct policy_rule *rule = &policy->rules[i];
 
-                if (names_uid(rule, client->uid))
+                if (has_uid(rule->uids, rule->uid_count, client->uid))
                         return rule;
                 if (names_group(rule, client))
-                        return may_match_by_group(client) ? rule : NULL;
+                        return may_match_by_group(policy, client) ? rule : NULL;
                 if (!asks_cgroup(rule))
                         continue;
                 if (!client->cgroup) /* it may be the one that refuses */
                         return NULL;
                 if (has_cgroup(rule, client->cgroup))
-                        return may_match_by_group(client) ? rule : NULL;
+                        return may_match_by_group(policy, client) ? rule : NULL;
         }
         return NULL;
 }
@@ -205,7 +219,15 @@ int policy_add_no_rule(
                         "that systemd gives to another service after this one, which would have its disks; "
                         "give the service a user of its own: User= without DynamicUser=",
                         client->uid);
-        if (!may_match_by_group(client) && is_in_a_group(policy, client))
+        if (client->home == POLICY_HOME_HOST && is_subordinate(policy, client)
+                && is_in_a_group(policy, client))
+                return problem_add(problems, EPERM, "", "SubordinateUser",
+                        "The rule for a group or unit of this process does not count for uid %u, which is in "
+                        "a "
+                        "range of /etc/subuid: the user who has that range has processes as each uid of it; "
+                        "connect as that user, or have an administrator name the user in \"subuidsOf\"",
+                        client->uid);
+        if (!may_match_by_group(policy, client) && is_in_a_group(policy, client))
                 return problem_add(problems, EPERM, "", "NoPolicyRule",
                         "The rule for the control group of this process does not count in a user namespace, "
                         "of which one process can have all uids, and no rule before it names uid %u; connect "

@@ -13,7 +13,9 @@
  *    uid 1000 there may be another person than user 1000 of the host. The caller has to pass POLICY_HOME_UNTRUSTED for it.
  *  - its control group, on the host only, if a rule names groups or units: the host has put it there. In a user namespace one
  *    process can have all of its uids, and each would be a tenant of its own;
- *  - neither of these two for the uids of DynamicUser=: the next service has the same one.
+ *  - neither its groups nor its control group, if its uid is one of DynamicUser=, which the next service has as well, or a
+ *    subordinate one: one user can have a process of the host, in the groups of that user, as each uid of its range in
+ *    /etc/subuid, by a set-uid file that such a uid owns.
  * Uid 0 never matches: root of the host is an administrator, and no tenant. */
 #pragma once
 
@@ -49,6 +51,8 @@ struct policy {
         size_t pool_count;
         struct policy_rule *rules; /* in the order of the files and their lists */
         size_t rule_count;
+        struct uid_range *subuids; /* of all users but root, if a rule is for groups or control groups */
+        size_t subuid_count;
         struct problem_list notes; /* names that do not exist: a rule matches no client by them */
 };
 
@@ -85,12 +89,16 @@ struct uid_range policy_account(const struct policy_rule *rule, uid_t uid);
  * uid without a client, so without asking what else the rule is for (units, control groups), or whether one for a group
  * matches first: policy_account() of the rule for a client can be another. policy NULL: it has no rules. */
 uint32_t policy_account_of(const struct policy *policy, uid_t uid);
+/* Return whether a rule is for groups, control groups or units. policy NULL: none is. */
+bool policy_asks_groups(const struct policy *policy);
 /* Return whether a rule is for control groups or units, so that the client needs its group. policy NULL: none is. */
 bool policy_asks_cgroups(const struct policy *policy);
 /* Return the first rule that matches the client, or NULL. policy NULL: it has no rules. No rule matches after one that
  * could not be compared, as the control group of the client is not known; nor after one for a control group that the client
- * is in, in a user namespace; nor after one for a group or control group that it is in, with a uid of DynamicUser=. */
+ * is in, in a user namespace; nor after one for a group or control group that it is in, with a subordinate uid or one of
+ * DynamicUser=. */
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client);
-/* Add a problem (NoPolicyRule, DynamicUser) that says which rule the client lacks. policy NULL: it was not loaded. Return 0 or -ENOMEM. */
+/* Add a problem (NoPolicyRule, DynamicUser, SubordinateUser) that says which rule the client lacks. policy NULL: it was not
+ * loaded. Return 0 or -ENOMEM. */
 int policy_add_no_rule(
         const struct policy *policy, const struct policy_client *client, struct problem_list *problems);

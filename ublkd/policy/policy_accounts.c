@@ -116,7 +116,7 @@ int policy_accounts_group(const struct policy_accounts *accounts, const char *na
 }
 
 struct range_lookup {
-        const char *name;
+        const char *name; /* NULL: all but root */
         bool has_uid;
         uint32_t uid;
         struct uid_range **ranges;
@@ -124,15 +124,24 @@ struct range_lookup {
         int added;
 };
 
+static bool is_owner(const struct range_lookup *lookup, const char *owner)
+{
+        uint64_t uid;
+        bool is_uid = parse_number(owner, &uid);
+
+        if (!lookup->name)
+                return strcmp(owner, "root") != 0 && !(is_uid && uid == 0);
+        return strcmp(owner, lookup->name) == 0 || (lookup->has_uid && is_uid && uid == lookup->uid);
+}
+
 /* OWNER:FIRST:COUNT, of subuid(5), with the name or the uid of the owner. */
 static int read_range(char *const fields[static FIELDS_MAX], void *userdata)
 {
         struct range_lookup *lookup = userdata;
         struct uid_range *ranges;
-        uint64_t owner, first, length;
+        uint64_t first, length;
 
-        if (strcmp(fields[0], lookup->name) != 0
-                && !(lookup->has_uid && parse_number(fields[0], &owner) && owner == lookup->uid))
+        if (!is_owner(lookup, fields[0]))
                 return 0;
         if (!parse_number(fields[1], &first) || !parse_number(fields[2], &length) || first == 0
                 || first > UID_LAST || length == 0 || length > UID_LAST - first + 1)
@@ -147,6 +156,11 @@ static int read_range(char *const fields[static FIELDS_MAX], void *userdata)
         return 0;
 }
 
+static const char *path_of_subuids(const struct policy_accounts *accounts)
+{
+        return accounts->subuid ? accounts->subuid : "/etc/subuid";
+}
+
 int policy_accounts_subuids(
         const struct policy_accounts *accounts, const char *name, struct uid_range **ranges, size_t *count)
 {
@@ -156,6 +170,14 @@ int policy_accounts_subuids(
         if (r < 0)
                 return r;
         lookup.has_uid = r > 0;
-        r = read_lines(accounts->subuid ? accounts->subuid : "/etc/subuid", read_range, &lookup);
+        r = read_lines(path_of_subuids(accounts), read_range, &lookup);
         return r < 0 ? r : lookup.added;
+}
+
+int policy_accounts_all_subuids(
+        const struct policy_accounts *accounts, struct uid_range **ranges, size_t *count)
+{
+        struct range_lookup lookup = {.ranges = ranges, .count = count};
+
+        return read_lines(path_of_subuids(accounts), read_range, &lookup);
 }

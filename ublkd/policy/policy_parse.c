@@ -3,6 +3,7 @@
 #include "ublkd/policy/policy_parse.h"
 
 #include "ublkd/policy/policy.h"
+#include "ublkd/policy/policy_accounts.h"
 #include "ublkd/policy/policy_fault.h"
 #include "ublkd/policy/policy_pairs.h"
 #include "ublkd/policy/policy_who.h"
@@ -221,6 +222,24 @@ static int parse_file(struct parse *parse, const struct policy_file *file)
         return r;
 }
 
+/* Without them one user would have what a group has, for each of its uids. */
+static int read_subuids(struct parse *parse)
+{
+        struct policy *policy = parse->policy;
+        int r;
+
+        if (!policy_asks_groups(policy))
+                return 0;
+        r = policy_accounts_all_subuids(parse->accounts, &policy->subuids, &policy->subuid_count);
+        if (r >= 0 || r == -ENOMEM)
+                return r;
+        parse->faults->faulty = true;
+        return problem_add(parse->faults->problems, EINVAL, "", "PolicyInvalid",
+                "The subordinate uids of /etc/subuid cannot be read: %s; rules for groups, units and control "
+                "groups need them",
+                strerror(-r));
+}
+
 int policy_parse(const struct policy_files *files, const struct policy_accounts *accounts,
         struct policy *policy, struct problem_list *problems)
 {
@@ -230,6 +249,8 @@ int policy_parse(const struct policy_files *files, const struct policy_accounts 
 
         for (size_t i = 0; r >= 0 && i < files->count; i++)
                 r = parse_file(&parse, &files->items[i]);
+        if (r >= 0)
+                r = read_subuids(&parse);
         if (r >= 0 && !faults.faulty)
                 r = policy_pairs_check(policy, problems, &faults.faulty);
         if (r < 0)

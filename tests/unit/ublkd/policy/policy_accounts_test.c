@@ -5,6 +5,7 @@
 #include "tests/unit/check.h"
 #include "ublkd/base/cleanup.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -79,6 +80,26 @@ static void test_subuids_of_a_number(void)
                 CHECK_INT(ranges[0].last, 200009);
 }
 
+static void test_subuids_of_all(void)
+{
+        struct policy_accounts accounts = accounts_of(
+                "alice:100000:65536\nroot:1000:1\n0:2000:1\nroo:3000:1\n1001:300000:10\nbob:0:1\n");
+        _cleanup_free_ struct uid_range *ranges = NULL;
+        size_t count = 0;
+
+        CHECK_INT(policy_accounts_all_subuids(&accounts, &ranges, &count), 0);
+        if (!CHECK_INT(count, 3))
+                return;
+        CHECK_INT(ranges[0].first, 100000);
+        CHECK_INT(ranges[1].first, 3000);
+        CHECK_INT(ranges[2].last, 300009);
+        accounts.subuid = "/dev/null";
+        CHECK_INT(policy_accounts_all_subuids(&accounts, &ranges, &count), -EBADMSG);
+        accounts.subuid = "/nonexistent/subuid";
+        CHECK_INT(policy_accounts_all_subuids(&accounts, &ranges, &count), 0);
+        CHECK_INT(count, 3);
+}
+
 int main(void)
 {
         CHECK(close_fd(mkstemp(path)) == -1);
@@ -86,6 +107,7 @@ int main(void)
         test_files_that_are_not_there();
         test_subuids();
         test_subuids_of_a_number();
+        test_subuids_of_all();
         CHECK_INT(remove(path), 0);
         return check_report();
 }

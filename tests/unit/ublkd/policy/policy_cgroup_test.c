@@ -108,6 +108,21 @@ static void test_not_for_dynamic_users(struct world *world)
         CHECK_STR(problems.items[1].reason, "NoPolicyRule");
 }
 
+/* One user has processes as each uid of its range, in its own units. */
+static void test_not_for_subordinate_uids(struct world *world)
+{
+        static const char scope[] = "/batch.slice/run-1.scope", evil[] = "/system.slice/evil.service";
+        _cleanup_problems_ struct problem_list problems = {};
+        struct policy_client client = client_of(100005, 100005);
+
+        CHECK_STR(rule_in(world, 99999, scope, POLICY_HOME_HOST), "backup");
+        CHECK_STR(rule_in(world, 100005, scope, POLICY_HOME_HOST), NULL);
+        CHECK_STR(rule_in(world, 265535, evil, POLICY_HOME_HOST), NULL);
+        client.cgroup = scope;
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        check_one_problem(&problems, "SubordinateUser", "");
+}
+
 /* The group is not known: a rule that refuses by it must not give way to one that allows. */
 static void test_a_group_that_is_not_known(struct world *world)
 {
@@ -179,6 +194,7 @@ int main(void)
         test_which_rule(&world);
         test_not_in_a_user_namespace(&world);
         test_not_for_dynamic_users(&world);
+        test_not_for_subordinate_uids(&world);
         test_a_group_that_is_not_known(&world);
         test_names_stay_apart(&world);
         test_faults(&world);

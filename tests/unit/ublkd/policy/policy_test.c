@@ -87,6 +87,29 @@ static void test_subordinate_uids(struct world *world)
         CHECK_STR(rule_of(world, 165536, 1, POLICY_HOME_CONTAINER), NULL);
 }
 
+/* A set-uid file of a subordinate uid makes a process of the host with that uid, in the groups of the user who runs it. */
+static void test_a_group_is_not_for_subordinate_uids(struct world *world)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        struct policy_client client = client_of(200005, 2000);
+
+        CHECK_STR(rule_of(world, 199999, 2000, POLICY_HOME_HOST), "developers");
+        CHECK_STR(rule_of(world, 200000, 2000, POLICY_HOME_HOST), NULL); /* of carol, whom no rule names */
+        CHECK_STR(rule_of(world, 265535, 2000, POLICY_HOME_HOST), NULL);
+        CHECK_STR(rule_of(world, 265536, 2000, POLICY_HOME_HOST), "developers");
+        CHECK_STR(rule_of(world, 100005, 2000, POLICY_HOME_HOST), "containers");  /* a rule before */
+        CHECK_STR(rule_of(world, 1000000, 2000, POLICY_HOME_HOST), "developers"); /* of root */
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        check_one_problem(&problems, "SubordinateUser", "");
+        client.gid = 1;
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        check_one_problem(&problems, "NoPolicyRule", "");
+        client = client_of(200005, 2000);
+        client.home = POLICY_HOME_CONTAINER; /* no group counts there, so that none is the cause */
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        check_one_problem(&problems, "NoPolicyRule", "");
+}
+
 /* One user can have processes as each of its subordinate uids. */
 static void test_accounts(struct world *world)
 {
@@ -140,6 +163,16 @@ static void test_no_rule_is_explained(struct world *world)
         check_one_problem(&problems, "NoPolicyRule", "");
 }
 
+/* Without the ranges a rule for a group would be for each uid of its members. */
+static void test_ranges_that_cannot_be_read(struct world *world)
+{
+        world->accounts.subuid = "/dev/null";
+        world_use(world, "{\"rules\": [{\"name\": \"r\", \"who\": {\"groups\": [50]}}]}", -EINVAL);
+        CHECK_STR(world->problems.items[0].reason, "PolicyInvalid");
+        world_use(world, "{\"rules\": [{\"name\": \"r\", \"who\": {\"units\": [\"a.service\"]}}]}", -EINVAL);
+        world_use(world, "{\"rules\": [{\"name\": \"r\", \"who\": {\"users\": [50]}}]}", 0);
+}
+
 int main(void)
 {
         struct world world;
@@ -151,10 +184,12 @@ int main(void)
                 test_groups(&world);
                 test_a_group_is_not_for_dynamic_users(&world);
                 test_subordinate_uids(&world);
+                test_a_group_is_not_for_subordinate_uids(&world);
                 test_accounts(&world);
                 test_who_never_matches(&world);
                 test_no_rule_is_explained(&world);
         }
+        test_ranges_that_cannot_be_read(&world);
         world_close(&world);
         return check_report();
 }

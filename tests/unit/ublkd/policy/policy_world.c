@@ -31,7 +31,8 @@ void world_open(struct world *world)
         write_file(world->passwd, "root:x:0:0::/root:/bin/sh\nalice:x:1000:1000::/home/alice:/bin/"
                                   "sh\nbob:x:1001:1001::/:/bin/sh\n");
         write_file(world->group, "root:x:0:\ndevelopers:x:2000:alice,bob\nstaff:x:50:\n");
-        write_file(world->subuid, "alice:100000:65536\n");
+        write_file(
+                world->subuid, "alice:100000:65536\ncarol:200000:65536\nroot:1000000:1000\n0:1001000:1000\n");
 }
 
 static void drop_policy(struct world *world)

@@ -17,7 +17,7 @@ struct world {
 };
 
 /* Users alice (1000), bob (1001) and root; groups developers (2000) and staff (50); alice has the subordinate uids 100000 to
- * 165535. */
+ * 165535, carol 200000 to 265535, and root 1000000 to 1001999. */
 void world_open(struct world *world);
 void world_close(struct world *world);
 
