@@ -8,6 +8,7 @@ from api_listen_test import connect_tcp, free_port
 from api_server import Server, ask, spec
 from api_wait_test import begin
 from other_user import CONTAINERS, NEEDS_ROOT, run_as_user
+from server_fixture import write_policy
 
 LINE = re.compile(r"^\S+Z info: (?:(?P<device>\w+): )?(?P<request>(?:GET|POST|PUT|PATCH|DELETE) \S+) by (?P<client>.*), "
                   r"(?P<right>as \w+|refused): (?P<end>.*)$")
@@ -17,9 +18,13 @@ MEMBERS = 4242
 class Audited:
     """A server whose log is read when it has stopped."""
 
-    def __init__(self, *arguments, listen=None):
+    def __init__(self, *arguments, listen=None, rules=(), subuids=""):
         self.directory = tempfile.TemporaryDirectory(prefix="ublkd-api-")
         os.chmod(self.directory.name, 0o755)
+        if rules:
+            with open(os.path.join(self.directory.name, "subuid"), "w", encoding="ascii") as file:
+                file.write(subuids)
+            arguments += tuple(write_policy(self.directory.name, rules=rules))
         self.server = Server(self.directory.name, *arguments, listen=listen)
         assert self.server.started
         self.output = None
@@ -118,6 +123,19 @@ def test_a_flood_of_refusals_of_one_user_leaves_those_of_another():
         run_as_user(server, flood, uid=1234)
         run_as_user(server, 'ask(UnixConnection(path), "DELETE", "/devices/other")', uid=1235)
     assert (None, "DELETE /devices/other", "refused", "403") in audited.lines()
+
+
+@NEEDS_ROOT
+def test_refusals_of_tenants_of_one_range_count_together():
+    """One user can have processes as each of them: 30 a minute are written of all, and that of another tenant as well."""
+    rule = {"name": "containers", "who": {"users": [1234], "subuidsOf": ["daemon"]}, "targets": ["null"], "devices": 1, "size": "1GiB"}
+    audited = Audited(rules=[rule], subuids="daemon:200000:65536\n")
+    with audited as server:
+        for uid in (200000, 200001, 265535):
+            run_as_user(server, 'for _ in range(15):\n    ask(UnixConnection(path), "DELETE", "/devices/data")\n', uid=uid)
+        run_as_user(server, 'ask(UnixConnection(path), "DELETE", "/devices/other")', uid=1234)
+    lines = [line[1:] for line in audited.lines()]
+    assert lines == [("DELETE /devices/data", "as tenant", "404")] * 30 + [("DELETE /devices/other", "as tenant", "404")]
 
 
 FORGED = """
