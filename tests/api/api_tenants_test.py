@@ -227,6 +227,18 @@ def test_a_change_cannot_pass_what_a_create_may_not(tenants):
     assert tenants.server.ask("GET", f"/devices/{name}").json["generation"] == 1
 
 
+@pytest.mark.parametrize("changes, pointer", [
+    ({"limits": {"write": {"iops": 1}}}, "/limits/write/iops"), ({"resources": {"memoryMax": "16MiB"}}, "/resources/memoryMax"),
+    ({"recovery": {"trigger": "manual"}}, "/recovery/trigger")])
+def test_no_change_makes_a_disk_that_holds_up_all_flushes(tenants, changes, pointer):
+    name = create(tenants, "a")["name"]
+    answers = tenants.values(asks(("POST", "/devices", mine("b", **changes)), ("PUT", f"/devices/{name}", mine("a", **changes)),
+                                  ("PATCH", f"/devices/{name}", changes)))
+    assert [(status, problem["errors"][0]["pointer"]) for status, problem in answers] == [(403, pointer)] * 3
+    assert names_seen(tenants) == [name]
+    assert tenants.server.ask("GET", f"/devices/{name}").json["generation"] == 1
+
+
 # Sends all its requests while the server stands still; prints status, pointer and reason of each answer when that goes on.
 AT_ONCE = """
 def create(name):

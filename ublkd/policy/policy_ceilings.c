@@ -126,6 +126,30 @@ static void check_queues(struct policy_verdict *verdict)
                         (long long)queues, (long long)most);
 }
 
+/* What a worker needs beside the bytes of its requests. With as much in all, two queues of 128 requests are served
+ * (test_a_tight_limit_of_memory_loses_no_byte); an idle worker has 0.7 MiB, and one after a load 1.4 (bench/RESULTS.md). */
+enum { WORKER_OWN_BYTES = 16 << 20 };
+
+/* A worker that dies of too little memory dies again when the requests come back, and sync(2) of every process waits. It
+ * has the bytes of all requests where they are copied. recovery.giveUpAfter does not end that: the disk is Live between. */
+static void check_memory(struct policy_verdict *verdict)
+{
+        const struct device_options *options = &verdict->spec->options;
+        uint64_t queues = options->queues == OPTION_AUTO ? QUEUES_AUTO_MAX : (uint64_t)options->queues;
+        uint64_t least = WORKER_OWN_BYTES + queues * (uint64_t)options->queue_depth * options->max_io_size;
+        char text[SIZE_TEXT_MAX];
+
+        if (verdict->rule->options.waiting || options->resources.memory_max == 0
+                || options->resources.memory_max >= least)
+                return;
+        format_size(least, text);
+        policy_forbid(verdict, "/resources/memoryMax",
+                "allows no resources.memoryMax below %s for these queues (\"waiting\"), because sync(2) of "
+                "every process would wait for a worker that dies of it again and again; give as much, or "
+                "smaller queues, queueDepth and maxIoSize",
+                text);
+}
+
 /* ---- bursts ---- */
 
 /* What may pass at once without a burst: the amount of a tenth of a second. */
@@ -168,6 +192,7 @@ void policy_ceilings_check(struct policy_verdict *verdict)
         check_queues(verdict);
         for (size_t i = 0; i < ARRAY_SIZE(ceilings); i++)
                 check(verdict, &ceilings[i]);
+        check_memory(verdict);
         check_bursts(verdict, "read", &most->limits.read, &options->limits.read);
         check_bursts(verdict, "write", &most->limits.write, &options->limits.write);
 }

@@ -128,6 +128,27 @@ static void test_a_limit_of_its_own_choice_is_not_too_low(struct world *world)
         exceeded(world, low, WRITE("\"bytesPerSec\":\"1MiB\""), "/limits/write/bytesPerSec");
 }
 
+#define MEMORY(text) "\"resources\":{\"memoryMax\":\"" text "\"}"
+#define QUEUES(queues, depth, size)                                                                          \
+        "\"queues\":" queues ",\"queueDepth\":" depth ",\"maxIoSize\":\"" size "\","
+
+/* A worker that dies of it over and over lets no flush end. It has the bytes of all requests, and 16 MiB. */
+static void test_a_worker_has_enough_memory(struct world *world)
+{
+        static const char pointer[] = "/resources/memoryMax";
+
+        forbidden(world, "", MEMORY("16MiB"), pointer);
+        forbidden(world, "", MEMORY("527MiB"), pointer); /* 4 queues of 128 requests of 1 MiB */
+        good(world, "", MEMORY("528MiB"));
+        good(world, "", QUEUES("1", "64", "64KiB") MEMORY("20MiB"));
+        forbidden(world, "", QUEUES("1", "64", "64KiB") MEMORY("19MiB"), pointer);
+        good(world, "", QUEUES("2", "128", "4KiB") MEMORY("17MiB"));
+        forbidden(world, MEMORY("100MiB"), MEMORY("100MiB"),
+                pointer); /* what it allows is not enough for that many */
+        good(world, MEMORY("100MiB"), QUEUES("1", "64", "1MiB") MEMORY("100MiB"));
+        good(world, "\"waiting\":true", MEMORY("16MiB"));
+}
+
 #define RESOURCES(weight, memory, pids, iops)                                                                \
         "\"resources\":{\"cpuWeight\":" weight ",\"memoryMax\":" memory ",\"pidsMax\":" pids                 \
         ",\"ioMax\":{\"write\":{\"iops\":" iops "}}}"
@@ -138,7 +159,7 @@ static void test_resources(struct world *world)
         static const char share[] = RESOURCES("50", "\"1GiB\"", "100", "9");
 
         good(world, share, share);
-        good(world, share, RESOURCES("1", "\"16MiB\"", "64", "9"));
+        good(world, share, RESOURCES("1", "\"528MiB\"", "64", "9"));
         exceeded(world, share, RESOURCES("51", "\"1GiB\"", "100", "9"), "/resources/cpuWeight");
         exceeded(world, share, RESOURCES("50", "\"2GiB\"", "100", "9"), "/resources/memoryMax");
         exceeded(world, share, RESOURCES("50", "\"1GiB\"", "101", "9"), "/resources/pidsMax");
@@ -176,6 +197,7 @@ int main(void)
         test_limits(&world);
         test_bursts(&world);
         test_a_limit_of_its_own_choice_is_not_too_low(&world);
+        test_a_worker_has_enough_memory(&world);
         test_resources(&world);
         test_no_field_is_left_out(&world);
         world_close(&world);
