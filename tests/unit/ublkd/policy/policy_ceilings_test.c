@@ -85,23 +85,23 @@ static void test_limits(struct world *world)
         exceeded(world, both, READ("\"iops\":1001,\"bytesPerSec\":\"10MiB\""), "/limits/read/iops");
         required(world, WRITE("\"bytesPerSec\":\"1MiB\""), "", "/limits/write/bytesPerSec");
         required(world, WRITE("\"iops\":7"), "", "/limits/write/iops");
-        required(world, WRITE("\"iops\":7"), READ("\"iops\":700"), "/limits/write/iops");
+        required(world, WRITE("\"iops\":7"), READ("\"iops\":7000"), "/limits/write/iops");
 }
 
 /* Without a burst it is that of a tenth of a second. */
 static void test_bursts(struct world *world)
 {
         static const char iops[] = READ("\"iops\":1000"), bytes[] = WRITE("\"bytesPerSec\":\"10MiB\"");
-        static const char burst[] = READ("\"iops\":1000,\"iopsBurst\":50");
+        static const char burst[] = READ("\"iops\":20000,\"iopsBurst\":500");
 
         good(world, iops, READ("\"iops\":1000,\"iopsBurst\":100"));
-        exceeded(world, iops, READ("\"iops\":256,\"iopsBurst\":101"), "/limits/read/iopsBurst");
+        exceeded(world, iops, READ("\"iops\":1000,\"iopsBurst\":101"), "/limits/read/iopsBurst");
         good(world, bytes, WRITE("\"bytesPerSec\":\"10MiB\",\"bytesPerSecBurst\":\"1MiB\""));
         exceeded(world, bytes, WRITE("\"bytesPerSec\":\"1MiB\",\"bytesPerSecBurst\":\"2MiB\""),
                 "/limits/write/bytesPerSecBurst");
-        exceeded(world, burst, READ("\"iops\":1000"), "/limits/read/iopsBurst");
+        exceeded(world, burst, READ("\"iops\":20000"), "/limits/read/iopsBurst");
         exceeded(world, iops, READ("\"iops\":50000"), "/limits/read/iops"); /* one fault, not two */
-        good(world, burst, READ("\"iops\":500"));
+        good(world, burst, READ("\"iops\":5000"));
         good(world, burst, burst);
 }
 
@@ -116,13 +116,15 @@ static void test_a_limit_of_its_own_choice_is_not_too_low(struct world *world)
         forbidden(world, "", WRITE("\"bytesPerSec\":1048575"), "/limits/write/bytesPerSec");
         good(world, "", WRITE("\"bytesPerSec\":1048576"));
         forbidden(world, "", READ("\"bytesPerSec\":1024"), "/limits/read/bytesPerSec");
-        forbidden(world, "", READ("\"iops\":255"), "/limits/read/iops");
+        forbidden(world, "", READ("\"iops\":1023"), "/limits/read/iops");
         forbidden(world, "", WRITE("\"iops\":1"), "/limits/write/iops");
-        good(world, "", WRITE("\"iops\":256"));
+        good(world, "", WRITE("\"iops\":1024"));
         forbidden(world, "", MAX_OF("write", "\"bytesPerSec\":1024"), "/resources/ioMax/write/bytesPerSec");
         forbidden(world, "", MAX_OF("read", "\"iops\":1"), "/resources/ioMax/read/iops");
-        good(world, "", MAX_OF("read", "\"iops\":256,\"bytesPerSec\":\"1MiB\""));
-        forbidden(world, WRITE("\"iops\":1000"), WRITE("\"iops\":255"), "/limits/write/iops");
+        good(world, "", MAX_OF("read", "\"iops\":1024,\"bytesPerSec\":\"1MiB\""));
+        forbidden(world, WRITE("\"iops\":2000"), WRITE("\"iops\":1023"), "/limits/write/iops");
+        forbidden(world, WRITE("\"iops\":1000"), WRITE("\"iops\":999"), "/limits/write/iops");
+        good(world, WRITE("\"iops\":1000"), WRITE("\"iops\":1000"));
         good(world, low, low);
         forbidden(world, low, WRITE("\"bytesPerSec\":\"511KiB\""), "/limits/write/bytesPerSec");
         exceeded(world, low, WRITE("\"bytesPerSec\":\"1MiB\""), "/limits/write/bytesPerSec");
