@@ -122,6 +122,7 @@ static int start(const struct config_request *request, const struct config *conf
         if (worker_choose(values->worker, worker, sizeof(worker)) < 0 || helper_program_open(&helper) < 0)
                 return EXIT_FAILURE;
         tenant_policy_load(values->policy_directory, &policy);
+        tenant_policy_check_runtime(&policy, values->runtime_directory);
         options.rights = access_groups_find(values);
         options.rights.policy = policy.policy;
         if (access_groups_of_socket(config, &options.socket_group, &problems) < 0) {
@@ -139,6 +140,7 @@ static bool check_policy(const struct config *config)
         const struct problem_list *problems;
 
         tenant_policy_load(config->values.policy_directory, &policy);
+        tenant_policy_check_runtime(&policy, config->values.runtime_directory);
         problems = policy.policy ? &policy.policy->notes : &policy.problems;
         for (size_t i = 0; i < problems->count; i++)
                 fprintf(stderr, "%s\n", problems->items[i].detail);

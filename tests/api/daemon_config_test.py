@@ -412,6 +412,30 @@ def test_a_name_that_does_not_exist_is_only_a_warning(tmp_path):
         daemon.stop()
 
 
+def test_tenants_whose_disks_udev_would_not_know(tmp_path):
+    """The rule of udev reads /run/ublkd: without the announcement there it takes what a tenant has written for root's."""
+    def checked(runtime):
+        run = check(tmp_path, "--policy-dir", tmp_path / "policy.d", "--runtime-dir", runtime)
+        assert run.returncode == 0
+        return "60-ublkd.rules" in run.stderr
+
+    write_policy(tmp_path / "policy.d", {"rules": [RULE]})
+    assert [checked(path) for path in ("/run/ublkd", "/var/run/ublkd/", tmp_path / "run")] == [False, False, True]
+    daemon = Daemon(tmp_path)
+    try:
+        def titles():
+            return [problem["title"] for problem in daemon.ask("GET", "/host").json["problems"]]
+        assert titles().count("RuntimeDirectoryElsewhere") == 1 and daemon.count_logged("60-ublkd.rules") == 1
+        reload(daemon, logged="The policy was loaded")
+        assert titles().count("RuntimeDirectoryElsewhere") == 1 and daemon.count_logged("60-ublkd.rules") == 2
+        write_policy(tmp_path / "policy.d", {"rules": [{**RULE, "devices": 0}]})
+        assert not checked(tmp_path / "run")
+        reload(daemon, logged="The policy was loaded")
+        assert "RuntimeDirectoryElsewhere" not in titles()
+    finally:
+        daemon.stop()
+
+
 def test_ublkd_starts_without_a_rule_if_the_policy_has_a_fault(tmp_path):
     """The disks must be back after a boot."""
     path = write_policy(tmp_path / "policy.d", {"rules": [RULE, {"name": "two"}]})

@@ -114,6 +114,7 @@ static void accept_policy(struct config_reload *reload, struct job *job)
         struct policy *before = reload->policy;
 
         problem_list_clear(&reload->policy_problems);
+        tenant_policy_check_runtime(&job->policy, reload->config.started->values.runtime_directory);
         tenant_policy_report(&job->policy, reload->has_policy, &reload->policy_problems);
         if (!job->policy.policy)
                 return;

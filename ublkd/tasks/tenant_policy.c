@@ -4,6 +4,7 @@
 
 #include "ublkd/base/log.h"
 #include "ublkd/policy/policy_load.h"
+#include "ublkd/values/path_text.h"
 
 #include <string.h>
 
@@ -17,6 +18,36 @@ void tenant_policy_clear(struct tenant_policy *loaded)
 {
         loaded->policy = policy_free(loaded->policy);
         problem_list_clear(&loaded->problems);
+}
+
+static bool gives_devices(const struct policy *policy)
+{
+        for (size_t i = 0; i < policy->rule_count; i++)
+                if (policy->rules[i].options.devices > 0)
+                        return true;
+        return false;
+}
+
+/* The same as in units/60-ublkd.rules. */
+static bool is_read_by_udev(const char *runtime_dir)
+{
+        _cleanup_free_ char *plain = NULL;
+
+        return path_make_absolute("/", runtime_dir, &plain) < 0 || strcmp(plain, "/run/ublkd") == 0
+               || strcmp(plain, "/var/run/ublkd") == 0;
+}
+
+void tenant_policy_check_runtime(const struct tenant_policy *loaded, const char *runtime_dir)
+{
+        if (!loaded->policy || !gives_devices(loaded->policy) || is_read_by_udev(runtime_dir))
+                return;
+        (void)problem_add(&loaded->policy->notes, 0, "", "RuntimeDirectoryElsewhere",
+                "The disks of tenants are announced in %s, but 60-ublkd.rules reads /run/ublkd, so udev "
+                "makes "
+                "links by what a tenant has written; leave out RuntimeDirectory=, or have a copy of that "
+                "file "
+                "in /etc/udev/rules.d with this directory",
+                runtime_dir);
 }
 
 static void log_problems(int level, const struct problem_list *problems)

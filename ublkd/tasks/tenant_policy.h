@@ -15,6 +15,10 @@ struct tenant_policy {
 void tenant_policy_load(const char *directory, struct tenant_policy *ret);
 void tenant_policy_clear(struct tenant_policy *loaded);
 
+/* Add a note to the policy (RuntimeDirectoryElsewhere), if it gives devices and the rule of udev does not read this runtime
+ * directory. Only its text counts. On ENOMEM there is none. */
+void tenant_policy_check_runtime(const struct tenant_policy *loaded, const char *runtime_dir);
+
 /* Log what is wrong with the policy, and add it to the problems that the host shows (PolicyNotLoaded, PolicyNotReloaded,
- * PolicyInvalid, PolicyNameUnknown). has_older: one from before stays in force if this one has faults. */
+ * PolicyInvalid, and the notes of the policy). has_older: one from before stays in force if this one has faults. */
 void tenant_policy_report(const struct tenant_policy *loaded, bool has_older, struct problem_list *shown);
