@@ -132,6 +132,8 @@ def test_a_container_that_keeps_the_id_of_its_user_has_no_disk(alice, daemon, in
     try:
         assert kept.ask_each(("POST", "/devices", _image(_ALICE, "more")), ("GET", f"/devices/{name}", None),
                              ("DELETE", f"/devices/{name}?force=true", None)) == [403] * 3
+        problem = kept.ask("POST", "/devices", _image(_ALICE, "more"))[1]
+        assert problem["type"].endswith("forbidden") and "--userns=keep-id" in problem["detail"]
     finally:
         kept.remove()
     assert daemon.api.names() == [name]

@@ -199,9 +199,10 @@ int policy_add_no_rule(
                 return problem_add(problems, EPERM, "", "NoPolicyRule",
                         "No rule can name this process: its container has no user namespace of its own, or "
                         "one "
-                        "whose uids are not known to be users of the host (inside another one, or with root "
-                        "of the host), so its uid %u may be one that its image chose; give the container a "
-                        "user namespace of its own, as rootless Podman does",
+                        "inside another one or with root of the host, so its uid %u may be one that its "
+                        "image "
+                        "chose; give the container a user namespace of its own that is made on the host, as "
+                        "rootless Podman does without --userns=keep-id and --userns=auto",
                         client->uid);
         if (!policy)
                 return problem_add(problems, EPERM, "", "NoPolicyRule",
