@@ -351,6 +351,109 @@ static int open_declared(struct manager *manager, const struct manager_options *
                 &manager->declared);
 }
 
+/* The loop and the host, and the runtime directory, where sockets and regions lie. */
+static int open_basis(
+        struct manager *manager, const struct manager_options *options, struct problem_list *problems)
+{
+        int r = event_loop_open(on_hangup, manager, &manager->event);
+
+        if (r < 0)
+                return r;
+        r = fd_store_new(&manager->fd_store);
+        if (r < 0)
+                return r;
+        r = host_read(&manager->host);
+        if (r < 0)
+                return r;
+        r = make_dirs(options->runtime_dir, 0755);
+        if (r < 0 && r != -EACCES && r != -EROFS && r != -ENOTDIR) /* runtime_dir_open() explains these */
+                return r;
+        return runtime_dir_open(options->runtime_dir, &manager->runtime_dir, problems);
+}
+
+/* The store, and what follows its records and events. */
+static int open_records(
+        struct manager *manager, const struct manager_options *options, struct problem_list *problems)
+{
+        int r = device_store_open(options->state_dir, &manager->store, problems);
+
+        if (r < 0)
+                return r;
+        if (r > 0)
+                manager_report_new_state(options->state_dir);
+        device_store_set_accounts(manager->store, account_of, manager);
+        r = service_line_new(manager->event, manager->store, &manager->host, &manager->service_line);
+        if (r < 0)
+                return r;
+        r = worker_upgrade_new(manager->event, manager->store, &manager->host, manager->service_line,
+                &manager->worker_upgrade);
+        if (r < 0)
+                return r;
+        r = record_keeper_new(manager->store, manager->runtime_dir, &manager->record_keeper);
+        return r < 0 ? r : open_event_writer(manager);
+}
+
+/* What works on one disk for the reconciler: its workers, its openers, its timeout, its path, its image. */
+static int open_disk_services(struct manager *manager, const struct manager_options *options)
+{
+        int r = worker_start_new(
+                manager->event, options->worker, &options->confinement, &manager->worker_start);
+
+        if (r < 0)
+                return r;
+        worker_start_keep_spares(manager->worker_start, options->spare_workers);
+        r = authority_new(manager->event, &manager->authority);
+        if (r < 0)
+                return r;
+        r = open_disk_search(manager, options->helper);
+        if (r < 0)
+                return r;
+        r = open_disk_timeout(manager);
+        if (r < 0)
+                return r;
+        r = path_watches_new(manager->event, &(struct path_watches_options){.program = options->helper},
+                &manager->path_watches);
+        return r < 0 ? r : job_thread_new(manager->event, &manager->image_thread);
+}
+
+/* What clients of the API ask for, done in processes apart. */
+static int open_client_services(
+        struct manager *manager, const struct manager_options *options, struct problem_list *problems)
+{
+        const struct delivery_limits limits = {
+                .program = options->helper, .account = account_of, .userdata = manager};
+        int r = manager_open_foreign_scan(manager);
+
+        if (r < 0)
+                return r;
+        r = manager_open_state_look(manager);
+        if (r < 0)
+                return r;
+        r = node_deliveries_new(manager->event, &limits, &manager->node_deliveries);
+        if (r < 0)
+                return r;
+        r = open_filesystems(manager, options, problems);
+        return r < 0 ? r : peer_paths_new(manager->event, &manager->peer_paths);
+}
+
+/* What joins the others: the files that describe devices, the driver, the API, and the reload of the configuration. */
+static int open_front(
+        struct manager *manager, const struct manager_options *options, struct problem_list *problems)
+{
+        int r = open_runtime_guard(manager);
+
+        if (r < 0)
+                return r;
+        r = open_declared(manager, options);
+        if (r < 0)
+                return r;
+        r = open_driver_keeper(manager, options);
+        if (r < 0)
+                return r;
+        r = manager_open_api(manager, options, problems);
+        return r < 0 ? r : open_config_reload(manager, options);
+}
+
 int manager_new(const struct manager_options *options, struct manager **ret, struct problem_list *problems)
 {
         _cleanup_(manager_free_pointer) struct manager *manager = calloc(1, sizeof(*manager));
@@ -358,75 +461,21 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
 
         if (!manager)
                 return -ENOMEM;
-        r = event_loop_open(on_hangup, manager, &manager->event);
-        if (r >= 0)
-                r = fd_store_new(&manager->fd_store);
-        if (r >= 0)
-                r = host_read(&manager->host);
         manager->state_dir = options->state_dir;
         manager->replace_workers = options->replace_workers;
         manager->allow_fault_target = options->allow_fault_target;
         manager->policy = options->policy->policy;
+        r = open_basis(manager, options, problems);
         if (r >= 0)
-                r = make_dirs(options->runtime_dir, 0755); /* runtime_dir_open() says what is wrong with it */
-        if (r >= 0 || r == -EACCES || r == -EROFS || r == -ENOTDIR)
-                r = runtime_dir_open(options->runtime_dir, &manager->runtime_dir, problems);
+                r = open_records(manager, options, problems);
         if (r >= 0)
-                r = device_store_open(options->state_dir, &manager->store, problems);
-        if (r > 0)
-                manager_report_new_state(options->state_dir);
+                r = open_disk_services(manager, options);
         if (r >= 0)
-                device_store_set_accounts(manager->store, account_of, manager);
-        if (r >= 0)
-                r = service_line_new(manager->event, manager->store, &manager->host, &manager->service_line);
-        if (r >= 0)
-                r = worker_upgrade_new(manager->event, manager->store, &manager->host, manager->service_line,
-                        &manager->worker_upgrade);
-        if (r >= 0)
-                r = record_keeper_new(manager->store, manager->runtime_dir, &manager->record_keeper);
-        if (r >= 0)
-                r = open_event_writer(manager);
-        if (r >= 0)
-                r = worker_start_new(
-                        manager->event, options->worker, &options->confinement, &manager->worker_start);
-        if (r >= 0)
-                worker_start_keep_spares(manager->worker_start, options->spare_workers);
-        if (r >= 0)
-                r = authority_new(manager->event, &manager->authority);
-        if (r >= 0)
-                r = open_disk_search(manager, options->helper);
-        if (r >= 0)
-                r = open_disk_timeout(manager);
-        if (r >= 0)
-                r = path_watches_new(manager->event,
-                        &(struct path_watches_options){.program = options->helper}, &manager->path_watches);
-        if (r >= 0)
-                r = job_thread_new(manager->event, &manager->image_thread);
-        if (r >= 0)
-                r = manager_open_foreign_scan(manager);
-        if (r >= 0)
-                r = manager_open_state_look(manager);
-        if (r >= 0)
-                r = node_deliveries_new(manager->event,
-                        &(const struct delivery_limits){
-                                .program = options->helper, .account = account_of, .userdata = manager},
-                        &manager->node_deliveries);
-        if (r >= 0)
-                r = open_filesystems(manager, options, problems);
-        if (r >= 0)
-                r = peer_paths_new(manager->event, &manager->peer_paths);
-        if (r >= 0)
-                open_optional_parts(manager, options);
-        if (r >= 0)
-                r = open_runtime_guard(manager);
-        if (r >= 0)
-                r = open_declared(manager, options);
-        if (r >= 0)
-                r = open_driver_keeper(manager, options);
-        if (r >= 0)
-                r = manager_open_api(manager, options, problems);
-        if (r >= 0)
-                r = open_config_reload(manager, options);
+                r = open_client_services(manager, options, problems);
+        if (r < 0)
+                return r;
+        open_optional_parts(manager, options);
+        r = open_front(manager, options, problems);
         if (r < 0)
                 return r;
         declared_devices_apply(manager->declared); /* then the driver is asked, and the reconciler opened */

@@ -95,53 +95,56 @@ static void api_read_counters(void *userdata, struct daemon_counters *ret)
                 reconciler_counters(manager->reconciler, ret);
 }
 
+/* What the API asks the supervisor, but for the sockets that it listens on. */
+static struct api_config config_of(struct manager *manager, const struct manager_options *options)
+{
+        return (struct api_config){
+                .store = manager->store,
+                .host = &manager->host,
+                .state_dir = options->state_dir,
+                .rights = options->rights,
+                .socket_group = options->socket_group,
+                .refuse_unstable_paths = options->refuse_unstable_paths,
+                .allow_fault_target = options->allow_fault_target,
+                .disk_search = manager->disk_search,
+                .peer_paths = manager->peer_paths,
+                .read_stats = api_read_stats,
+                .read_counters = api_read_counters,
+                .read_reach = manager_read_reach,
+                .try_spec = manager_try_spec,
+                .end_preflight = spec_preflight_end,
+                .ask_authority = api_ask_authority,
+                .withdraw_question = authority_withdraw,
+                .deliver = api_deliver,
+                .cancel_delivery = node_delivery_cancel,
+                .make_filesystem = api_make_filesystem,
+                .abandon_filesystem = filesystem_abandon,
+                .look_at_host = manager_look_at_host,
+                .look_at_state = manager_look_at_state,
+                .adopt = api_adopt,
+                .list_adoptable = api_list_adoptable,
+                .is_ready = api_is_ready,
+                .userdata = manager,
+        };
+}
+
 int manager_open_api(
         struct manager *manager, const struct manager_options *options, struct problem_list *problems)
 {
-        const char *const *listen = options->listen;
-        size_t count = options->listen_count;
+        struct api_config config = config_of(manager, options);
         const char *fallback = manager->socket_path;
-        unsigned passed = count ? 0 : fd_store_sockets(manager->fd_store);
         int r;
 
         snprintf(manager->socket_path, sizeof(manager->socket_path), "%s/ublkd.sock", options->runtime_dir);
-        if (count == 0 && passed == 0) {
-                listen = &fallback;
-                count = 1;
+        config.listen = options->listen;
+        config.listen_count = options->listen_count;
+        if (config.listen_count == 0)
+                config.passed_sockets = fd_store_sockets(manager->fd_store);
+        if (config.listen_count == 0 && config.passed_sockets == 0) {
+                config.listen = &fallback;
+                config.listen_count = 1;
         }
-        r = api_new(manager->event,
-                &(struct api_config){
-                        .store = manager->store,
-                        .host = &manager->host,
-                        .state_dir = options->state_dir,
-                        .rights = options->rights,
-                        .socket_group = options->socket_group,
-                        .refuse_unstable_paths = options->refuse_unstable_paths,
-                        .allow_fault_target = options->allow_fault_target,
-                        .disk_search = manager->disk_search,
-                        .peer_paths = manager->peer_paths,
-                        .read_stats = api_read_stats,
-                        .read_counters = api_read_counters,
-                        .read_reach = manager_read_reach,
-                        .try_spec = manager_try_spec,
-                        .end_preflight = spec_preflight_end,
-                        .ask_authority = api_ask_authority,
-                        .withdraw_question = authority_withdraw,
-                        .deliver = api_deliver,
-                        .cancel_delivery = node_delivery_cancel,
-                        .make_filesystem = api_make_filesystem,
-                        .abandon_filesystem = filesystem_abandon,
-                        .look_at_host = manager_look_at_host,
-                        .look_at_state = manager_look_at_state,
-                        .adopt = api_adopt,
-                        .list_adoptable = api_list_adoptable,
-                        .is_ready = api_is_ready,
-                        .userdata = manager,
-                        .listen = listen,
-                        .listen_count = count,
-                        .passed_sockets = passed,
-                },
-                &manager->api, problems);
+        r = api_new(manager->event, &config, &manager->api, problems);
         if (r >= 0 && options->socket_group.name && !api_is_of_socket_group(manager->api))
                 manager_report_socket_group(options->socket_group.name);
         return r;
