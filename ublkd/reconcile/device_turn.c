@@ -304,11 +304,11 @@ void device_turn_timer(struct managed_device *device)
                 device_wake(device);
 }
 
-static void device_decide(struct managed_device *device, const struct device_record *record)
+/* Let the parts of the device follow its record, and derive what is wanted. */
+static struct plan_wish follow_record(
+        struct managed_device *device, const struct device_record *record, uint64_t now)
 {
-        uint64_t now = monotonic_now(), due, follow_due;
         struct plan_wish wish;
-        bool waits;
 
         device_cdi_follow(device, record);
         device_private_follow(device, record);
@@ -318,12 +318,54 @@ static void device_decide(struct managed_device *device, const struct device_rec
         wish = wish_of(device, record, now);
         device->view.facts.want = plan_want(&wish);
         device_path_follow(device, record);
+        return wish;
+}
+
+/* Choose the step. Return when it is due; UINT64_MAX: an event decides. */
+static uint64_t choose_step(struct managed_device *device, const struct plan_wish *wish, uint64_t now)
+{
         if (device->view.kernel.state != KERNEL_STATE_LIVE)
                 attempt_held(&device->attempt); /* the driver has noticed the death */
         device->view.facts.trouble = attempt_observe(&device->attempt, &device->view.facts, now);
         device->step.action = plan(&device->view.facts);
-        due = min_u64(attempt_due(&device->attempt, device->step.action, now), plan_want_until(&wish));
         log_action(device);
+        return min_u64(attempt_due(&device->attempt, device->step.action, now), plan_want_until(wish));
+}
+
+/* No step is due: report a worker that is late with HELLO, and wait for `due` at most. */
+static void wait_for_step(struct managed_device *device, const struct device_record *record, bool waits,
+        uint64_t due, uint64_t follow_due, uint64_t now)
+{
+        uint64_t hello_deadline = device_hello_deadline(device);
+
+        if (now >= hello_deadline)
+                report(device, record, waits ? UINT64_MAX : due); /* a deadline is not a next try */
+        due = min_u64(due, follow_due);
+        device_rest(device, now < hello_deadline ? min_u64(due, hello_deadline) : due);
+}
+
+static void take_step(struct managed_device *device, const struct device_record *record)
+{
+        device->turn.state = TURN_STEPPING;
+        if (comes_before_report(device->step.action)) {
+                bool left = leaves_report(device);
+
+                device_steps_run(device, record, on_step_done);
+                if (!left)
+                        report(device, record, UINT64_MAX);
+        } else {
+                report(device, record, UINT64_MAX);
+                device_steps_run(device, record, on_step_done);
+        }
+}
+
+static void device_decide(struct managed_device *device, const struct device_record *record)
+{
+        uint64_t now = monotonic_now(), due, follow_due;
+        const struct plan_wish wish = follow_record(device, record, now);
+        bool waits;
+
+        due = choose_step(device, &wish, now);
         if (!is_served(device))
                 device_progress_end(device);
         if ((device->step.action == ACTION_NOTHING || is_served(device))
@@ -337,26 +379,10 @@ static void device_decide(struct managed_device *device, const struct device_rec
         waits = device->step.action == ACTION_NOTHING || device->step.action == ACTION_WAIT;
         if (rests_unserved(device, due, now))
                 device_action_follow(device, record, false);
-        if (waits || due > now) {
-                uint64_t hello_deadline = device_hello_deadline(device);
-
-                if (now >= hello_deadline)
-                        report(device, record, waits ? UINT64_MAX : due); /* a deadline is not a next try */
-                due = min_u64(due, follow_due);
-                device_rest(device, now < hello_deadline ? min_u64(due, hello_deadline) : due);
-                return;
-        }
-        device->turn.state = TURN_STEPPING;
-        if (comes_before_report(device->step.action)) {
-                bool left = leaves_report(device);
-
-                device_steps_run(device, record, on_step_done);
-                if (!left)
-                        report(device, record, UINT64_MAX);
-        } else {
-                report(device, record, UINT64_MAX);
-                device_steps_run(device, record, on_step_done);
-        }
+        if (waits || due > now)
+                wait_for_step(device, record, waits, due, follow_due, now);
+        else
+                take_step(device, record);
 }
 
 /* Note a new spec, or a new request to try or to recover: what failed before may succeed now. */

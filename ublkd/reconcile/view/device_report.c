@@ -344,60 +344,93 @@ static int explain_starting(
                 plan_action_to_string(view->action));
 }
 
-static int explain(const struct report_view *view, const struct device_record *record,
-        const struct reported *reported, struct device_status *status)
+static int explain_recovering(const struct report_view *view, const struct device_record *record,
+        enum condition_reason reason, struct device_status *status)
+{
+        const char *cause =
+                is_handed_over(view) ? "ublkd asked the worker to exit." : "No worker serves the disk.";
+
+        return device_status_explain(status, reason,
+                "%s A new worker is taking over the queues of /dev/ublkb%d.", note_or(view, cause),
+                record->number);
+}
+
+static int explain_quiesced(const struct report_view *view, const struct device_record *record,
+        enum condition_reason reason, struct device_status *status)
+{
+        return device_status_explain(status, reason,
+                "%s The disk waits for 'ublkctl recover %s' (POST /devices/%s/recover), because "
+                "recovery.trigger is \"manual\".",
+                note_or(view, "No worker serves the disk."), record->name, record->name);
+}
+
+static int explain_failed(const struct report_view *view, const struct device_record *record,
+        enum condition_reason reason, struct device_status *status)
+{
+        if (!record->spec)
+                return device_record_explain_quarantine(record, status);
+        if (view->backing_changed)
+                return explain_backoff(view, reason, status);
+        if (view->turn->facts.want == WANT_HELD)
+                return device_status_explain(status, reason,
+                        "%s There is no disk left to recover; 'ublkctl recover %s' (POST "
+                        "/devices/%s/recover) creates it again.",
+                        note_or(view, "The worker died."), record->name, record->name);
+        return explain_absent(view, record, reason, status);
+}
+
+static int explain_removal(const struct report_view *view, const struct device_record *record,
+        enum condition_reason reason, struct device_status *status)
+{
+        if (view->turn->facts.want == WANT_HELD)
+                return device_status_explain(status, reason,
+                        "%s The kernel removes the disk, which cannot be recovered; then 'ublkctl "
+                        "recover %s' (POST /devices/%s/recover) creates it again.",
+                        note_or(view, "The worker died."), record->name, record->name);
+        if (view->turn->facts.want == WANT_GIVEN_UP)
+                return device_status_explain(status, reason,
+                        "I/O has waited for recovery.giveUpAfter: ublkd fails it now, and removes "
+                        "the disk; %s.",
+                        is_manual(record) ? "'ublkctl recover' creates it again"
+                                          : "then it creates the disk again");
+        return explain_absent(view, record, reason, status);
+}
+
+static int explain_unknown(const struct report_view *view, const struct device_record *record,
+        enum condition_reason reason, struct device_status *status)
 {
         char disk[32];
 
-        if (reported->reason == REASON_HOST_NOT_READY)
-                return explain_host(view, record, reported->reason, status);
+        return device_status_explain(status, reason,
+                "%s%sIt is not known yet whether %s exists; ublkd asks the kernel again.", note_or(view, ""),
+                view->note->sentence ? " " : "", disk_text(record, disk));
+}
+
+static int explain(const struct report_view *view, const struct device_record *record,
+        const struct reported *reported, struct device_status *status)
+{
+        enum condition_reason reason = reported->reason;
+
+        if (reason == REASON_HOST_NOT_READY)
+                return explain_host(view, record, reason, status);
         switch (reported->phase) {
         case PHASE_STARTING:
-                return explain_starting(view, reported->reason, status);
+                return explain_starting(view, reason, status);
         case PHASE_LIVE:
-                return explain_live(view, record, reported->reason, status);
+                return explain_live(view, record, reason, status);
         case PHASE_RECOVERING:
-                return device_status_explain(status, reported->reason,
-                        "%s A new worker is taking over the queues of /dev/ublkb%d.",
-                        note_or(view, is_handed_over(view) ? "ublkd asked the worker to exit."
-                                                           : "No worker serves the disk."),
-                        record->number);
+                return explain_recovering(view, record, reason, status);
         case PHASE_BACKOFF:
-                return explain_backoff(view, reported->reason, status);
+                return explain_backoff(view, reason, status);
         case PHASE_QUIESCED:
-                return device_status_explain(status, reported->reason,
-                        "%s The disk waits for 'ublkctl recover %s' (POST /devices/%s/recover), because "
-                        "recovery.trigger is \"manual\".",
-                        note_or(view, "No worker serves the disk."), record->name, record->name);
+                return explain_quiesced(view, record, reason, status);
         case PHASE_FAILED:
-                if (!record->spec)
-                        return device_record_explain_quarantine(record, status);
-                if (view->backing_changed)
-                        return explain_backoff(view, reported->reason, status);
-                if (view->turn->facts.want == WANT_HELD)
-                        return device_status_explain(status, reported->reason,
-                                "%s There is no disk left to recover; 'ublkctl recover %s' (POST "
-                                "/devices/%s/recover) creates it again.",
-                                note_or(view, "The worker died."), record->name, record->name);
-                return explain_absent(view, record, reported->reason, status);
+                return explain_failed(view, record, reason, status);
         case PHASE_STOPPING:
         case PHASE_DISABLED:
-                if (view->turn->facts.want == WANT_HELD)
-                        return device_status_explain(status, reported->reason,
-                                "%s The kernel removes the disk, which cannot be recovered; then 'ublkctl "
-                                "recover %s' (POST /devices/%s/recover) creates it again.",
-                                note_or(view, "The worker died."), record->name, record->name);
-                if (view->turn->facts.want == WANT_GIVEN_UP)
-                        return device_status_explain(status, reported->reason,
-                                "I/O has waited for recovery.giveUpAfter: ublkd fails it now, and removes "
-                                "the disk; %s.",
-                                is_manual(record) ? "'ublkctl recover' creates it again"
-                                                  : "then it creates the disk again");
-                return explain_absent(view, record, reported->reason, status);
+                return explain_removal(view, record, reason, status);
         case PHASE_UNKNOWN:
-                return device_status_explain(status, reported->reason,
-                        "%s%sIt is not known yet whether %s exists; ublkd asks the kernel again.",
-                        note_or(view, ""), view->note->sentence ? " " : "", disk_text(record, disk));
+                return explain_unknown(view, record, reason, status);
         case PHASE_PENDING: /* above */
         case _PHASE_MAX:
                 break;

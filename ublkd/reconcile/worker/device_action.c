@@ -110,6 +110,37 @@ static char *result_of(const struct target_verb *verb, const struct action_repor
         return result && verb->show_result(&findings, result) ? json_print(result) : NULL;
 }
 
+/* did: what the ranges of the report are to the verb. */
+static void explain_success(
+        const char *verb, const char *did, const struct action_report *report, char *ret, size_t size)
+{
+        if (report->found > 0)
+                (void)snprintf(ret, size,
+                        "The action %s has ended, and has %s %" PRIu64 " ranges with %" PRIu64
+                        " bytes; its result lists the first of them.",
+                        verb, did, report->found, report->found_bytes);
+        else
+                (void)snprintf(ret, size, "The action %s has ended.", verb);
+}
+
+/* Return what ends the sentence of an action that no worker has begun; NULL for other reasons. */
+static const char *not_begun(enum condition_reason reason)
+{
+        switch (reason) {
+        case REASON_ACTION_NOT_TAKEN:
+                return "was not begun, because no worker has taken it; start it again when the device is "
+                       "Live";
+        case REASON_TEST_TARGET_NOT_ALLOWED:
+                return "was not begun, because it is for tests, and this ublkd refuses it "
+                       "(AllowFaultTarget=no)";
+        case REASON_ACTION_UNSUPPORTED:
+                return "cannot be carried out, because the program of the worker is too old for it; restart "
+                       "the device, and start it again";
+        default:
+                return NULL;
+        }
+}
+
 /* The sentence of an end. */
 static void explain(const struct device_action *action, const struct target_verb *of,
         const struct action_outcome *outcome, const struct action_report *report, char *ret, size_t size)
@@ -118,13 +149,7 @@ static void explain(const struct device_action *action, const struct target_verb
 
         switch (outcome->reason) {
         case REASON_ACTION_SUCCEEDED:
-                if (report->found > 0)
-                        (void)snprintf(ret, size,
-                                "The action %s has ended, and has %s %" PRIu64 " ranges with %" PRIu64
-                                " bytes; its result lists the first of them.",
-                                verb, of && of->loses ? "lost" : "found", report->found, report->found_bytes);
-                else
-                        (void)snprintf(ret, size, "The action %s has ended.", verb);
+                explain_success(verb, of && of->loses ? "lost" : "found", report, ret, size);
                 break;
         case REASON_ACTION_CANCELLED:
                 (void)snprintf(ret, size,
@@ -138,28 +163,13 @@ static void explain(const struct device_action *action, const struct target_verb
                 (void)snprintf(ret, size, "The action %s ended with its worker, which is gone; %s.", verb,
                         half_done ? half_done : "start it again");
                 break;
-        case REASON_ACTION_NOT_TAKEN:
-                (void)snprintf(ret, size,
-                        "The action %s was not begun, because no worker has taken it; start it again when "
-                        "the device is Live.",
-                        verb);
-                break;
-        case REASON_TEST_TARGET_NOT_ALLOWED:
-                (void)snprintf(ret, size,
-                        "The action %s was not begun, because it is for tests, and this ublkd refuses it "
-                        "(AllowFaultTarget=no).",
-                        verb);
-                break;
-        case REASON_ACTION_UNSUPPORTED:
-                (void)snprintf(ret, size,
-                        "The action %s cannot be carried out, because the program of the worker is too old "
-                        "for it; restart the device, and start it again.",
-                        verb);
-                break;
         default:
-                (void)snprintf(ret, size, "The action %s failed: %s%s%s.", verb,
-                        report->error > 0 ? strerror(report->error) : "the worker gives no cause",
-                        half_done ? "; " : "", half_done ? half_done : "");
+                if (not_begun(outcome->reason))
+                        (void)snprintf(ret, size, "The action %s %s.", verb, not_begun(outcome->reason));
+                else
+                        (void)snprintf(ret, size, "The action %s failed: %s%s%s.", verb,
+                                report->error > 0 ? strerror(report->error) : "the worker gives no cause",
+                                half_done ? "; " : "", half_done ? half_done : "");
                 break;
         }
 }
