@@ -157,50 +157,51 @@ static double writes_waiting_of(const struct device_sample *device)
         return device->writes_waiting;
 }
 
+/* clang-format off */
+static const struct {
+        const char *name, *help;
+        enum metric_type type;
+        double (*value)(const struct device_sample *device);
+        bool counted; /* only devices that have statistics */
+} value_families[] = {
+        {"ublkd_device_worker_restarts_total", "Workers that were started to replace another, failed attempts included.",
+         METRIC_COUNTER, restarts_of, false},
+        {"ublkd_device_recoveries_total", "Recoveries that ended in Live.",
+         METRIC_COUNTER, recoveries_of, false},
+        {"ublkd_device_last_recovery_seconds", "Time from the death of a worker until Live; 0: none yet.",
+         METRIC_GAUGE, last_recovery_of, false},
+        {"ublkd_device_flush_failed", "1: a flush failed, and all later flushes fail until the loss is accepted.",
+         METRIC_GAUGE, flush_failed_of, false},
+        {"ublkd_device_backing_truncated", "1: the backing file was cut off, and all I/O fails.",
+         METRIC_GAUGE, truncated_of, false},
+        {"ublkd_device_store_full", "1: a write found no room in the backing store, and none has succeeded since.",
+         METRIC_GAUGE, store_full_of, false},
+        {"ublkd_device_store_low", "1: the file system of the backing file has little space left, and less than the disk may need.",
+         METRIC_GAUGE, store_low_of, false},
+        {"ublkd_device_hangs", "1: no request of the disk, or of one of its queues, has ended for recovery.hangAfter.",
+         METRIC_GAUGE, hangs_of, false},
+        {"ublkd_device_last_io_error_timestamp_seconds", "When the newest request failed, in seconds since 1970; 0: none has.",
+         METRIC_GAUGE, last_error_of, false},
+        {"ublkd_device_writes_waiting", "Writes that wait for room in the backing store.",
+         METRIC_GAUGE, writes_waiting_of, true},
+        {"ublkd_device_io_rounds_total", "Turns of the loops of the device's queues.",
+         METRIC_COUNTER, rounds_of, true},
+        {"ublkd_device_io_unregistered_total", "Requests whose buffers the driver did not register.",
+         METRIC_COUNTER, unregistered_of, true},
+        {"ublkd_device_io_nudges_total", "How often no request of a kind had ended for a second.",
+         METRIC_COUNTER, nudges_of, true},
+};
+/* clang-format on */
+
 static void write_values(FILE *out, const struct device_sample *devices, size_t count)
 {
-        /* clang-format off */
-        static const struct {
-                const char *name, *help;
-                enum metric_type type;
-                double (*value)(const struct device_sample *device);
-                bool counted; /* only devices that have statistics */
-        } families[] = {
-                {"ublkd_device_worker_restarts_total", "Workers that were started to replace another, failed attempts included.",
-                 METRIC_COUNTER, restarts_of, false},
-                {"ublkd_device_recoveries_total", "Recoveries that ended in Live.",
-                 METRIC_COUNTER, recoveries_of, false},
-                {"ublkd_device_last_recovery_seconds", "Time from the death of a worker until Live; 0: none yet.",
-                 METRIC_GAUGE, last_recovery_of, false},
-                {"ublkd_device_flush_failed", "1: a flush failed, and all later flushes fail until the loss is accepted.",
-                 METRIC_GAUGE, flush_failed_of, false},
-                {"ublkd_device_backing_truncated", "1: the backing file was cut off, and all I/O fails.",
-                 METRIC_GAUGE, truncated_of, false},
-                {"ublkd_device_store_full", "1: a write found no room in the backing store, and none has succeeded since.",
-                 METRIC_GAUGE, store_full_of, false},
-                {"ublkd_device_store_low", "1: the file system of the backing file has little space left, and less than the disk may need.",
-                 METRIC_GAUGE, store_low_of, false},
-                {"ublkd_device_hangs", "1: no request of the disk, or of one of its queues, has ended for recovery.hangAfter.",
-                 METRIC_GAUGE, hangs_of, false},
-                {"ublkd_device_last_io_error_timestamp_seconds", "When the newest request failed, in seconds since 1970; 0: none has.",
-                 METRIC_GAUGE, last_error_of, false},
-                {"ublkd_device_writes_waiting", "Writes that wait for room in the backing store.",
-                 METRIC_GAUGE, writes_waiting_of, true},
-                {"ublkd_device_io_rounds_total", "Turns of the loops of the device's queues.",
-                 METRIC_COUNTER, rounds_of, true},
-                {"ublkd_device_io_unregistered_total", "Requests whose buffers the driver did not register.",
-                 METRIC_COUNTER, unregistered_of, true},
-                {"ublkd_device_io_nudges_total", "How often no request of a kind had ended for a second.",
-                 METRIC_COUNTER, nudges_of, true},
-        };
-        /* clang-format on */
-
-        for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
-                metric_family(out, families[f].name, families[f].type, families[f].help);
+        for (size_t f = 0; f < ARRAY_SIZE(value_families); f++) {
+                metric_family(out, value_families[f].name, value_families[f].type, value_families[f].help);
                 for (size_t i = 0; i < count; i++)
-                        if (devices[i].counted || !families[f].counted)
-                                metric_sample(out, families[f].name, families[f].value(&devices[i]),
-                                        "device=\"%s\"", devices[i].record->name);
+                        if (devices[i].counted || !value_families[f].counted)
+                                metric_sample(out, value_families[f].name,
+                                        value_families[f].value(&devices[i]), "device=\"%s\"",
+                                        devices[i].record->name);
         }
 }
 

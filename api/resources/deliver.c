@@ -102,6 +102,42 @@ static bool may_name_process(struct request *request, const struct delivery_wish
         return false;
 }
 
+/* Return whether there is a mounted file system to deliver; else it has replied. */
+static bool mount_is_there(struct request *request, const struct device_record *record)
+{
+        if (!*record->mount) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "ublkd has not mounted the file system of this device; ask for that first: POST "
+                        "/devices/NAME/mount.");
+                return false;
+        }
+        if (record->mount_change == MOUNT_GOES) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "An unmount of the file system is under way, or has not ended well; mount it again "
+                        "after its end, and repeat the request.");
+                return false;
+        }
+        return may_have_mounts(request, &(struct filesystem_account){});
+}
+
+/* Return whether there is a private node to deliver; else it has replied. */
+static bool node_is_there(struct request *request, const struct device_record *record)
+{
+        if (!tenant_is_set(record->tenant)) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "The device belongs to the administrators, and has no private node that could be "
+                        "delivered; a mounted file system can be, with \"mount\".");
+                return false;
+        }
+        if (record->spec && !record->spec->options.private_node) {
+                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                        "The device has no private node, as its privateNode is false; ask for its file "
+                        "system with \"mount\".");
+                return false;
+        }
+        return true;
+}
+
 static bool may_deliver(
         struct request *request, const struct device_record *record, const struct delivery_wish *wish)
 {
@@ -120,34 +156,7 @@ static bool may_deliver(
                         request, PROBLEM_BEING_REMOVED, "The device %s is being removed.", record->name);
                 return false;
         }
-        if (wish->mount && !*record->mount) {
-                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "ublkd has not mounted the file system of this device; ask for that first: POST "
-                        "/devices/NAME/mount.");
-                return false;
-        }
-        if (wish->mount && record->mount_change == MOUNT_GOES) {
-                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "An unmount of the file system is under way, or has not ended well; mount it again "
-                        "after its end, and repeat the request.");
-                return false;
-        }
-        if (!wish->mount && tenant_is_set(record->tenant) && record->spec
-                && !record->spec->options.private_node) {
-                reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                        "The device has no private node, as its privateNode is false; ask for its file "
-                        "system with "
-                        "\"mount\".");
-                return false;
-        }
-        if (wish->mount)
-                return may_have_mounts(request, &(struct filesystem_account){});
-        if (tenant_is_set(record->tenant))
-                return true;
-        reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
-                "The device belongs to the administrators, and has no private node that could be delivered; "
-                "a mounted file system can be, with \"mount\".");
-        return false;
+        return wish->mount ? mount_is_there(request, record) : node_is_there(request, record);
 }
 
 void handle_device_deliver(struct request *request)
