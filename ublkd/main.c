@@ -85,22 +85,13 @@ static void log_config(const struct config *config)
                         "rights; correct it, and try 'ublkd --check-config'");
 }
 
-static int start(const struct config_request *request, const struct config *config)
+/* What the configuration says; the caller adds what it finds on this host. */
+static struct manager_options options_of(const struct setting_values *values)
 {
-        const struct setting_values *values = &config->values;
-        _cleanup_problems_ struct problem_list problems = {};
-        _cleanup_(tenant_policy_clear) struct tenant_policy policy = {};
-        _cleanup_(helper_program_clear) struct helper_program helper = {.fd = -1};
-        char worker[PATH_MAX];
-        struct manager_options options = {
-                .config_request = request,
-                .config = config,
-                .policy = &policy,
+        return (struct manager_options){
                 .state_dir = values->state_directory,
                 .runtime_dir = values->runtime_directory,
                 .cdi_dir = values->cdi_directory,
-                .worker = worker,
-                .helper = helper.path,
                 .listen = values->listen,
                 .listen_count = values->listen_count,
                 .ignored_features = values->ignored_features,
@@ -114,6 +105,16 @@ static int start(const struct config_request *request, const struct config *conf
                                 .first_user = values->first_uid,
                                 .users = values->uids},
         };
+}
+
+static int start(const struct config_request *request, const struct config *config)
+{
+        const struct setting_values *values = &config->values;
+        _cleanup_problems_ struct problem_list problems = {};
+        _cleanup_(tenant_policy_clear) struct tenant_policy policy = {};
+        _cleanup_(helper_program_clear) struct helper_program helper = {.fd = -1};
+        struct manager_options options = options_of(values);
+        char worker[PATH_MAX];
 
         log_set_level(values->log_level);
         log_config(config);
@@ -123,6 +124,11 @@ static int start(const struct config_request *request, const struct config *conf
                 return EXIT_FAILURE;
         tenant_policy_load(values->policy_directory, &policy);
         tenant_policy_check_runtime(&policy, values->runtime_directory);
+        options.config_request = request;
+        options.config = config;
+        options.policy = &policy;
+        options.worker = worker;
+        options.helper = helper.path;
         options.rights = access_groups_find(values);
         options.rights.policy = policy.policy;
         if (access_groups_of_socket(config, &options.socket_group, &problems) < 0) {

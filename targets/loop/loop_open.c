@@ -378,6 +378,30 @@ static void advise_path(const struct opening *opening, struct target_geometry *g
                 (void)stable_name_find("/dev", &opening->stat, &geometry->stable_path);
 }
 
+static void measure_geometry(const struct opening *opening, struct target_geometry *geometry)
+{
+        if (is_disk(opening))
+                disk_geometry_of(opening, geometry);
+        else
+                file_geometry_of(opening, geometry);
+        place_geometry_of(opening, geometry);
+}
+
+/* Hand the open store to the device. fd, kept: taken over. */
+static void give_store(const struct opening *opening, int fd, int kept)
+{
+        struct target_device *device = opening->device;
+
+        device->files[LOOP_FILE] = fd;
+        device->files[LOOP_KEPT] = device->store.kept = kept;
+        device->file_count = 2;
+        device->linear = true;
+        device->linear_file = LOOP_FILE;
+        device->linear_end_known = is_end_known(opening);
+        device->linear_in_memory = is_in_memory(opening);
+        device->io_ends_with_process = device->linear_in_memory;
+}
+
 int loop_open(struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
 {
         struct opening opening = {
@@ -400,11 +424,7 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         if (r < 0)
                 return r;
         leave_access_time(fd);
-        if (is_disk(&opening))
-                disk_geometry_of(&opening, &geometry);
-        else
-                file_geometry_of(&opening, &geometry);
-        place_geometry_of(&opening, &geometry);
+        measure_geometry(&opening, &geometry);
         r = claim_store(&opening, geometry.size, ret);
         if (r >= 0)
                 r = make_state(&opening);
@@ -413,14 +433,7 @@ int loop_open(struct target_device *device, struct target_geometry *ret, struct 
         advise_path(&opening, &geometry);
         geometry.claims = ret->claims;
         geometry.sharing = ret->sharing;
-        device->files[LOOP_FILE] = TAKE_FD(fd);
-        device->files[LOOP_KEPT] = device->store.kept = TAKE_FD(kept);
-        device->file_count = 2;
-        device->linear = true;
-        device->linear_file = LOOP_FILE;
-        device->linear_end_known = is_end_known(&opening);
-        device->linear_in_memory = is_in_memory(&opening);
-        device->io_ends_with_process = device->linear_in_memory;
+        give_store(&opening, TAKE_FD(fd), TAKE_FD(kept));
         *ret = geometry;
         return 0;
 }

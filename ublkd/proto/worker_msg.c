@@ -443,12 +443,27 @@ static int read_problems(const cJSON *array, struct problem_list *ret)
         return 0;
 }
 
+/* A number that has limits: FIELD_INT, FIELD_U16, FIELD_U32. */
+static int read_limited(const cJSON *item, const struct field *field, void *ret)
+{
+        int64_t integer;
+        int r = read_integer(item, field->min, field->max, &integer);
+
+        if (r < 0)
+                return r;
+        if (field->kind == FIELD_INT)
+                *(int *)ret = (int)integer;
+        else if (field->kind == FIELD_U16)
+                *(uint16_t *)ret = (uint16_t)integer;
+        else
+                *(uint32_t *)ret = (uint32_t)integer;
+        return 0;
+}
+
 static int read_field(const cJSON *object, const struct field *field, struct worker_msg *msg)
 {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, field->name);
         void *value = (char *)msg + field->offset;
-        int64_t integer;
-        int r;
 
         if (!item && field->kind != FIELD_CLAIMS)
                 return field->optional ? 0 : -EBADMSG;
@@ -459,16 +474,7 @@ static int read_field(const cJSON *object, const struct field *field, struct wor
         case FIELD_INT:
         case FIELD_U16:
         case FIELD_U32:
-                r = read_integer(item, field->min, field->max, &integer);
-                if (r < 0)
-                        return r;
-                if (field->kind == FIELD_INT)
-                        *(int *)value = (int)integer;
-                else if (field->kind == FIELD_U16)
-                        *(uint16_t *)value = (uint16_t)integer;
-                else
-                        *(uint32_t *)value = (uint32_t)integer;
-                return 0;
+                return read_limited(item, field, value);
         case FIELD_U64:
                 return json_read_u64(item, value);
         case FIELD_STRING:

@@ -72,6 +72,24 @@ static struct disk refused(const struct disk *disk)
         return nothing;
 }
 
+/* Take over what open_disk() has found. */
+static void settle(struct disk *disk, bool is_tree)
+{
+        struct target_device *device = &disk->device;
+
+        device->read_only = disk->params.read_only;
+        device->size = disk->params.size;
+        device->logical_block_size = disk->params.logical_block_size;
+        device->queues = disk->params.queues;
+        device->queue_depth = disk->params.queue_depth;
+        if (is_tree) {
+                stack_settle(device);
+                disk->witness_count = stack_witnesses(device, disk->witnesses);
+        } else if (device->store.kept >= 0)
+                disk->witnesses[disk->witness_count++] = device->store.kept;
+        disk->is_tree = is_tree;
+}
+
 int disk_open(const struct worker_config *config, int store, struct disk *ret, struct problem_list *problems)
 {
         struct disk disk = {
@@ -102,17 +120,7 @@ int disk_open(const struct worker_config *config, int store, struct disk *ret, s
                 release(&disk);
                 return r;
         }
-        disk.device.read_only = disk.params.read_only;
-        disk.device.size = disk.params.size;
-        disk.device.logical_block_size = disk.params.logical_block_size;
-        disk.device.queues = disk.params.queues;
-        disk.device.queue_depth = disk.params.queue_depth;
-        if (config->stack) {
-                stack_settle(&disk.device);
-                disk.witness_count = stack_witnesses(&disk.device, disk.witnesses);
-        } else if (disk.device.store.kept >= 0)
-                disk.witnesses[disk.witness_count++] = disk.device.store.kept;
-        disk.is_tree = config->stack != NULL;
+        settle(&disk, config->stack != NULL);
         if (config->lock != WORKER_LOCK_NEVER)
                 store_locks_want(&disk);
         *ret = disk;
