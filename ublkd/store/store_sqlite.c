@@ -9,6 +9,7 @@
 #include "ublkd/store/device_store.h"
 #include "ublkd/store/store_columns.h"
 #include "ublkd/store/store_migrations.h"
+#include "ublkd/store/store_row.h"
 #include "ublkd/store/store_sqlite_events.h"
 
 #include <assert.h>
@@ -37,23 +38,7 @@ static const char *const statement_texts[] = {
         [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
         [STATEMENT_COMMIT] = "COMMIT",
         [STATEMENT_ROLLBACK] = "ROLLBACK",
-        [STATEMENT_SAVE] =
-                "INSERT INTO device (name, uid, generation, revision, epoch, number, deleting,"
-                " recover_requested, held_boot, created_at, spec, restart, restart_refused,"
-                " backing_basis, backing_is_disk, backing_now, backing_lasting, backing_boot, source,"
-                " stopped_boot, temporary_boot, tenant, filesystem, mount_holders, stores)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-                "?19, ?20, ?21, ?22, ?23, ?24, ?25)"
-                " ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, generation = excluded.generation,"
-                " revision = excluded.revision, epoch = excluded.epoch, number = excluded.number, deleting ="
-                " excluded.deleting, recover_requested = excluded.recover_requested, held_boot ="
-                " excluded.held_boot, created_at = excluded.created_at, spec = excluded.spec, restart ="
-                " excluded.restart, restart_refused = excluded.restart_refused, backing_basis ="
-                " excluded.backing_basis, backing_is_disk = excluded.backing_is_disk, backing_now ="
-                " excluded.backing_now, backing_lasting = excluded.backing_lasting, backing_boot ="
-                " excluded.backing_boot, source = excluded.source, stopped_boot = excluded.stopped_boot,"
-                " temporary_boot = excluded.temporary_boot, tenant = excluded.tenant, filesystem ="
-                " excluded.filesystem, mount_holders = excluded.mount_holders, stores = excluded.stores",
+        [STATEMENT_SAVE] = store_row_save,
         [STATEMENT_ACTIONS] = "UPDATE device SET actions = ?2 WHERE name = ?1",
         [STATEMENT_ERASE] = "DELETE FROM device WHERE name = ?1",
         [STATEMENT_REVISION] = "UPDATE store SET revision = ?1",
@@ -314,81 +299,6 @@ static int sqlite_save_events(void *context, const struct device_event *const *e
         return finish(store, result == SQLITE_DONE ? 0 : to_errno(store->db, result));
 }
 
-static const char *column_text(sqlite3_stmt *statement, int column)
-{
-        const unsigned char *text = sqlite3_column_text(statement, column);
-
-        return text ? (const char *)text : "";
-}
-
-typedef int (*load_each)(void *userdata, const struct device_record *record, const char *document);
-
-static void load_backing(sqlite3_stmt *row, struct device_record *record)
-{
-        struct backing_identity *backing = &record->backing;
-        int basis = sqlite3_column_int(row, 13);
-
-        backing->basis = basis >= 0 && basis < _BACKING_BASIS_MAX ? (enum backing_basis)basis : BACKING_NONE;
-        backing->is_disk = sqlite3_column_int(row, 14) != 0;
-        snprintf(backing->boot, sizeof(backing->boot), "%s", column_text(row, 15));
-        snprintf(backing->lasting, sizeof(backing->lasting), "%s", column_text(row, 16));
-        snprintf(record->backing_boot, sizeof(record->backing_boot), "%s", column_text(row, 17));
-}
-
-/* A stop ends with the boot. */
-static bool is_of_this_boot(const char *boot)
-{
-        char now[UID_TEXT_SIZE];
-
-        return device_record_boot(now) >= 0 && strcmp(boot, now) == 0;
-}
-
-/* Return whether the text names a boot before this one. No boot is over if the id of this one is unknown. */
-static bool is_over(const char *boot)
-{
-        char now[UID_TEXT_SIZE];
-
-        return *boot && device_record_boot(now) >= 0 && strcmp(boot, now) != 0;
-}
-
-static int load_row(sqlite3_stmt *row, load_each each, void *userdata)
-{
-        _cleanup_(device_actions_free_pointer) struct device_actions *actions = NULL;
-        struct device_record record = {
-                .name = (char *)column_text(row, 0), /* borrowed: `each` copies */
-                .generation = (uint64_t)sqlite3_column_int64(row, 2),
-                .revision = (uint64_t)sqlite3_column_int64(row, 3),
-                .epoch = (uint16_t)sqlite3_column_int(row, 4),
-                .number = sqlite3_column_type(row, 5) == SQLITE_NULL ? -1 : sqlite3_column_int(row, 5),
-                .deleting = sqlite3_column_int(row, 6) != 0,
-                .forced = sqlite3_column_int(row, 6) > 1,
-                .recover_requested = sqlite3_column_int(row, 7) != 0,
-                .created_at = (uint64_t)sqlite3_column_int64(row, 9),
-                .restart = (uint32_t)sqlite3_column_int64(row, 11),
-                .restart_refused = (uint32_t)sqlite3_column_int64(row, 12),
-                .stopped = is_of_this_boot(column_text(row, 19)),
-                .temporary = *column_text(row, 20) != '\0',
-        };
-        int r;
-
-        snprintf(record.uid, sizeof(record.uid), "%s", column_text(row, 1));
-        snprintf(record.held_boot, sizeof(record.held_boot), "%s", column_text(row, 8));
-        snprintf(record.tenant, sizeof(record.tenant), "%s", column_text(row, 21));
-        snprintf(record.filesystem, sizeof(record.filesystem), "%s", column_text(row, 22));
-        snprintf(record.mount_holders, sizeof(record.mount_holders), "%s", column_text(row, 23));
-        load_backing(row, &record);
-        if (*column_text(row, 18)) /* borrowed, as the name is */
-                record.source = (char *)column_text(row, 18);
-        record.expired = !record.source && is_over(column_text(row, 20));
-        actions = device_actions_from_text(column_text(row, 24));
-        record.actions = actions; /* borrowed as well */
-        r = record_stores_parse(column_text(row, 25), &record.stores);
-        if (r >= 0)
-                r = each(userdata, &record, column_text(row, 10));
-        record_stores_free(record.stores);
-        return r;
-}
-
 static int load_stamp(struct store_sqlite *store, struct store_stamp *ret)
 {
         sqlite3_stmt *row = NULL;
@@ -397,14 +307,16 @@ static int load_stamp(struct store_sqlite *store, struct store_stamp *ret)
         if (result == SQLITE_OK)
                 result = sqlite3_step(row);
         if (result == SQLITE_ROW) {
-                snprintf(ret->database, sizeof(ret->database), "%s", column_text(row, 0));
+                snprintf(ret->database, sizeof(ret->database), "%s", store_row_text(row, 0));
                 ret->revision = (uint64_t)sqlite3_column_int64(row, 1);
         }
         (void)sqlite3_finalize(row);
         return result == SQLITE_ROW ? 0 : to_errno(store->db, result);
 }
 
-static int sqlite_load(void *context, load_each each, void *userdata, struct store_stamp *ret)
+static int sqlite_load(void *context,
+        int (*each)(void *userdata, const struct device_record *record, const char *document), void *userdata,
+        struct store_stamp *ret)
 {
         struct store_sqlite *store = context;
         struct store_stamp stamp = {};
@@ -413,16 +325,11 @@ static int sqlite_load(void *context, load_each each, void *userdata, struct sto
 
         if (r < 0)
                 return r;
-        result = sqlite3_prepare_v2(store->db,
-                "SELECT name, uid, generation, revision, epoch, number, deleting, recover_requested, "
-                "held_boot, created_at, spec, restart, restart_refused, backing_basis, backing_is_disk, "
-                "backing_now, backing_lasting, backing_boot, source, stopped_boot, temporary_boot, "
-                "tenant, filesystem, mount_holders, actions, stores FROM device ORDER BY name",
-                -1, &rows, NULL);
+        result = sqlite3_prepare_v2(store->db, store_row_load, -1, &rows, NULL);
         if (result != SQLITE_OK)
                 return to_errno(store->db, result);
         while (r >= 0 && (result = sqlite3_step(rows)) == SQLITE_ROW)
-                r = load_row(rows, each, userdata);
+                r = store_row_read(rows, each, userdata);
         if (r >= 0 && result != SQLITE_DONE)
                 r = to_errno(store->db, result);
         (void)sqlite3_finalize(rows);
@@ -500,7 +407,7 @@ static int check_integrity(struct store_sqlite *store)
         if (result != SQLITE_ROW)
                 r = to_errno(store->db, result);
         else
-                r = strcmp(column_text(statement, 0), "ok") == 0 ? 0 : -EBADMSG;
+                r = strcmp(store_row_text(statement, 0), "ok") == 0 ? 0 : -EBADMSG;
         (void)sqlite3_finalize(statement);
         return r;
 }
