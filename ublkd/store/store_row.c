@@ -32,6 +32,40 @@ const char store_row_load[] =
         "backing_now, backing_lasting, backing_boot, source, stopped_boot, temporary_boot, "
         "tenant, filesystem, mount_holders, actions, stores FROM device ORDER BY name";
 
+void store_row_bind(sqlite3_stmt *save, const struct device_record *record, const char *document,
+        const char *boot, const char *stores)
+{
+        /* A bind fails only for a wrong index. */
+        (void)sqlite3_bind_text(save, 1, record->name, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 2, record->uid, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(save, 3, (sqlite3_int64)record->generation);
+        (void)sqlite3_bind_int64(save, 4, (sqlite3_int64)record->stored_revision);
+        (void)sqlite3_bind_int(save, 5, record->epoch);
+        if (record->number >= 0)
+                (void)sqlite3_bind_int(save, 6, record->number);
+        else
+                (void)sqlite3_bind_null(save, 6);
+        (void)sqlite3_bind_int(save, 7, record->deleting + (record->deleting && record->forced));
+        (void)sqlite3_bind_int(save, 8, record->recover_requested);
+        (void)sqlite3_bind_text(save, 9, record->held_boot, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(save, 10, (sqlite3_int64)record->created_at);
+        (void)sqlite3_bind_text(save, 11, document, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(save, 12, record->restart);
+        (void)sqlite3_bind_int64(save, 13, record->restart_refused);
+        (void)sqlite3_bind_int(save, 14, (int)record->backing.basis);
+        (void)sqlite3_bind_int(save, 15, record->backing.is_disk);
+        (void)sqlite3_bind_text(save, 16, record->backing.boot, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 17, record->backing.lasting, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 18, record->backing_boot, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 19, record->source ? record->source : "", -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 20, record->stopped ? boot : "", -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 21, record->temporary ? boot : "", -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 22, record->tenant, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 23, record->filesystem, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 24, record->mount_holders, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(save, 25, stores, -1, SQLITE_STATIC);
+}
+
 const char *store_row_text(sqlite3_stmt *row, int column)
 {
         const unsigned char *text = sqlite3_column_text(row, column);

@@ -11,6 +11,11 @@ extern const char store_row_save[];
 /* Read the rows of all devices. */
 extern const char store_row_load[];
 
+/* Bind a device to store_row_save. All values are borrowed until the statement has run. boot: the id of this boot; "" if the
+ * device is neither stopped nor temporary. stores: record_stores_print() of its stores. */
+void store_row_bind(sqlite3_stmt *save, const struct device_record *record, const char *document,
+        const char *boot, const char *stores);
+
 /* Return the text of a column of the row that was read last; "" for NULL and on ENOMEM. It lives until the next row. */
 const char *store_row_text(sqlite3_stmt *row, int column);
 
