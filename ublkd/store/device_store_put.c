@@ -63,6 +63,51 @@ static int create_entry(struct device_store *store, struct device_spec *spec, ch
         return 0;
 }
 
+/* Set in `changed`, a copy of the record, what follows from its next spec. */
+static void follow_spec(
+        const struct device_record *record, const struct device_spec *spec, struct device_record *changed)
+{
+        const struct disk_now disk = device_record_disk(record);
+
+        changed->generation++;
+        changed->temporary = spec->options.temporary;
+        if (!record->spec || device_spec_needs_new_disk(record->spec, spec, &disk, NULL)) {
+                changed->epoch++;
+                changed->held_boot[0] = '\0'; /* there will be no old disk to hold */
+        }
+        /* The spec says it from now on, and the next change of it may enable the device. */
+        if (!spec->options.enabled)
+                changed->stopped = false;
+        /* A spec that names another store is the consent to it. No other change is. */
+        if (!record->spec || !device_spec_stores_equal(record->spec, spec)) {
+                store_carry_single(record, spec, changed);
+                if (filesystem_of_note(changed->filesystem).stage == FILESYSTEM_BEGUN)
+                        changed->filesystem[0] = '\0'; /* nothing was begun there */
+        }
+        /* A device keeps its number until its disk is removed; then the reconciler assigns the new one. */
+        if (changed->number < 0)
+                changed->number = (int)spec->options.id;
+}
+
+/* Replace the record by `changed`, which is stored. Take over `spec`, `text`, `owner` and what `changed` has. */
+static void take_change(struct store_entry *entry, struct device_record *changed, struct device_spec *spec,
+        char *text, char *owner)
+{
+        struct device_record *record = &entry->record;
+
+        if (record->quarantine)
+                device_status_clear(&record->status);
+        free(record->quarantine);
+        record_stores_free(record->stores);
+        device_spec_free(record->spec);
+        free(entry->text);
+        take_source(record, changed, owner);
+        entry->record = *changed;
+        entry->record.quarantine = NULL;
+        entry->record.spec = spec;
+        entry->text = text;
+}
+
 static int replace_entry(struct device_store *store, struct store_entry *entry, struct device_spec *spec,
         char *text, const char *source, const struct device_record **ret)
 {
@@ -71,34 +116,16 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
         _cleanup_free_ char *owner = NULL;
         const struct device_event *event;
         struct event_draft draft;
-        const struct disk_now disk = device_record_disk(record);
         int r = copy_source(source, &owner);
 
         if (r < 0)
                 return r;
-        changed.generation++;
-        changed.source = owner;
-        changed.temporary = spec->options.temporary;
-        if (!record->spec || device_spec_needs_new_disk(record->spec, spec, &disk, NULL)) {
-                changed.epoch++;
-                changed.held_boot[0] = '\0'; /* there will be no old disk to hold */
-        }
-        if (!spec->options.enabled)
-                changed.stopped =
-                        false; /* the spec says it from now on, and the next change of it may enable the device */
         r = store_carry_list(record, spec, &stores);
         if (r < 0)
                 return r;
+        changed.source = owner;
         changed.stores = stores;
-        /* A spec that names another store is the consent to it. No other change is. */
-        if (!record->spec || !device_spec_stores_equal(record->spec, spec)) {
-                store_carry_single(record, spec, &changed);
-                if (filesystem_of_note(changed.filesystem).stage == FILESYSTEM_BEGUN)
-                        changed.filesystem[0] = '\0'; /* nothing was begun there */
-        }
-        /* A device keeps its number until its disk is removed; then the reconciler assigns the new one. */
-        if (changed.number < 0)
-                changed.number = (int)spec->options.id;
+        follow_spec(record, spec, &changed);
         if (record->quarantine) {
                 changed.status = (struct device_status){};
                 r = device_record_explain_unseen(&changed);
@@ -112,18 +139,8 @@ static int replace_entry(struct device_store *store, struct store_entry *entry, 
                         device_status_clear(&changed.status);
                 return r;
         }
-        if (record->quarantine)
-                device_status_clear(&record->status);
-        free(record->quarantine);
-        record_stores_free(record->stores);
-        stores = NULL;
-        device_spec_free(record->spec);
-        free(entry->text);
-        take_source(record, &changed, TAKE_PTR(owner));
-        entry->record = changed;
-        entry->record.quarantine = NULL;
-        entry->record.spec = spec;
-        entry->text = text;
+        stores = NULL; /* `changed` has them */
+        take_change(entry, &changed, spec, text, TAKE_PTR(owner));
         store_entries_update(&store->entries, entry);
         *ret = &entry->record;
         device_store_announce(store, STORE_SPEC, entry, event);
