@@ -67,7 +67,7 @@ static int map_region(struct worker *worker, int fd, struct problem_list *proble
 }
 
 /* A spare has room for any name, a worker that was started for one device for that device's name. */
-static void show_name(struct worker *worker, const char *name)
+static void worker_show_name(struct worker *worker, const char *name)
 {
         size_t size = strlen(name) < worker->shown_room ? strlen(name) : worker->shown_room;
 
@@ -78,7 +78,7 @@ static void show_name(struct worker *worker, const char *name)
 /* What lay beyond the end of the store is lost, and the store may be as long as before when the next worker
  * looks: it must not serve zeroes then. So latch before FAILED is sent. Nothing is lost of a disk that the
  * kernel does not have yet, or that was served from another store than this one. */
-static void latch_cut(struct worker *worker)
+static void worker_latch_cut(struct worker *worker)
 {
         bool was_served = worker->config.expected_served || worker->disk.device.store.as_given;
         bool has_data = (worker->config.exists && was_served) || worker->stage >= WORKER_STAGE_READY;
@@ -197,12 +197,12 @@ static bool end_with_ublkd(const struct worker *worker)
 }
 
 /* From here on this process is the worker of one device. Sets those descriptors to -1 that it takes over. */
-static enum exit_status open_backend(struct worker *worker, const struct worker_msg *msg, int *fds)
+static enum exit_status worker_open(struct worker *worker, const struct worker_msg *msg, int *fds)
 {
         _cleanup_problems_ struct problem_list problems = {};
         int r;
 
-        show_name(worker, msg->config.hide_name ? WORKER_HIDDEN_NAME : msg->config.name);
+        worker_show_name(worker, msg->config.hide_name ? WORKER_HIDDEN_NAME : msg->config.name);
         snprintf(worker->name_of_disk, sizeof(worker->name_of_disk), "%s", msg->config.name);
         worker->name = worker->name_of_disk;
         if (msg->config.lock == WORKER_LOCK_NEVER && !end_with_ublkd(worker))
@@ -221,7 +221,7 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
                 walls_fit_target(&worker->walls, worker->config.target->desc->needs);
                 r = disk_open(&worker->config, TAKE_FD(fds[CONFIG_FD_STORE]), &worker->disk, &problems);
         }
-        latch_cut(worker);
+        worker_latch_cut(worker);
         if (r < 0)
                 (void)report_backing(worker);
         if (r < 0)
@@ -231,7 +231,7 @@ static enum exit_status open_backend(struct worker *worker, const struct worker_
         return begin_to_lock(worker);
 }
 
-static void begin_fetching(struct worker *worker, int number, const struct data_route *route)
+static void worker_begin_fetching(struct worker *worker, int number, const struct data_route *route)
 {
         worker->number = number;
         worker->route = *route;
@@ -294,7 +294,7 @@ static void try_whole_lock(struct worker *worker)
 }
 
 /* Wait for what no message of the supervisor brings. */
-static enum exit_status go_on(struct worker *worker)
+static enum exit_status worker_go_on(struct worker *worker)
 {
         enum exit_status status = try_lock(worker);
 
@@ -330,7 +330,7 @@ static enum exit_status leave(struct worker *worker)
         return EXIT_LEFT;
 }
 
-static enum exit_status look_at_queues(struct worker *worker)
+static enum exit_status worker_look_at_queues(struct worker *worker)
 {
         const char *what = NULL;
         char sentence[96];
@@ -362,7 +362,7 @@ static void grow(struct worker *worker, uint64_t size)
 
         (void)disk_grow(
                 &worker->disk, size, &answer.grown.problems); /* on ENOMEM the supervisor asks again */
-        latch_cut(worker);
+        worker_latch_cut(worker);
         news_send(&worker->news, &worker->shared, &worker->chan);
         answer.grown.size = worker->disk.params.size;
         answer.grown.size_max = worker->disk.params.size_max;
@@ -382,7 +382,7 @@ static enum exit_status handle(struct worker *worker, const struct worker_msg *m
         switch (msg->type) {
         case WORKER_MSG_CONFIG:
                 if (worker->stage == WORKER_STAGE_OPENING && !worker->config.uid)
-                        return open_backend(worker, msg, fds);
+                        return worker_open(worker, msg, fds);
                 break;
         case WORKER_MSG_GO:
                 if (worker->stage == WORKER_STAGE_OPEN && !can_serve(worker, &msg->go.route))
@@ -391,8 +391,8 @@ static enum exit_status handle(struct worker *worker, const struct worker_msg *m
                 if (worker->stage == WORKER_STAGE_OPEN) {
                         worker->queue_cpus = msg->go.queue_cpus ? strdup(msg->go.queue_cpus) : NULL;
                         worker->walls.user = msg->go.user;
-                        begin_fetching(worker, msg->go.number, &msg->go.route);
-                        return go_on(worker);
+                        worker_begin_fetching(worker, msg->go.number, &msg->go.route);
+                        return worker_go_on(worker);
                 }
                 if (worker->stage > WORKER_STAGE_OPEN && msg->go.number == worker->number)
                         return STAY; /* a supervisor that did not know */
@@ -432,7 +432,7 @@ static enum exit_status hung_up(struct worker *worker, int error)
         return worker->stage < WORKER_STAGE_FETCHING ? EXIT_LEFT : STAY;
 }
 
-static enum exit_status read_messages(struct worker *worker)
+static enum exit_status worker_read_messages(struct worker *worker)
 {
         while (worker->chan.connection >= 0) {
                 int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
@@ -456,7 +456,7 @@ static enum exit_status read_messages(struct worker *worker)
         return hung_up(worker, 0);
 }
 
-static enum exit_status take_call(struct worker *worker)
+static enum exit_status worker_take_call(struct worker *worker)
 {
         int r = chan_accept(&worker->chan);
 
@@ -470,7 +470,7 @@ static enum exit_status take_call(struct worker *worker)
 
 /* ---- the process ---- */
 
-static int time_left(const struct worker *worker)
+static int worker_time_left(const struct worker *worker)
 {
         int64_t left;
 
@@ -493,17 +493,17 @@ static enum exit_status turn(struct worker *worker)
         /* The supervisor exited before HELLO: no CONFIG will come. */
         if (worker->chan.connection < 0 && worker->stage < WORKER_STAGE_FETCHING)
                 return EXIT_LEFT;
-        if (poll(fds, ARRAY_SIZE(fds), time_left(worker)) < 0 && errno != EINTR) {
+        if (poll(fds, ARRAY_SIZE(fds), worker_time_left(worker)) < 0 && errno != EINTR) {
                 log_error(worker->name, "poll() failed: %s; leaving.", strerror(errno));
                 return EXIT_FAILED;
         }
         if (fds[QUEUES].revents)
-                status = look_at_queues(worker);
+                status = worker_look_at_queues(worker);
         if (status == STAY && fds[CONNECTION].revents)
-                status = read_messages(worker);
+                status = worker_read_messages(worker);
         if (status == STAY && fds[LISTENER].revents)
-                status = take_call(worker);
-        return status == STAY ? go_on(worker) : status;
+                status = worker_take_call(worker);
+        return status == STAY ? worker_go_on(worker) : status;
 }
 
 /* A worker ends when the kernel takes its queues, or by SIGKILL. What a terminal or a service manager sends
@@ -585,7 +585,7 @@ int main(int argc, char **argv)
         if (strncmp(worker.shown, WORKER_SPARE_NAME, strlen(WORKER_SPARE_NAME)) != 0)
                 worker.name = worker.shown;
         else
-                show_name(&worker, WORKER_SPARE_NAME); /* ps(1) omits NULs at the end, and no spaces */
+                worker_show_name(&worker, WORKER_SPARE_NAME); /* ps(1) omits NULs at the end, and no spaces */
         status = run(&worker);
         /* Threads may still be serving what is about to be torn down: without a word to them. */
         if (status != EXIT_LEFT)
