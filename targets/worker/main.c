@@ -78,7 +78,7 @@ static void worker_show_name(struct worker *worker, const char *name)
 /* What lay beyond the end of the store is lost, and the store may be as long as before when the next worker
  * looks: it must not serve zeroes then. So latch before FAILED is sent. Nothing is lost of a disk that the
  * kernel does not have yet, or that was served from another store than this one. */
-static void worker_latch_cut(struct worker *worker)
+void worker_latch_cut(struct worker *worker)
 {
         bool was_served = worker->config.expected_served || worker->disk.device.store.as_given;
         bool has_data = (worker->config.exists && was_served) || worker->stage >= WORKER_STAGE_READY;
@@ -197,7 +197,7 @@ static bool end_with_ublkd(const struct worker *worker)
 }
 
 /* From here on this process is the worker of one device. Sets those descriptors to -1 that it takes over. */
-static enum exit_status worker_open(struct worker *worker, const struct worker_msg *msg, int *fds)
+enum exit_status worker_open(struct worker *worker, const struct worker_msg *msg, int *fds)
 {
         _cleanup_problems_ struct problem_list problems = {};
         int r;
@@ -231,7 +231,7 @@ static enum exit_status worker_open(struct worker *worker, const struct worker_m
         return begin_to_lock(worker);
 }
 
-static void worker_begin_fetching(struct worker *worker, int number, const struct data_route *route)
+void worker_begin_fetching(struct worker *worker, int number, const struct data_route *route)
 {
         worker->number = number;
         worker->route = *route;
@@ -294,7 +294,7 @@ static void try_whole_lock(struct worker *worker)
 }
 
 /* Wait for what no message of the supervisor brings. */
-static enum exit_status worker_go_on(struct worker *worker)
+enum exit_status worker_go_on(struct worker *worker)
 {
         enum exit_status status = try_lock(worker);
 
@@ -351,120 +351,6 @@ static enum exit_status worker_look_at_queues(struct worker *worker)
                 walls_note_privileges(&worker->walls, error);
                 return fail_unconfined(worker);
         }
-        return STAY;
-}
-
-/* ---- what the supervisor sends ---- */
-
-static void grow(struct worker *worker, uint64_t size)
-{
-        struct worker_msg answer = {.type = WORKER_MSG_GROWN};
-
-        (void)disk_grow(
-                &worker->disk, size, &answer.grown.problems); /* on ENOMEM the supervisor asks again */
-        worker_latch_cut(worker);
-        news_send(&worker->news, &worker->shared, &worker->chan);
-        answer.grown.size = worker->disk.params.size;
-        answer.grown.size_max = worker->disk.params.size_max;
-        (void)report(worker, &answer);
-        worker_msg_clear(&answer);
-}
-
-static bool can_serve(const struct worker *worker, const struct data_route *route)
-{
-        return route->path != DATA_PATH_ZERO_COPY
-               || (worker->disk.device.target->desc->flags & TARGET_REGISTERED_BUFFERS);
-}
-
-/* Sets those descriptors to -1 that it takes over. */
-static enum exit_status handle(struct worker *worker, const struct worker_msg *msg, int *fds)
-{
-        switch (msg->type) {
-        case WORKER_MSG_CONFIG:
-                if (worker->stage == WORKER_STAGE_OPENING && !worker->config.uid)
-                        return worker_open(worker, msg, fds);
-                break;
-        case WORKER_MSG_GO:
-                if (worker->stage == WORKER_STAGE_OPEN && !can_serve(worker, &msg->go.route))
-                        return fail_with(worker, -EOPNOTSUPP, "DataPathUnsupported",
-                                "The target needs to see the bytes, which zero copy does not show");
-                if (worker->stage == WORKER_STAGE_OPEN) {
-                        worker->queue_cpus = msg->go.queue_cpus ? strdup(msg->go.queue_cpus) : NULL;
-                        worker->walls.user = msg->go.user;
-                        worker_begin_fetching(worker, msg->go.number, &msg->go.route);
-                        return worker_go_on(worker);
-                }
-                if (worker->stage > WORKER_STAGE_OPEN && msg->go.number == worker->number)
-                        return STAY; /* a supervisor that did not know */
-                break;
-        case WORKER_MSG_GROW:
-                if (worker->stage >= WORKER_STAGE_OPEN && worker->stage < WORKER_STAGE_LEAVING) {
-                        grow(worker, msg->grow.size);
-                        return STAY;
-                }
-                break;
-        case WORKER_MSG_ACTION:
-                if (worker->stage >= WORKER_STAGE_READY && worker->stage < WORKER_STAGE_LEAVING) {
-                        take_action(worker, msg);
-                        return STAY;
-                }
-                break;
-        case WORKER_MSG_LIVE:
-                if (worker->stage == WORKER_STAGE_READY)
-                        worker->stage = WORKER_STAGE_SERVING;
-                return STAY;
-        default:
-                break;
-        }
-        log_warning(worker->name, "The supervisor sent a message that has no place at stage \"%s\"; ignored.",
-                worker_stage_to_string(worker->stage));
-        return STAY;
-}
-
-static enum exit_status hung_up(struct worker *worker, int error)
-{
-        chan_hang_up(&worker->chan);
-        if (error < 0)
-                log_warning(worker->name, "The connection to the supervisor is broken: %s; %s.",
-                        strerror(-error),
-                        worker->stage < WORKER_STAGE_FETCHING ? "leaving"
-                                                              : "serving on, and waiting for the next");
-        return worker->stage < WORKER_STAGE_FETCHING ? EXIT_LEFT : STAY;
-}
-
-static enum exit_status worker_read_messages(struct worker *worker)
-{
-        while (worker->chan.connection >= 0) {
-                int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
-                struct worker_msg msg = {};
-                enum exit_status status;
-                int r;
-
-                r = worker_msg_receive_fds(worker->chan.connection, &msg, fds);
-                if (r == -EAGAIN)
-                        return STAY;
-                if (r <= 0)
-                        return hung_up(worker, r);
-                status = handle(worker, &msg, fds);
-                worker_msg_clear(&msg);
-                for (size_t i = 0; i < _CONFIG_FD_MAX; i++)
-                        close_fd(fds[i]);
-                if (status != STAY)
-                        return status;
-        }
-        /* It broke while a message was sent. */
-        return hung_up(worker, 0);
-}
-
-static enum exit_status worker_take_call(struct worker *worker)
-{
-        int r = chan_accept(&worker->chan);
-
-        if (r > 0)
-                report_all(worker);
-        else if (r < 0)
-                log_warning(worker->name, "A call of a supervisor failed: %s; waiting for the next.",
-                        strerror(-r));
         return STAY;
 }
 

@@ -68,3 +68,22 @@ void worker_rehearse(void);
 
 /* Take ACTION, in the stages READY and SERVING (action.c). */
 void take_action(struct worker *worker, const struct worker_msg *msg);
+
+/* ---- main.c ---- */
+
+/* Open the backend of CONFIG: from then on this process is the worker of one device. Set those descriptors to -1 that it
+ * takes over. Each function here that returns an exit status returns STAY, or the status to exit with. */
+enum exit_status worker_open(struct worker *worker, const struct worker_msg *msg, int *fds);
+/* Take GO: lock the store, open the node of the disk, and start the queues. route: copied. */
+void worker_begin_fetching(struct worker *worker, int number, const struct data_route *route);
+/* Take the steps whose facts are there, and for which no message comes. */
+enum exit_status worker_go_on(struct worker *worker);
+/* Latch in the region that the store has been cut off, if it is. */
+void worker_latch_cut(struct worker *worker);
+
+/* ---- messages.c ---- */
+
+/* Handle all messages that have come. */
+enum exit_status worker_read_messages(struct worker *worker);
+/* Accept the connection of another supervisor, and report all that it has to know. */
+enum exit_status worker_take_call(struct worker *worker);

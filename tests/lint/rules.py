@@ -67,6 +67,7 @@ LOGGERS = [
     "api/http/audit.c",
     "ublkd/workers/worker_log.c",
     "targets/worker/main.c",
+    "targets/worker/messages.c",
     "targets/worker/report.c",
 ]
 
