@@ -69,8 +69,10 @@ void worker_rehearse(void);
 /* Take ACTION, in the stages READY and SERVING (action.c). */
 void take_action(struct worker *worker, const struct worker_msg *msg);
 
-/* ---- main.c ---- */
+/* ---- steps.c ---- */
 
+/* Let ps(1) show this name, cut off where it has no room. */
+void worker_show_name(struct worker *worker, const char *name);
 /* Open the backend of CONFIG: from then on this process is the worker of one device. Set those descriptors to -1 that it
  * takes over. Each function here that returns an exit status returns STAY, or the status to exit with. */
 enum exit_status worker_open(struct worker *worker, const struct worker_msg *msg, int *fds);
@@ -78,6 +80,10 @@ enum exit_status worker_open(struct worker *worker, const struct worker_msg *msg
 void worker_begin_fetching(struct worker *worker, int number, const struct data_route *route);
 /* Take the steps whose facts are there, and for which no message comes. */
 enum exit_status worker_go_on(struct worker *worker);
+/* Send news of the queues, and take the steps for which they have to be in some state. */
+enum exit_status worker_look_at_queues(struct worker *worker);
+/* Return the milliseconds until worker_go_on() has to be called; -1: an event comes before. */
+int worker_time_left(const struct worker *worker);
 /* Latch in the region that the store has been cut off, if it is. */
 void worker_latch_cut(struct worker *worker);
 

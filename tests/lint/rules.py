@@ -69,6 +69,7 @@ LOGGERS = [
     "targets/worker/main.c",
     "targets/worker/messages.c",
     "targets/worker/report.c",
+    "targets/worker/steps.c",
 ]
 
 PRODUCT = {"ublkd", "api", "targets", "ublkctl", "units", "volumes"}  # folders at the root
