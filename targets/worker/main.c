@@ -87,6 +87,29 @@ static const char usage_text[] = "Usage: ublkd-worker NAME [" WORKER_BEST_EFFORT
                                  "\n"
                                  "  -h, --help, --version\n";
 
+/* Return whether there was a request for a text alone, and print that. */
+static bool print_text(int argc, char **argv)
+{
+        if (argc == 2 && strcmp(argv[1], "--version") == 0)
+                printf("ublkd-worker %s\n", ublkd_version);
+        else if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+                fputs(usage_text, stdout);
+        else
+                return false;
+        return true;
+}
+
+/* Begin with what ps(1) shows of this process: the name of its device, or that of a spare. */
+static void take_name(struct worker *worker, char *shown)
+{
+        worker->shown = shown;
+        worker->shown_room = strlen(shown);
+        if (strncmp(worker->shown, WORKER_SPARE_NAME, strlen(WORKER_SPARE_NAME)) != 0)
+                worker->name = worker->shown;
+        else
+                worker_show_name(worker, WORKER_SPARE_NAME); /* ps(1) omits NULs at the end, and no spaces */
+}
+
 int main(int argc, char **argv)
 {
         struct worker worker = {
@@ -99,14 +122,8 @@ int main(int argc, char **argv)
         };
         enum exit_status status;
 
-        if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-                printf("ublkd-worker %s\n", ublkd_version);
+        if (print_text(argc, argv))
                 return EXIT_LEFT;
-        }
-        if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-                fputs(usage_text, stdout);
-                return EXIT_LEFT;
-        }
         worker.walls.best_effort = argc == 3 && strcmp(argv[2], WORKER_BEST_EFFORT) == 0;
         if (argc != 2 + worker.walls.best_effort || argv[1][0] == '-') {
                 fputs(usage_text, stderr);
@@ -116,12 +133,7 @@ int main(int argc, char **argv)
         (void)mallopt(M_ARENA_MAX, 1); /* threads allocate only as they start: no heap for each */
         ignore_signals();
         (void)log_open_relay(WORKER_LOG_FD); /* started by an older ublkd: its stderr, until READY */
-        worker.shown = argv[1];
-        worker.shown_room = strlen(argv[1]);
-        if (strncmp(worker.shown, WORKER_SPARE_NAME, strlen(WORKER_SPARE_NAME)) != 0)
-                worker.name = worker.shown;
-        else
-                worker_show_name(&worker, WORKER_SPARE_NAME); /* ps(1) omits NULs at the end, and no spaces */
+        take_name(&worker, argv[1]);
         status = run(&worker);
         /* Threads may still be serving what is about to be torn down: without a word to them. */
         if (status != EXIT_LEFT)
