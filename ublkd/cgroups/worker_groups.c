@@ -2,12 +2,13 @@
 /* A control group for each worker.
  *
  * A process is moved, and groups are removed, only while no worker starts or dies: no recovery waits for it, or shares
- * its CPU with it. On a machine where workers never stop to die, both wait for ten seconds at most. What a dead worker
- * has left in its group is killed after a tenth of a second, since it may keep the disk from being recovered.
+ * its CPU with it. On a machine where workers keep dying, both wait for ten seconds at most. Processes that a dead
+ * worker has left in its group are killed after a tenth of a second: they may keep the disk from being recovered.
  *
- * A job opens the directory of all groups, and does one thing. It keeps nothing for the next one: the unit may be
- * started or stopped in between. What could not be ended (a process that waits for a disk dies when the disk answers)
- * is ended by a sweep: when it is calm, then once a minute, and not at all while nothing happens. */
+ * A job opens the directory of all groups, and does one thing. It keeps nothing for the next job: the unit may be
+ * started or stopped in between. A sweep kills the processes that a job could not kill: a process that waits for a
+ * disk dies only when the disk answers. The sweep runs when no worker starts or dies, then once a minute until its
+ * list is empty. */
 #include "ublkd/cgroups/worker_groups.h"
 
 #include "ublkd/base/cleanup.h"

@@ -60,7 +60,7 @@ int config_values_set(struct config *config, const struct setting *setting, cons
         return append(set, text, place);
 }
 
-/* Every text was parsed before, and a list has room for as many as there are. */
+/* Each value was already checked, and each list has room for all its entries. */
 void config_values_parse(struct config *config)
 {
         config->values = (struct setting_values){};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which processes could open the disks by rights of their own, as the nodes in /dev have them.
+/* Which processes could open the disks by rights of their own, according to the modes and owners of the nodes in /dev.
  *
- * Only what a process without any can hide behind thousands of other files is not looked for to the end: it can have
- * such a file only if another process passed it on. Whatever is not known counts as a right.
+ * The search of a process without rights may stop early, even if it holds thousands of files: it can hold a disk open
+ * only if another process passed it the descriptor. A right that cannot be determined counts as a right.
  *
- * A program that is set-uid root counts as the user who started it: else any user could start many of them, each with
- * thousands of descriptors from himself, and the search would have to read them all. For the same reason a capability
- * counts only if a process can get at a node of /dev with it. */
+ * A program that is set-uid root counts as the user who started it: else any user could start many of them, and pass
+ * each of them thousands of descriptors, all of which the search would have to read. For the same reason a capability
+ * counts only if a process can reach a node of /dev with it. */
 #include "ublkd/disk_users/disk_look.h"
 
 #include "ublkd/base/file_io.h"
@@ -24,8 +24,8 @@ enum { STATUS_SIZE = 64 * 1024 };
 
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 
-/* Those that lead to a node, at once or by what they allow (capabilities(7)). Programs that every user may start have
- * others: CAP_NET_RAW, CAP_SYS_NICE. */
+/* Capabilities that give access to a node, directly or by what they allow (capabilities(7)). Programs that every user
+ * may start have other capabilities: CAP_NET_RAW, CAP_SYS_NICE. */
 static const uint64_t leading_to_nodes =
         CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_DAC_READ_SEARCH)
         | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_SETUID)

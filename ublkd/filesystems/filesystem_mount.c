@@ -198,7 +198,7 @@ static int detach_alone(const struct filesystem_go *go, bool try)
         return info.si_code == CLD_EXITED ? -info.si_status : -EPIPE;
 }
 
-/* Look for copies of the mount of a disk. Those of a disk that has gone have gone. */
+/* Look for copies of the mount of a disk. A removed disk has no copies. */
 static int look_at_copies(const struct filesystem_hold *hold, const char *path, enum recall_what what)
 {
         int r = filesystem_hold_check(hold);
@@ -220,8 +220,8 @@ static enum recall_what choose_recall(const struct filesystem_go *go)
         return go->flags & FILESYSTEM_COPIES_TOO ? RECALL_MOUNTS : RECALL_FIND_MOUNTS;
 }
 
-/* A disk that has gone is free: nothing has its file system. The copy that keeps its number is not what is asked for, and hides
- * that. Return enum filesystem_claim, or -errno. */
+/* A removed disk is free: nothing has its file system. With a copy that keeps its number, the claim cannot be seen: the
+ * copy itself claims the disk. Return enum filesystem_claim, or -errno. */
 static int ask_claim(const struct filesystem_go *go, const struct filesystem_hold *hold)
 {
         int r = filesystem_hold_check(hold);
@@ -242,8 +242,9 @@ static int find_claim(const struct filesystem_go *go, const struct filesystem_ho
         return claim;
 }
 
-/* The mount of the host has ended: unmount what came meanwhile. A delivery that was under way keeps the mount of the host in
- * use until its end, and the supervisor begins no other one. What is in use there is left, and the next request looks again.
+/* The mount of the host has ended: unmount the copies made since the last look. A delivery that was under way
+ * keeps the mount of the host in use until its end, and the supervisor starts no other delivery. Copies in use stay,
+ * and the next request looks again.
  *
  * A user of the list may have passed a copy on to a container of another user. Such a copy claims the disk, and then the look
  * is at all containers. No look finds a copy that is mounted nowhere, but open, or one in a namespace without a process, or one that
@@ -267,8 +268,9 @@ static int recall_rest(const struct filesystem_go *go, const struct filesystem_h
         return r == 0 && claim == FILESYSTEM_CLAIM_TAKEN ? -EBUSY : r;
 }
 
-/* Nothing is unmounted, in a container or on the host, before all of it could be. A container that cannot be looked at counts as one that
- * uses the file system. The mount of the host stays until the end, and shows what is left. */
+/* Unmount nothing, in a container or on the host, before the look shows that all of it can be unmounted. A container
+ * that cannot be looked at counts as a user of the file system. The mount of the host stays until the last copy has
+ * ended, and shows which copies are left. */
 static int unmount_everywhere(
         const struct filesystem_go *go, const struct filesystem_hold *hold, bool *ret_ended)
 {

@@ -144,8 +144,8 @@ const struct reason_info reason_table[] = {
                            "its program and UpgradeWorkers is \"replace\".",
                 .advice = "Nothing." },
         [REASON_UPGRADE_STOPPED] = { "UpgradeStopped",
-                .meaning = "ublkd was replacing workers of another version, and stopped, because the "
-                           "replacement of this one failed. The other workers serve on.",
+                .meaning = "Replacing this worker failed, so ublkd stopped the upgrade of workers. All other "
+                           "workers keep serving.",
                 .advice = "Correct what the message names, then reload ublkd: it continues. Or replace each "
                           "worker with 'ublkctl restart NAME'." },
         [REASON_UPGRADE_PASSED_OVER] = { "UpgradePassedOver",

@@ -113,8 +113,8 @@ static bool is_empty(const struct region_error newest[_STATS_OP_MAX])
         return true;
 }
 
-/* Most regions have no errors, and are read once. A worker that never stops to write may tear it; it is only
- * shown. */
+/* Most regions have no errors, and are read once. A worker that keeps writing may tear it; it is
+ * only shown. */
 static int read_newest(int fd, struct region_error ret[_STATS_OP_MAX])
 {
         const size_t offset = offsetof(struct region_errors, newest), size = _STATS_OP_MAX * sizeof(*ret);

@@ -43,9 +43,9 @@ static void note_spawn(struct managed_device *device, const struct device_record
                         worker_start_program(device->env->config.worker_start), strerror(-error));
         else
                 device_note(device, REASON_BACKING_CHANGED,
-                        "The descriptor that ublkd keeps for %s is that of another store of this disk, so "
-                        "that no worker is started with it. ublkd tries again. If it stays so, unmount the "
-                        "disk, see that PathLeadsToStore is True, then disable and enable the device.",
+                        "The kept descriptor of %s belongs to another store of this disk; ublkd starts no "
+                        "worker with it and retries. If it stays so, unmount the disk, check that "
+                        "PathLeadsToStore is True, then disable and enable the device.",
                         device_spec_store_path(record->spec, (unsigned)misplaced));
 }
 

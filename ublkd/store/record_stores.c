@@ -221,7 +221,7 @@ int record_stores_print(const struct record_stores *stores, char **ret)
         return 0;
 }
 
-/* Return the string, if it has room in `size` bytes; NULL. */
+/* Return the string, or NULL if it does not fit into `size` bytes. */
 static const char *read_text(const cJSON *object, const char *name, size_t size)
 {
         const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));

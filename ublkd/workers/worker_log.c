@@ -19,7 +19,7 @@ enum {
         READ_SIZE = 4096, /* bytes in a turn */
         READ_INTERVAL_USEC = 1000 * 1000,
         READ_BURST = 10,
-        LAST_READS = 16,                      /* of a pipe that is closed: as much as it holds */
+        LAST_READS = 16,                      /* of a closed pipe: as much as a pipe holds */
         LINE_INTERVAL_USEC = 2 * 1000 * 1000, /* between lines, after a burst */
         PAUSE_USEC = 10 * 1000 * 1000,
 };
@@ -31,8 +31,9 @@ struct worker_log {
         char *device; /* NULL: of a spare */
         pid_t pid;
         char line[WORKER_LOG_LINE_MAX + 1];
-        size_t size;         /* of the line so far, without what is cut off */
-        uint64_t paid_until; /* CLOCK_MONOTONIC: the lines that passed are paid for until then */
+        size_t size; /* of the line so far, without what is cut off */
+        uint64_t
+                paid_until; /* CLOCK_MONOTONIC: by then the budget that logged lines have used is full again */
         uint64_t dropped;
 };
 

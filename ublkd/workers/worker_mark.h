@@ -10,7 +10,7 @@
 
 /* Replace the note. pidfd: of the process. Return 0 or -errno. On failure there is no note of that process. */
 int worker_mark_write(struct runtime_dir *dir, const char *uid, pid_t pid, int pidfd);
-/* Compare a process that lives with the note. Return 1: it is the process of the note; 0: the note is of another one;
+/* Compare a living process with the note. Return 1: the note names it; 0: the note names another process;
  * -ENOENT: there is no note; other -errno. Before Linux 6.9 the pid alone is compared. */
 int worker_mark_compare(struct runtime_dir *dir, const char *uid, pid_t pid, int pidfd);
 /* Find the process of the note. groups: of workers, for kernels that cannot distinguish two processes with one pid

@@ -225,9 +225,9 @@ static enum event_fate fate_of(
         return device_report_fate(device, fd, REGION_REPORT_ERRORS + op, report, event.type, event.reason);
 }
 
-/* Take account of events that the database may not have yet, and mark in the region what those report that it has. An
- * older ublkd, which knew of no such notes, may have marked more by then. Before report_new(), whose events could
- * continue one of these. */
+/* Take account of events that the database may not have yet, and mark in the region the errors of saved events as
+ * reported. An older ublkd, which had no such notes, may have marked more errors. Call it before report_new(), which
+ * may merge its events with these. */
 static void find_reported(
         struct managed_device *device, int fd, const struct region_report *reports, struct io_errors *found)
 {
