@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The death of the worker. At one of the awaits of a request: the rest of the request runs where each suspension of its coroutine
- * is seen (await_watched()); requests of no rule, and of disks without a fault target, know nothing of it. */
+/* The death of the worker, at one of the awaits of a request. await_watched() runs the rest of the request and counts
+ * each suspension of its coroutine. Requests without a rule, and disks without a fault target, do not pay for that. */
 #include "targets/fault/fault_death.h"
 
 #include "targets/fault/fault.h"
@@ -30,7 +30,7 @@ static int pass_child(void *argument)
         return passage->pass(passage->io);
 }
 
-/* By then the first operation of the request has gone to the kernel with this one. */
+/* Wait one tick: the kernel then has the first operation of the request. */
 static int die_child(void *argument)
 {
         (void)await_timeout(argument, 1);

@@ -2,8 +2,8 @@
 /* The loop target: a regular file or a block device, or a part of one.
  *
  * A write is answered when the kernel holds it (the page cache, or the disk with direct I/O), which survives
- * the death of this process. Ranges are zeroed by the best means the backing store has; one that it does not
- * know is remembered and not tried again, and real zeroes are the means of last resort. */
+ * the death of this process. Ranges are zeroed by the best method that the backing store has. A method that
+ * the store does not support is not tried again. The last resort is to write zeroes. */
 #include "targets/loop/loop.h"
 #include "targets/scrub/scrub.h"
 

@@ -17,7 +17,7 @@
 
 enum { NAME_TOKEN_SIZE = 200 };
 
-/* A token that has no room is none: half of one could be that of another store. */
+/* Drop a token that does not fit: a truncated token could match another store. */
 static _printf_(2, 3) bool put_token(char ret[static BACKING_TOKEN_SIZE], const char *format, ...)
 {
         va_list arguments;

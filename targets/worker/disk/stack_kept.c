@@ -10,7 +10,7 @@
 /* No two areas of a disk have the same seed: a record log rejects what another target has written. */
 enum { SEEDS_OF_ONE = DEVICE_REGION_QUEUES_MAX + 1 };
 
-/* keeper: which of the targets that keep something; what keeps nothing changes no seed. */
+/* keeper: index among the targets that have kept memory; targets without kept memory do not change the seed. */
 static struct target_kept part_of(
         const struct target_kept *whole, uint64_t offset, uint64_t size, unsigned keeper)
 {

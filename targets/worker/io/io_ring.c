@@ -44,8 +44,8 @@ static int map_ring(struct io_uring *ring, int fd, struct io_uring_params *param
         r = io_uring_queue_mmap(fd, params, ring);
         if (r < 0)
                 return r;
-        ring->ring_fd = ring->enter_ring_fd =
-                fd; /* 2.3 has done so; 2.9 leaves all but the rings to its caller */
+        /* liburing 2.3 sets these fields; 2.9 leaves them to the caller */
+        ring->ring_fd = ring->enter_ring_fd = fd;
         ring->flags = params->flags;
         ring->features = params->features;
         if (!(params->flags & IORING_SETUP_NO_SQARRAY))
@@ -54,7 +54,7 @@ static int map_ring(struct io_uring *ring, int fd, struct io_uring_params *param
         return 0;
 }
 
-/* -EINVAL: not in this way on this kernel. */
+/* Return -EINVAL if this kernel has no ring with these flags and features. */
 static int open_as(
         struct io_uring *ring, unsigned submissions, unsigned completions, unsigned flags, unsigned features)
 {

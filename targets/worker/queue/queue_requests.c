@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Compiled for each common profile, so that what is the same for all requests is not asked for each. */
+/* Compiled for each common profile, so that the compiler drops checks that are constant for a profile. */
 #define _profiled_ __attribute__((always_inline)) inline
 
 static const enum io_op operations[] = {
@@ -22,7 +22,7 @@ static const enum io_op operations[] = {
 
 /* ---- requests from the driver ---- */
 
-/* Reads the driver's descriptor. What this program does not know gets an operation that no target has. */
+/* Read the driver's descriptor. An operation that this program does not know becomes one that no target has. */
 static void describe(struct ublk_queue *queue, struct request *request)
 {
         const struct ublksrv_io_desc *descriptor = request->descriptor;
@@ -35,7 +35,8 @@ static void describe(struct ublk_queue *queue, struct request *request)
         io->offset = descriptor->start_sector << SECTOR_SHIFT;
         io->length = (uint32_t)length;
         io->data = NULL;
-        if (io->op == IO_FLUSH) { /* has no place: the driver passes on whatever the block layer left there */
+        if (io->op
+                == IO_FLUSH) { /* a flush has no range: the driver passes on what the block layer left there */
                 io->offset = 0;
                 io->length = 0;
                 return;
