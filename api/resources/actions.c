@@ -104,7 +104,7 @@ static void reply_not_of_disk(
                 verb->verb->name, tree->nodes[verb->lacking].desc->name, pointer);
 }
 
-/* Return true if the verb is not for tests, or a setting allows those; else there is a reply. */
+/* Return true if the verb is not for tests, or a setting allows those; else it has replied. */
 static bool verb_is_allowed(
         struct request *request, const struct target_tree *tree, const struct target_tree_verb *verb)
 {
@@ -174,7 +174,7 @@ static char *read_arguments(struct request *request, const struct target_verb *v
         return text;
 }
 
-/* Return true if the device can have an action now; else there is a reply. */
+/* Return true if the device can have an action now; else it has replied. */
 static bool check_free(struct request *request, const struct device_record *record)
 {
         const struct device_action *current = device_actions_current(record->actions);

@@ -38,7 +38,7 @@ static const struct device_record *find_to_change(struct request *request)
         return record && may_change(request, record) ? record : NULL;
 }
 
-/* Check If-Match and If-None-Match. Return true if the request may change the device; else there is a reply.
+/* Check If-Match and If-None-Match. Return true if the request may change the device; else it has replied.
  * `record` may be freed after its removal. */
 static bool check_current(struct request *request, const struct device_record *record)
 {
@@ -396,7 +396,7 @@ void handle_device_delete(struct request *request)
                 reply_device(request, MHD_HTTP_ACCEPTED, record);
 }
 
-/* Return true if the device has a disk, or will have one; else there is a reply. */
+/* Return true if the device has a disk, or will have one; else it has replied. */
 static bool check_usable(struct request *request, const struct device_record *record, const char *what)
 {
         char advice[DEVICE_NAME_MAX + 64] = "";

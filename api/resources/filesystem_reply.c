@@ -106,7 +106,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Reply if a sentence for this cause is there; else return false. */
+/* Reply with the problem of this cause, and return true; return false if the table has none. */
 static bool reply_cause(struct request *request, const struct filesystem_result *result)
 {
         for (size_t i = 0; i < ARRAY_SIZE(causes); i++)

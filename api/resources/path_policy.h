@@ -6,7 +6,7 @@
 
 #include "ublkd/store/device_store.h"
 
-/* Return whether the policy allows the path in `spec`; else there is a reply. A device keeps the path that
+/* Return whether the policy allows the path in `spec`; else it has replied. A device keeps the path that
  * `record` (NULL: a new device) already has. Reads the spec only, not the file system. */
 bool path_is_allowed(
         struct request *request, const struct device_record *record, const struct device_spec *spec);

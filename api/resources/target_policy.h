@@ -6,7 +6,7 @@
 
 #include "ublkd/store/device_store.h"
 
-/* Return whether this ublkd allows the targets of the spec; else there is a reply. It allows a target for tests that the device
+/* Return whether this ublkd allows the targets of the spec; else it has replied. It allows a target for tests that the device
  * has already, also with other rules: it creates no disk of that, and the rules of one that exists have to end. record: what
  * the device is, or NULL. */
 bool targets_are_allowed(

@@ -33,7 +33,7 @@ static void reply_refused(struct request *request, int error, const struct probl
 }
 
 /* Ask the rules that are in force now, which may be others than when the client connected, as may be its control group. Return
- * whether one counts; else there is a reply. */
+ * whether one counts; else it has replied. */
 static bool find_rule(struct request *request, struct tenancy *ret)
 {
         const struct policy *policy = request->api->config.rights.policy;
