@@ -156,8 +156,8 @@ static const struct verb verbs[] = {
         {.name = "mkfs", .arguments = "NAME", .summary = "make a file system on a blank disk, once",
          .description = "Makes the file system of --type on the disk of the device. ublkd does that only on a "
                         "blank disk, and refuses one that has anything else on it. If the disk has the file "
-                        "system already, nothing changes. After a try that was cut off, --remake names the UUID "
-                        "of what it has left.",
+                        "system already, nothing changes. If an earlier mkfs was interrupted, give the UUID of "
+                        "its incomplete file system with --remake.",
          .settings = BIT(FILESYSTEM_TYPE) | BIT(REMAKE),
          .arguments_min = 1, .arguments_max = 1, .completion = COMPLETE_DEVICE, .run = verb_mkfs},
         {.name = "mount", .arguments = "NAME...", .summary = "mount file systems that ublkd made, print where",

@@ -42,7 +42,8 @@ static void mark_path(const struct place *place, const char *kind, char ret[stat
         snprintf(ret, PATH_MAX, "%s/%s/%s", place->path, kind, place->name);
 }
 
-/* Return whether the disk is in service. A runtime directory that was removed says nothing; ublkd makes it again. */
+/* Return whether the disk is in service. If the runtime directory is missing, assume no change: ublkd makes it
+ * again. */
 static bool is_live(const struct place *place)
 {
         char mark[PATH_MAX], marks[PATH_MAX];
