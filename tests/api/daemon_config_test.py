@@ -297,7 +297,7 @@ def test_the_group_of_readers_by_name(daemon):
 
 @NEEDS_ROOT
 def test_the_group_of_administrators_by_name():
-    """One that the reload takes the right from is cut off; a name that does not exist gives no user the right."""
+    """A reload disconnects clients that lost the right; an unknown group grants nothing."""
     name, number = group_of_this_machine()
     with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
         os.chmod(directory, 0o755)

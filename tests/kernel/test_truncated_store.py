@@ -286,7 +286,7 @@ def test_cut_off_while_it_has_no_worker(daemon, lone, end, offset, reason):
 
 
 def test_cut_off_between_two_ublkd(daemon, lone):
-    """A ublkd that dies after the refusal leaves what was found to the next; so does one that was not there."""
+    """The next ublkd finds the fault, also if the ublkd that refused has died, or if none was running."""
     it = lone()
     daemon.kill()
     os.kill(next(iter(workers())), signal.SIGKILL)

@@ -287,7 +287,7 @@ static bool is_locked(int fd)
         return lock.l_type != F_UNLCK;
 }
 
-/* A worker opens what `fd` is, which says whether it then has it locked. */
+/* Start a worker on `fd`, and check whether it locked the file. */
 static void test_opened(const char *spec, enum worker_lock lock, int fd, bool locked)
 {
         struct process process;

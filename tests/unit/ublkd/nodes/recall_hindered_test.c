@@ -166,8 +166,8 @@ static struct container container_of_another_with_node(char path[static 128])
         return container;
 }
 
-/* The look neither asks the file system, nor takes it for a failure: this one would never answer. The kernel lets nothing be mounted over
- * a node without a name, so it is over another file, which hides the node. */
+/* The scan must not call this file system, which never answers, and must not fail because of it. The kernel mounts
+ * nothing over a node without a name: a cover of the directory hides the node, and has the file system over a file. */
 static void test_a_file_system_that_never_answers_is_not_asked(void)
 {
         char path[128], directory[128];

@@ -182,7 +182,7 @@ static void test_writes_are_reported(void)
         CHECK_INT(unwatched, 0);
 }
 
-/* Until the disk is looked at again, they are the same news. */
+/* Repeated events before the next scan count as one. */
 static void test_many_writes_are_reported_once(void)
 {
         disks[0].written = disks[1].written = 0;

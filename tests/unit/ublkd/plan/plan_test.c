@@ -65,16 +65,16 @@ static void test_lives(void)
                 {WANT_ABSENT, KERNEL_ADDED, PLAN_WORKER_LEAVING, ACTION_WAIT},
                 {WANT_ABSENT, KERNEL_ADDED, PLAN_WORKER_NONE, ACTION_DEL_DEV},
                 {WANT_ABSENT, KERNEL_ABSENT, PLAN_WORKER_NONE, ACTION_NOTHING});
-        /* a manual one: with something to recover, and without (onCrash none) */
+        /* a manual device: with a disk to recover, and without (onCrash none) */
         CHECK_STEPS({WANT_HELD, KERNEL_LIVE, PLAN_WORKER_NONE, ACTION_WAIT},
                 {WANT_HELD, KERNEL_DOWN, PLAN_WORKER_NONE, ACTION_NOTHING},
                 {WANT_HELD, KERNEL_ADDED, PLAN_WORKER_NONE, ACTION_DEL_DEV},
                 {WANT_HELD, KERNEL_ABSENT, PLAN_WORKER_NONE, ACTION_NOTHING});
-        /* a restart: from where its worker is gone on, it is a crash like any other */
+        /* a restart: once its worker is gone, it proceeds like a crash */
         CHECK_STEPS({WANT_RENEWED, KERNEL_LIVE, PLAN_WORKER_SERVING, ACTION_RETIRE_WORKER},
                 {WANT_PRESENT, KERNEL_LIVE, PLAN_WORKER_LEAVING, ACTION_WAIT},
                 {WANT_PRESENT, KERNEL_DOWN, PLAN_WORKER_NONE, ACTION_SPAWN});
-        /* waiting I/O is given up */
+        /* waiting I/O fails */
         CHECK_STEPS({WANT_GIVEN_UP, KERNEL_DOWN, PLAN_WORKER_NONE, ACTION_STOP_DEV},
                 {WANT_PRESENT, KERNEL_ADDED, PLAN_WORKER_NONE, ACTION_DEL_DEV},
                 {WANT_PRESENT, KERNEL_ABSENT, PLAN_WORKER_NONE, ACTION_SPAWN});
