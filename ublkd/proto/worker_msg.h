@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All that the two programs share: messages over a SOCK_SEQPACKET, one JSON object each, so that a newer
+/* The messages between supervisor and worker, over a SOCK_SEQPACKET, one JSON object each, so that a newer
  * supervisor can read an older worker (unknown fields are skipped, unknown types are an error).
  *
  *   supervisor → worker:  CONFIG  GO  LIVE  GROW  ACTION
