@@ -82,7 +82,7 @@ def test_bad_arguments(server, body, pointer):
     assert items(server) == []
 
 
-def test_what_there_is_not(server):
+def test_unknown_actions_answer_404(server):
     create(server)
     check_problem(server.ask("GET", "/devices/none/actions"), 404, "no-such-device")
     check_problem(server.ask("POST", "/devices/none/actions/scrub"), 404, "no-such-device")

@@ -86,7 +86,7 @@ def test_by_uid(place):
     assert event["device"] == {"name": "a", "uid": uids["a"]} or event["device"]["name"] == "a"
 
 
-def test_all(place):
+def test_adopt_all_takes_256_at_a_time(place):
     uids = create(place, *(f"d{i}" for i in range(300)))
     place.restart()
     create(place, "d7")

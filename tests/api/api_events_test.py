@@ -359,7 +359,7 @@ def test_a_server_that_stops_ends_its_streams(tmp_path):
             stream.next()
 
 
-def test_http_1_0_has_a_stream_too(server):
+def test_http_1_0_gets_a_stream(server):
     raw = server.socket()
     raw.sendall(b"GET /events HTTP/1.0\r\n\r\n")
     head = b""

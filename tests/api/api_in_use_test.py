@@ -190,7 +190,7 @@ def test_another_device_of_the_same_name(held):
     assert "/dev/ublkb6" in check_problem(end(connection), 409, "in-use")["detail"]
 
 
-def test_a_removal_that_waits_as_well(held):
+def test_a_removal_with_wait_searches_first_and_then_waits(held):
     held.tell("auto off")
     connection = begin_search(held, path="/devices/data?wait")
     resume(held)

@@ -184,7 +184,7 @@ def test_repeated_requests_do_not_extend_the_time(tcp):
     assert answers > 0
 
 
-def test_the_owner_has_a_limit_too(tcp):
+def test_a_client_with_the_token_has_a_limit_of_streams(tcp):
     held = []
     for _ in range(128):
         connection = connect_tcp(tcp.port)

@@ -73,7 +73,7 @@ def test_a_socket_alone(daemon):
     assert not daemon.socket.exists()
 
 
-def test_one_that_cannot_be_made_again(daemon):
+def test_a_runtime_directory_that_cannot_be_made_is_tried_again(daemon):
     moved = pathlib.Path(f"{daemon.run}.moved")
     with stopped(daemon):
         daemon.run.rename(moved)

@@ -13,7 +13,7 @@ def check(file):
     jsonschema.Draft202012Validator(SCHEMA).validate(file)
 
 
-def test_the_schema_is_one():
+def test_the_schema_is_valid():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 

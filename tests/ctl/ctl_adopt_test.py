@@ -39,7 +39,7 @@ def test_by_name_and_by_uid(lost):
     assert "--name was ignored" in ctl("adopt", "a", "--name", "z", status=REFUSED).err
 
 
-def test_all(lost):
+def test_adopt_all_adopts_each_device_once(lost):
     ctl, uids = lost
     assert sorted(ctl("adopt", "--all").lines) == ["a adopted", "b adopted"]
     assert ctl("get", "a").json["uid"] == uids["a"]

@@ -21,7 +21,7 @@ def test_attach_prints_the_node(ctl, server, tmp_path):
     assert stored == {"name": "my-data", "target": {"type": "loop", "path": path}}
 
 
-def test_attach_again_is_the_same_disk(ctl, tmp_path):
+def test_a_second_attach_returns_the_same_disk(ctl, tmp_path):
     path = image(tmp_path)
     (tmp_path / "link").symlink_to(path)
     ctl("attach", path)
@@ -93,7 +93,7 @@ def test_the_path_stays_as_it_was_given(ctl, server, tmp_path):
         assert ctl("detach", word).out == f"{device['name']} removed\n"
 
 
-def test_links_in_dev_stay_too(ctl, server):
+def test_the_path_of_a_link_in_dev_stays(ctl, server):
     """/dev/stdin and the like are links in every /dev; ublkd refuses their targets."""
     with open("/dev/null", encoding="utf-8") as stdin:
         ctl.run("attach", "/dev/stdin", stdin=None, pass_fds=(stdin.fileno(),))

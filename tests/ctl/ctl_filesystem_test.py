@@ -32,7 +32,7 @@ def test_no_file_system_is_made_by_accident(server, ctl, arguments):
     assert status(server)["filesystem"] is None
 
 
-def test_what_was_cut_off_is_named(server, ctl):
+def test_remake_needs_the_uuid_of_the_interrupted_mkfs(server, ctl):
     ctl("create", "data", *NULL)
     ctl("mkfs", "data", "--type", "ext4", "--remake", UUID.replace("1", "9"), status=REFUSED)
     assert status(server)["filesystem"] is None

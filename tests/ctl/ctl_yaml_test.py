@@ -31,7 +31,7 @@ def test_keys_stay_strings(ctl):
     assert yaml.safe_load(ctl("get", "data", "-o", "yaml").out) == ctl("get", "data").json
 
 
-def test_lists_and_what_is_empty(ctl, server):
+def test_yaml_of_lists_and_empty_values_reads_as_the_json(ctl, server):
     assert yaml.safe_load(ctl("list", "-o", "yaml").out) == {"items": []}
     ctl("create", "data", "target.type=null", "size=4503599627370496", "labels={}")
     server.tell("count data 0 0 3 4096 10000")

@@ -220,7 +220,7 @@ def test_the_process_that_watches_is_lost(api, place, file_of, lose):
 
 
 @pytest.mark.parametrize("end", ["kill", *variants("stop")])
-def test_another_ublkd_sees_it_too(daemon, place, file_of, end):
+def test_the_next_ublkd_sees_a_path_that_moved(daemon, place, file_of, end):
     path = file_of("a.img", where=place)
     with _served(daemon.api, path):
         getattr(daemon, end)()

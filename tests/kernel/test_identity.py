@@ -469,7 +469,7 @@ def test_a_store_that_can_do_less_than_its_disk_has_promised(daemon, directory):
 
 
 @pytest.mark.variant
-def test_two_parts_of_one_block_device(daemon, directory):
+def test_two_parts_of_a_block_device_are_served_and_claimed(daemon, directory):
     """Both are served; the claim moves from the one to the other."""
     api, image = daemon.api, directory / "one.img"
     with open(image, "wb") as file:

@@ -247,7 +247,7 @@ def _partition(disk):
 
 
 @pytest.mark.parametrize("where", ["disk", *variants("partition")])
-def test_what_only_the_kernel_knows(api, file_of, directory, where):
+def test_a_lazy_unmount_keeps_the_disk_in_use(api, file_of, directory, where):
     """No table shows it (FAT is not in /sys/fs): an exclusive open is refused, and so is all that its users would
     notice. A partition holds the whole disk. It is taken away once it is free."""
     device = loop_spec("data", file_of(size=64 << 20), queues=1, recovery={"onCrash": "none"})

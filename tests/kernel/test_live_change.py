@@ -199,7 +199,7 @@ def test_restart_that_would_be_noticed_is_refused_while_in_use(api, on_crash):
 
 
 @pytest.mark.long
-def test_restart_of_what_is_not_live(api, daemon, file_of):
+def test_a_restart_needs_a_device_with_a_disk(api, daemon, file_of):
     api.ask("POST", "/devices/absent/restart", 404)
     api.create(null_spec("off", enabled=False))
     assert "disabled" in api.restart("off", status=409)["detail"]

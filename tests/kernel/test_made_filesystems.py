@@ -62,7 +62,7 @@ def test_a_disk_with_data_stays_as_it_is(daemon, file_of):
     assert daemon.api.get("data")["status"]["filesystem"] is None
 
 
-def test_a_disk_of_others_use_is_refused(daemon, file_of):
+def test_mkfs_on_a_disk_in_use_is_refused(daemon, file_of):
     """Such as device mapper, which has it for itself."""
     disk = Disk(daemon.api.create(loop_spec("data", file_of(size=_SIZE)))["status"]["id"])
     run("dmsetup", "create", "over", "--table", f"0 {_SIZE // 512} linear {disk.path} 0")

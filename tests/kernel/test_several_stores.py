@@ -155,7 +155,7 @@ def test_each_store_has_its_bytes_over_all_deaths(daemon, stores):
 
 
 @pytest.mark.parametrize("number", [1, pytest.param(0, marks=pytest.mark.variant)])
-def test_one_store_is_another(daemon, stores, number):
+def test_a_disk_waits_if_one_store_was_replaced(daemon, stores, number):
     """The disk waits, and writes nothing, until that store is back or another one is accepted for that place."""
     api, disk = daemon.api, _create(daemon.api, stores)
     right = [store["identity"] for store in api.get("data")["status"]["backing"]["stores"]]

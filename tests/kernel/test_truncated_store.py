@@ -368,7 +368,7 @@ def test_cut_off_and_found_by_a_change(daemon, lone, more):
 
 
 @pytest.mark.variant
-def test_what_is_not_a_cut(daemon, ext4, file_of):
+def test_a_file_too_short_for_a_new_disk_has_lost_nothing(daemon, ext4, file_of):
     """A file that is too short for a new disk, or for a growth, has lost nothing."""
     path = file_of(where=ext4, size=4 * _MIB)
     spec = loop_spec("data", path, size=f"{_SIZE}")

@@ -157,7 +157,7 @@ static void test_a_stripe_finds_its_own(void)
         close(region);
 }
 
-static void test_one_that_keeps_below_two_that_do_not(void)
+static void test_a_target_below_two_without_kept_memory_finds_its_own(void)
 {
         struct target_tree_kept kept = layout_of(below);
         int region = new_region(&kept, -1);
@@ -209,7 +209,7 @@ static void test_what_the_targets_see(void)
 }
 
 /* ublkd has made memory of another layout in between: both have lost what they had. */
-static void test_another_layout_is_a_loss_of_both(void)
+static void test_a_changed_layout_loses_both_areas(void)
 {
         struct target_tree_kept kept = layout_of(two), other = layout_of(striped);
         int one = new_region(&kept, -1), middle, last;
@@ -263,9 +263,9 @@ int main(void)
 {
         test_each_finds_its_own();
         test_a_stripe_finds_its_own();
-        test_one_that_keeps_below_two_that_do_not();
+        test_a_target_below_two_without_kept_memory_finds_its_own();
         test_what_the_targets_see();
-        test_another_layout_is_a_loss_of_both();
+        test_a_changed_layout_loses_both_areas();
         test_what_was_not_settled_is_zeroed_in_both();
         return check_report();
 }

@@ -255,7 +255,7 @@ static void test_cancelled(void)
 }
 
 /* A queue that closes does not wait for the time of an action's share. */
-static void test_left(void)
+static void test_a_closing_queue_waits_for_no_share(void)
 {
         struct action_order order = {.id = 5, .worker = 1};
         const struct region_control *control;
@@ -295,7 +295,7 @@ int main(void)
         test_its_own_rate();
         test_limits();
         test_cancelled();
-        test_left();
+        test_a_closing_queue_waits_for_no_share();
         scratch_remove(&scratch);
         return check_report();
 }

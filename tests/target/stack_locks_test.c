@@ -90,7 +90,7 @@ static void test_one_that_is_locked_keeps_the_disk_from_being_served(void)
 }
 
 /* A reader of one does not keep a disk that exists from its lock, which becomes whole when the reader has gone. */
-static void test_a_reader_of_one(void)
+static void test_a_reader_of_one_store_does_not_keep_a_disk_from_its_lock(void)
 {
         struct two_files place;
 
@@ -181,7 +181,7 @@ int main(void)
                 return CHECK_SKIP;
         test_what_the_disk_reaches_of_each_store_is_locked();
         test_one_that_is_locked_keeps_the_disk_from_being_served();
-        test_a_reader_of_one();
+        test_a_reader_of_one_store_does_not_keep_a_disk_from_its_lock();
         test_growth_locks_the_rest();
         return check_report();
 }

@@ -178,7 +178,7 @@ static void test_growth_and_a_cut(void)
 }
 
 /* What is behind the length is another's. */
-static void test_a_length_is_the_end(void)
+static void test_nothing_beyond_the_length_is_claimed(void)
 {
         _cleanup_problems_ struct problem_list problems = {};
         struct target_host host;
@@ -415,7 +415,7 @@ int main(void)
         test_a_store_that_the_disk_does_not_lie_in_is_not_opened();
         test_the_bytes_of_the_part_are_locked();
         test_growth_and_a_cut();
-        test_a_length_is_the_end();
+        test_nothing_beyond_the_length_is_claimed();
         test_faults_have_the_place_of_their_target();
         test_one_of_many_closes_all();
         test_the_store_is_found_behind_the_files_of_other_targets();

@@ -88,7 +88,7 @@ static void test_a_part(void)
 }
 
 /* The first of two is bad at its end: that is the middle of the disk, and the second begins right behind. */
-static void test_one_after_another(void)
+static void test_a_bad_end_of_the_first_child_is_the_middle_of_the_disk(void)
 {
         const struct region_action *action;
         struct bench bench = {};
@@ -218,7 +218,7 @@ static void test_a_dead_child(void)
 }
 
 /* Nothing is reserved for what the disk cannot do. */
-static void test_without(void)
+static void test_a_disk_without_scrub_reserves_nothing(void)
 {
         struct bench bench = {};
 
@@ -235,12 +235,12 @@ int main(void)
         if (!io_uring_is_there())
                 return CHECK_SKIP;
         test_a_part();
-        test_one_after_another();
+        test_a_bad_end_of_the_first_child_is_the_middle_of_the_disk();
         test_stripe();
         test_fault();
         test_cancelled();
         test_cancelled_within_a_piece();
         test_a_dead_child();
-        test_without();
+        test_a_disk_without_scrub_reserves_nothing();
         return check_report();
 }

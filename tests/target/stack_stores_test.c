@@ -301,7 +301,7 @@ static void test_descriptors_that_are_not_those_of_the_list_are_refused(void)
 }
 
 /* The core moves its bytes as it does those of a disk without a list. */
-static void test_a_list_of_one(void)
+static void test_a_list_of_one_store_is_served_as_a_single_store(void)
 {
         int r;
 
@@ -402,7 +402,7 @@ int main(void)
         test_the_descriptors_of_a_list_are_used_in_place_of_paths();
         test_a_list_may_have_one_descriptor();
         test_descriptors_that_are_not_those_of_the_list_are_refused();
-        test_a_list_of_one();
+        test_a_list_of_one_store_is_served_as_a_single_store();
         test_where_the_disk_ends_is_looked_at_in_each_store();
         test_the_end_of_a_small_disk();
         test_a_disk_was_served_if_one_of_its_stores_was();

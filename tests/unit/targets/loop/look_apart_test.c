@@ -19,7 +19,7 @@ static int find_two(const void *data, struct problem_list *sharing)
         return problem_add(sharing, 0, "", "BackingShareUnknown", "Not known.");
 }
 
-static void test_what_it_finds(void)
+static void test_problems_of_the_look_are_returned(void)
 {
         _cleanup_problems_ struct problem_list found = {};
 
@@ -66,7 +66,7 @@ static int hang(const void *data _unused_, struct problem_list *sharing)
         return r;
 }
 
-static void test_one_that_hangs(void)
+static void test_a_look_that_hangs_times_out(void)
 {
         _cleanup_problems_ struct problem_list found = {};
         int64_t began = clock_msec(CLOCK_MONOTONIC);
@@ -86,7 +86,7 @@ static int fail(const void *data _unused_, struct problem_list *sharing _unused_
         return -ENOMEM;
 }
 
-static void test_one_that_ends_early(void)
+static void test_a_look_that_dies_or_fails_returns_epipe(void)
 {
         _cleanup_problems_ struct problem_list found = {};
 
@@ -116,10 +116,10 @@ static void test_it_has_no_descriptor(void)
 
 int main(void)
 {
-        test_what_it_finds();
+        test_problems_of_the_look_are_returned();
         test_none_and_many();
-        test_one_that_hangs();
-        test_one_that_ends_early();
+        test_a_look_that_hangs_times_out();
+        test_a_look_that_dies_or_fails_returns_epipe();
         test_it_has_no_descriptor();
         return check_report();
 }

@@ -101,7 +101,7 @@ static void test_modes(void)
         command_line_clear(&line);
 }
 
-static void test_what_is_wrong(void)
+static void test_invalid_words_are_refused(void)
 {
         static const char *const words[] = {"--bogus", "word", "--log-level=loud", "--listen=", "--log-level",
                 "--check-config=1", "--worker-uids=0-1", "--readers=group:", "--sandbox=off", "--state-dir="};
@@ -135,7 +135,7 @@ int main(void)
         test_settings();
         test_every_setting_has_an_option();
         test_modes();
-        test_what_is_wrong();
+        test_invalid_words_are_refused();
         test_as_many_as_there_is_room_for();
         return check_report();
 }

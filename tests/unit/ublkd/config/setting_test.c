@@ -29,7 +29,7 @@ static const char *meant(const char *key)
         return setting ? setting->key : "none";
 }
 
-static void test_what_was_meant(void)
+static void test_a_misspelt_key_finds_the_closest_setting(void)
 {
         CHECK_STR(meant("StateDirectoy"), "StateDirectory");
         CHECK_STR(meant("statedirectory"), "StateDirectory");
@@ -47,6 +47,6 @@ static void test_what_was_meant(void)
 int main(void)
 {
         test_every_row();
-        test_what_was_meant();
+        test_a_misspelt_key_finds_the_closest_setting();
         return check_report();
 }

@@ -114,7 +114,7 @@ static void test_masks(void)
         place_remove(&place);
 }
 
-static void test_what_is_not_taken(void)
+static void test_unsafe_and_unreadable_files_are_refused(void)
 {
         struct place place;
         char path[160];
@@ -252,7 +252,7 @@ int main(void)
 {
         test_the_first_directory_counts();
         test_masks();
-        test_what_is_not_taken();
+        test_unsafe_and_unreadable_files_are_refused();
         test_the_owner();
         test_directories_that_cannot_be_read();
         test_too_many_files();

@@ -81,7 +81,7 @@ static void test_many_mounts(void)
         free(text);
 }
 
-static void test_the_real_one(void)
+static void test_mountinfo_of_this_process_is_read(void)
 {
         struct mount_list *list = NULL;
         char points[4096] = "";
@@ -101,7 +101,7 @@ int main(void)
         close(fd);
         test_changes();
         test_many_mounts();
-        test_the_real_one();
+        test_mountinfo_of_this_process_is_read();
         unlink(file);
         return check_report();
 }

@@ -350,7 +350,7 @@ static void test_threads_that_are_not_found(void)
         CHECK_INT(look_for(&story, 5 * SECONDS), PROGRESS_UNSURE);
 }
 
-static void test_what_a_kill_is_worth(void)
+static void test_a_kill_is_worth_its_price_only_if_requests_are_replayed_or_wait(void)
 {
         static const struct {
                 struct progress_price price;
@@ -469,7 +469,7 @@ int main(void)
         test_held();
         test_full_store();
         test_threads_that_are_not_found();
-        test_what_a_kill_is_worth();
+        test_a_kill_is_worth_its_price_only_if_requests_are_replayed_or_wait();
         test_the_worst_counts();
         test_a_clock_that_jumps();
         test_when_to_look();

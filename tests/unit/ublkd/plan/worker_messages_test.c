@@ -52,7 +52,7 @@ static void test_honest_lives(void)
                 CHECK_INT(first_refused(cases[i].types, cases[i].stage), -1);
 }
 
-static void test_what_has_no_place(void)
+static void test_messages_out_of_order_are_refused(void)
 {
         static const struct {
                 enum worker_stage stage;
@@ -162,7 +162,7 @@ static void test_times(void)
 int main(void)
 {
         test_honest_lives();
-        test_what_has_no_place();
+        test_messages_out_of_order_are_refused();
         test_news_of_a_store_that_flaps_pass_for_ever();
         test_news_that_have_waited_pass();
         test_news_that_a_large_socket_has_kept_pass();

@@ -166,7 +166,7 @@ static void test_none(void)
 }
 
 /* Statistics are of the device, and what is kept is of the target. */
-static void test_another_one_begins_with_zeroes(void)
+static void test_another_layout_begins_with_zeroes(void)
 {
         static const struct region_kept_wish others[] = {
                 {"keeping", DISK_BYTES,     QUEUE_BYTES,     2, false},
@@ -481,7 +481,7 @@ int main(void)
         test_areas_are_apart();
         test_one_kind();
         test_none();
-        test_another_one_begins_with_zeroes();
+        test_another_layout_begins_with_zeroes();
         test_another_region_begins_with_zeroes();
         test_an_older_program_adopts_it();
         test_a_worker_of_an_older_program_has_served();

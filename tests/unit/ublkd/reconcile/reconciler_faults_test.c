@@ -486,7 +486,7 @@ static struct region_control *region_of_preflight(const struct world *world)
         return device_region_control(base);
 }
 
-static void find_a_cut_in_a_preflight(struct world *world, bool found)
+static void preflight_finds_a_truncated_store(struct world *world, bool found)
 {
         struct region_control *control;
 
@@ -507,14 +507,14 @@ static void a_cut_that_a_preflight_finds_is_latched_for_the_worker_that_serves(v
         struct world world;
 
         bring_up(&world, &control);
-        find_a_cut_in_a_preflight(&world, false);
+        preflight_finds_a_truncated_store(&world, false);
         CHECK(!region_fault_is_latched(control, REGION_FAULT_CUT));
         CHECK_INT(whole(&world)->status, CONDITION_ABSENT);
-        find_a_cut_in_a_preflight(&world, true);
+        preflight_finds_a_truncated_store(&world, true);
         CHECK(region_fault_is_latched(control, REGION_FAULT_CUT));
         CHECK_INT(control->faults[REGION_FAULT_CUT].detail, 4096);
         CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
-        find_a_cut_in_a_preflight(&world, true);
+        preflight_finds_a_truncated_store(&world, true);
         CHECK_INT(world_count_events(&world, REASON_BACKING_TRUNCATED), 1);
         world_free(&world);
 }
@@ -528,10 +528,10 @@ static void a_cut_that_a_preflight_finds_without_a_region(void (*lose)(const str
 
         bring_up(&world, &control);
         lose(&world);
-        find_a_cut_in_a_preflight(&world, true);
+        preflight_finds_a_truncated_store(&world, true);
         CHECK_INT(whole(&world)->reason, REASON_BACKING_TRUNCATED);
         CHECK_INT(fake_worker("data")->asked, 1 << 20);
-        find_a_cut_in_a_preflight(&world, true);
+        preflight_finds_a_truncated_store(&world, true);
         CHECK_INT(world_count_events(&world, REASON_BACKING_TRUNCATED), 1);
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 20);
@@ -552,7 +552,7 @@ static void a_cut_that_an_earlier_preflight_found_is_not_latched(void)
 
         bring_up(&world, &control);
         CHECK(region_fault_latch(region_of_preflight(&world), REGION_FAULT_CUT, STATS_OTHER, 5, 4096));
-        find_a_cut_in_a_preflight(&world, false);
+        preflight_finds_a_truncated_store(&world, false);
         CHECK(!region_fault_is_latched(control, REGION_FAULT_CUT));
         CHECK_INT(whole(&world)->status, CONDITION_ABSENT);
         world_free(&world);

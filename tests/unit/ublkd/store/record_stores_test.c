@@ -219,7 +219,7 @@ static void test_paths_are_exchanged(const char *directory)
         device_store_free(store);
 }
 
-static void test_a_new_path_drops_one(const char *directory)
+static void test_a_new_path_drops_the_identity_of_its_store(const char *directory)
 {
         struct device_store *store = open_store(directory);
 
@@ -308,7 +308,7 @@ int main(void)
         in_a_new_directory(test_what_cannot_be_read_is_quarantined);
         in_a_new_directory(test_what_cannot_be_read_stays);
         in_a_new_directory(test_paths_are_exchanged);
-        in_a_new_directory(test_a_new_path_drops_one);
+        in_a_new_directory(test_a_new_path_drops_the_identity_of_its_store);
         test_what_is_carried_over();
         test_as_text();
         return check_report();

@@ -352,7 +352,7 @@ static void at_once_co(struct target_queue *queue, unsigned number)
         note('!', number);
 }
 
-static void test_one_that_ends_at_once(void)
+static void test_a_background_that_ends_at_once_runs_in_each_queue(void)
 {
         declare(3, 0);
         target.background = at_once_co;
@@ -408,7 +408,7 @@ int main(void)
                         test_a_lock_is_not_cancelled();
                 test_work_is_waited_for();
                 test_a_signal_at_the_end();
-                test_one_that_ends_at_once();
+                test_a_background_that_ends_at_once_runs_in_each_queue();
                 test_many_to_cancel();
         }
         test_the_device_has_one_queue_for_it();

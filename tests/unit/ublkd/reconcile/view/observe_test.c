@@ -51,7 +51,7 @@ static void test_disks(void)
         }
 }
 
-static void test_no_disk_and_a_foreign_one(void)
+static void test_a_foreign_disk_counts_as_absent(void)
 {
         const struct kernel_device disk = {.state = KERNEL_STATE_LIVE,
                 .cookie = device_cookie("c0a5c9f2-0000-4000-8000-000000000001", 1)};
@@ -92,7 +92,7 @@ static void test_workers(void)
 int main(void)
 {
         test_disks();
-        test_no_disk_and_a_foreign_one();
+        test_a_foreign_disk_counts_as_absent();
         test_workers();
         return check_report();
 }

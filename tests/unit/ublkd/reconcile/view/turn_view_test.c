@@ -71,7 +71,7 @@ static void test_the_size(struct device_record *record)
         record->spec = NULL;
 }
 
-static void test_off(struct device_record *record)
+static void test_a_device_is_off_without_a_disk_if_disabled_or_stopped(struct device_record *record)
 {
         struct device_spec spec = {.options.enabled = false};
         struct turn_view view = {.facts.kernel = KERNEL_ABSENT};
@@ -97,6 +97,6 @@ int main(void)
         memcpy(record.uid, uid, sizeof(uid));
         test_what_is_seen(&record);
         test_the_size(&record);
-        test_off(&record);
+        test_a_device_is_off_without_a_disk_if_disabled_or_stopped(&record);
         return check_report();
 }
