@@ -144,10 +144,9 @@ int runtime_loss_report(
         }
         write_what(loss, loss->path, what);
         return problem_add(problems, ENOLINK, "", "RuntimeDirectoryGone",
-                "%s%s. All disks are served on. But of %zu worker%s that ran then, statistics are lost, new "
-                "limits and faults of "
-                "the store are not passed on, and a ublkd that is restarted cannot adopt %s. Before ublkd is "
-                "restarted, replace %s: 'ublkctl restart %s'",
+                "%s%s. All disks are served on. Of %zu worker%s that ran then, statistics are lost, and new "
+                "limits and faults of the store are not passed on. A restarted ublkd cannot adopt %s: "
+                "replace %s before, with 'ublkctl restart %s'",
                 what, loss->is_part ? "" : ", and was made again", count, count == 1 ? "" : "s",
                 count == 1 ? "it" : "them", count == 1 ? "it" : "them", names);
 }

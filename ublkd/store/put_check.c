@@ -21,9 +21,9 @@ static int check_source(const struct device_spec *spec, const struct device_reco
         if (record->source)
                 return 0;
         (void)problem_add(problems, EEXIST, "/name", "NameTaken",
-                "The file %s describes the device %s, which a client of the API has made, so the file is "
-                "not applied. Give the device of the file another name; or, if the disk of that client is "
-                "not needed any more, detach it ('ublkctl detach').",
+                "The file %s is not applied: it describes the device %s, which a client of the API has "
+                "made. Give the device of the file another name; or detach the disk of that client, if it "
+                "is not needed any more ('ublkctl detach').",
                 source, record->name);
         return -EEXIST;
 }
@@ -119,9 +119,9 @@ static int check_order(
         if (!record->spec || !may_have_disk || !moves_stores(record->spec, spec))
                 return 0;
         (void)problem_add(problems, ETXTBSY, "/target", "InUse",
-                "Backing stores of the device %s would come to other places of the tree, and what is on its "
-                "disk would move; give them in the order that they have. If their names have been exchanged, "
-                "disable the device first; for another order, create another device.",
+                "Backing stores of the device %s would come to other places of the tree, and the data of its "
+                "disk would move. Give them in the order that they have. If their names have been exchanged, "
+                "disable the device first. For another order, create another device.",
                 spec->options.name);
         return -ETXTBSY;
 }
@@ -133,10 +133,9 @@ static int check_stores(
         if (!record_stores_are_unreadable(record->stores))
                 return 0;
         (void)problem_add(problems, EUCLEAN, "", device_status_reason(&record->status),
-                "What is stored of the backing stores of the device %s cannot be read, so no other spec is "
-                "taken: ublkd could not recognise the stores. A newer ublkd may be able to read it; or "
-                "delete "
-                "the device, whose stores stay as they are, and create it again.",
+                "The note of the backing stores of the device %s cannot be read. Without it ublkd could not "
+                "recognise the stores, so it takes no other spec. A newer ublkd may be able to read it; or "
+                "delete the device, whose stores stay as they are, and create it again.",
                 spec->options.name);
         return -EUCLEAN;
 }

@@ -63,10 +63,9 @@ struct private_nodes *optional_private_nodes(const struct device_store *store, c
 
         if (r < 0) {
                 log_errno(LOG_WARNING, NULL, r,
-                        "Opening /dev/ublk/private failed: %s; disks of tenants get no private nodes, and a "
-                        "node "
-                        "from before may open another disk once its own has gone; remove what is in there, "
-                        "check that /dev is writable for the service, and restart ublkd",
+                        "Opening /dev/ublk/private failed: %s; disks of tenants get no private nodes, and an "
+                        "old node may lead to another disk later; remove the files in it, check that /dev is "
+                        "writable for the service, and restart ublkd",
                         strerror(-r));
                 return NULL;
         }

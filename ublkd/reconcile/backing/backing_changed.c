@@ -31,8 +31,8 @@ static void note_exchanged(struct managed_device *device, const struct device_re
         name_place(record, owner->number, "", other);
         device_note(device, REASON_BACKING_CHANGED,
                 "The store at the path%s is %s (%s), which this disk has as %s; the disk was created on %s "
-                "(%s) there. Put each store back at its path, or set the paths in the spec to where the "
-                "stores are now, all of them in one change.",
+                "(%s) there. Put each store back at its path, or set all paths in the spec, in one "
+                "change, to where the stores are now.",
                 of, backing_identity_text(found), backing_basis_to_string(found->basis), other,
                 backing_identity_text(expected), backing_basis_to_string(expected->basis));
 }
@@ -54,10 +54,9 @@ void backing_changed_note(struct managed_device *device, const struct device_rec
         name_place(record, number, " --store ", option);
         device_note(device, REASON_BACKING_CHANGED,
                 "The store at the path%s is %s (%s), but the disk was created on %s (%s). Put that store "
-                "back, and ublkd recovers the disk; or unmount the disk, and set the path in the spec to "
-                "where that store is. To give up that store and continue with the store at the path, unmount "
-                "the disk first, then: ublkctl recover %s%s --accept-backing '%s' (in the API: "
-                "accept-backing).",
+                "back, and ublkd recovers the disk. Or unmount the disk, and set the path in the spec to "
+                "where that store is. To give that store up, unmount the disk, then: ublkctl recover %s%s "
+                "--accept-backing '%s' (in the API: accept-backing).",
                 of, backing_identity_text(found), backing_basis_to_string(found->basis),
                 backing_identity_text(expected), backing_basis_to_string(expected->basis), record->name,
                 option, backing_identity_text(found));

@@ -58,9 +58,9 @@ static void note_lost(struct managed_device *device, const char *name, const cha
         else if (strcmp(name, device->id.name) == 0 && device->view.facts.kernel == KERNEL_ABSENT)
                 device_note(device, REASON_BACKING_IN_USE,
                         "The backing store belongs to the disk of an earlier device %s, whose record this "
-                        "database has lost; 'ublkctl adopt --name NAME %s' adopts that disk under another "
-                        "name. To keep the name, remove this device first, which has no disk: 'ublkctl "
-                        "delete %s', then 'ublkctl adopt %s'. %s",
+                        "database has lost. 'ublkctl adopt --name NAME %s' adopts that disk under another "
+                        "name. To keep the name, remove this device, which has no disk: 'ublkctl delete "
+                        "%s', then 'ublkctl adopt %s'. %s",
                         name, uid, name, name, danger);
         else
                 device_note(device, REASON_BACKING_IN_USE,

@@ -44,9 +44,8 @@ void device_look_for_holder(struct managed_device *device, const struct device_r
         attempt_unheld(&device->attempt, now);
         if (device->attempt.unnoticed)
                 device_emit(device, EVENT_WARNING, REASON_QUEUES_LOST,
-                        "/dev/ublkb%d went live after its queues were taken from the worker (another "
-                        "program stopped or deleted it, or the worker died right then), and this driver "
-                        "never notices that; ublkd makes the disk again, and requests that wait for it "
-                        "fail.",
+                        "/dev/ublkb%d went live after its queues were taken from the worker: another "
+                        "program stopped or deleted it, or the worker died at that moment. This driver does "
+                        "not notice that. ublkd makes the disk again, and waiting requests fail.",
                         record->number);
 }

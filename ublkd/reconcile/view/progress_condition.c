@@ -24,23 +24,18 @@ static const char *sentence_of(enum progress progress)
                        "whether the store answers. The disk goes on by itself when it does.";
         case PROGRESS_STARVED:
                 return "The worker gets no CPU, and requests have not ended since lastTransitionTime; check "
-                       "the "
-                       "load of the machine. The disk goes on by itself.";
+                       "the load of the machine. The disk goes on by itself.";
         case PROGRESS_STOPPED:
                 return "The worker is stopped. ublkd does not kill it, because that would cost I/O or the "
-                       "disk, "
-                       "by recovery.onCrash and recovery.trigger; find out who stopped it, and let it go on "
-                       "(SIGCONT).";
+                       "disk (recovery.onCrash, recovery.trigger). Find the cause of the stop, and continue "
+                       "the worker (SIGCONT).";
         case PROGRESS_SPINS:
                 return "The worker spins, and requests have not ended since lastTransitionTime. ublkd does "
-                       "not "
-                       "kill it, because that would cost I/O or the disk, by recovery.onCrash and "
-                       "recovery.trigger; when the disk is not in use, run 'ublkctl restart'.";
+                       "not kill it, because that would cost I/O or the disk (recovery.onCrash, "
+                       "recovery.trigger). When the disk is not in use, run 'ublkctl restart'.";
         case PROGRESS_LOST:
-                return "The kernel waits for requests that the worker does not know of, and another worker "
-                       "does "
-                       "not help, or would cost I/O or the disk, by recovery.onCrash and recovery.trigger; "
-                       "look "
+                return "The kernel waits for requests that the worker does not know of. Another worker does "
+                       "not help, or would cost I/O or the disk (recovery.onCrash, recovery.trigger). Look "
                        "into the log of the kernel. When the disk is not in use, run 'ublkctl restart'.";
         default:
                 return NULL;

@@ -8,7 +8,7 @@ int swap_condition(int number, bool holds_swap, enum data_path path, struct devi
                 return 0;
         return device_condition_set(ret, CONDITION_FALSE, REASON_SWAP_NEEDS_MEMORY,
                 "/dev/ublkb%d holds swap, and its data path \"%s\" needs memory to write a page: the machine "
-                "can hang when its memory is exhausted. Add swap on a disk that no process serves, and "
-                "take this one out of use (swapoff) while there is memory for all that is in it.",
+                "can hang when its memory is exhausted. Add swap on a disk that no process serves. Then end "
+                "this swap (swapoff), while there is memory for all that is in it.",
                 number, data_path_to_string(path));
 }

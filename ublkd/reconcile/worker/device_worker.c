@@ -329,10 +329,8 @@ static void end_without_channel(struct managed_device *device, struct worker_pro
         device->process.reported_channel = true;
         device_emit(device, EVENT_WARNING, REASON_WORKER_BROKE_PROTOCOL,
                 "The worker (pid %d) closed its channel and serves on: the disk does not grow, and its "
-                "faults are not "
-                "reported. ublkd does not replace the worker, because requests would fail; restart the "
-                "device when "
-                "its disk is not in use.",
+                "faults are not reported. ublkd does not replace the worker, because requests would fail. "
+                "Restart the device when its disk is not in use.",
                 (int)worker_proc_pid(worker));
 }
 
