@@ -89,15 +89,15 @@ static const struct {
 } causes[] = {
         {FILESYSTEM_NOT_UNMOUNTED, -EBUSY, PROBLEM_IN_USE,
          "A program uses the file system, on the host or in a container, or has another mount of it; end it, and repeat the "
-         "request. fuser -vm shows programs that use it, but not one that keeps an unmounted copy open: if it shows none, end "
-         "the containers that had the file system."},
+         "request. fuser -vm shows such programs, but not one that keeps an unmounted copy open. If it shows none, end the "
+         "containers that had the file system."},
         {FILESYSTEM_NOT_UNMOUNTED, -EEXIST, PROBLEM_IN_USE,
          "Containers have the file system, which was delivered to them; end them, or give \"allHolders\", which ends the mount "
          "there as well."},
         {FILESYSTEM_NOT_UNMOUNTED, -ETIMEDOUT, PROBLEM_IN_USE,
-         "A container may use the file system: looking at containers has taken too long, or one has stopped the look; repeat the "
-         "request, and if it fails again, end the containers to which the file system was delivered. If status.mount is null, "
-         "a container of any user may have it."},
+         "A container may use the file system: the look at containers took too long, or a container stopped it. Repeat the "
+         "request; if it fails again, end the containers to which the file system was delivered. If status.mount is null, a "
+         "container of any user may have it."},
         {FILESYSTEM_NOT_UNMOUNTED, -ESTALE, PROBLEM_NOT_POSSIBLE_NOW,
          "The disk was removed, or replaced by another one, during the unmount; repeat the request."},
         {FILESYSTEM_NOT_MOUNTED, -EEXIST, PROBLEM_IN_USE,
