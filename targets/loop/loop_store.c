@@ -110,10 +110,10 @@ static int refuse_unknown(const struct store_opening *opening)
         const struct backing_identity *expected = &opening->device->store.expected;
 
         return problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
-                "%s cannot be recognised as the store that this disk was made on: nothing distinguishes "
-                "it from another store, and the disk is on %s (%s). Put that store back at this path, or "
-                "give the device the path where it is now. A store without an identity cannot be named in "
-                "accept-backing; to go on with this one instead, change the target of the device.",
+                "%s has no identity, so it cannot be recognised as the store of this disk, which is on %s "
+                "(%s). Put that store back at this path, or give the device the path where it is now. "
+                "accept-backing cannot name a store without an identity; to go on with this store, change "
+                "the target of the device.",
                 opening->options->path, backing_identity_text(expected),
                 backing_basis_to_string(expected->basis));
 }
@@ -130,18 +130,16 @@ static int refuse_other(const struct store_opening *opening)
                 r = refuse_unknown(opening);
         else if (opening->device->store.is_one_of_several) /* the supervisor knows its pointer */
                 r = problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
-                        "%s is not the store that this disk was made on in this place: it is %s (%s), the "
-                        "disk is on %s (%s). Put that store back at this path, or give its present path "
-                        "here.",
+                        "%s is not the store of this disk in this place: it is %s (%s), the disk is on %s "
+                        "(%s). Put that store back at this path, or give its present path here.",
                         opening->options->path, text, backing_basis_to_string(found->basis),
                         backing_identity_text(expected), backing_basis_to_string(expected->basis));
         else
                 r = problem_add(opening->problems, ESTALE, "/target/path", "BackingChanged",
-                        "%s is not the store that this disk was made on: it is %s (%s), the disk is on %s "
-                        "(%s). Put that store back at this path, and the disk goes on, or, once the disk is "
-                        "unmounted, change the path in the spec to where it is. To give it up and go on with "
-                        "the store at the path, unmount the disk first, then: ublkctl recover %s "
-                        "--accept-backing '%s' (in the API: accept-backing).",
+                        "%s is not the store of this disk: it is %s (%s), the disk is on %s (%s). Put that "
+                        "store back at this path, and the disk goes on. Or unmount the disk, and set the "
+                        "path in the spec to where that store is. To give that store up, unmount the disk, "
+                        "then: ublkctl recover %s --accept-backing '%s' (in the API: accept-backing).",
                         opening->options->path, text, backing_basis_to_string(found->basis),
                         backing_identity_text(expected), backing_basis_to_string(expected->basis),
                         opening->device->name ? opening->device->name : "NAME", text);

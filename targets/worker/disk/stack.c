@@ -149,9 +149,9 @@ static int check_twice(const struct stack *stack, unsigned number, const struct 
         if (!backing_claims_collide(&stack->nodes[number].geometry.claims, &all->claims))
                 return 0;
         r = problem_add(problems, EINVAL, "/target", "BackingInUse",
-                "Bytes of %s would be at two places of the disk, because another target of the tree lies on "
-                "them as well; give each target a store, or a part of one (offset, and a linear target with "
-                "a length), of its own.",
+                "Bytes of %s would be at two places of the disk, because two targets of the tree lie on "
+                "them. Give each target a store of its own, or a part of one (offset, and a linear target "
+                "with a length).",
                 path ? path : "the backing store");
         return r < 0 ? r : -EINVAL;
 }
