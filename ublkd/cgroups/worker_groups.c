@@ -28,7 +28,7 @@ enum {
         END_USEC = 100 * 1000, /* a recovery takes less */
         SOON_USEC = 1000 * 1000,
         SWEEP_USEC = 60 * 1000 * 1000,
-        PREPARED_MAX = 64, /* moves that wait, beyond which none is added that no caller needs */
+        PREPARED_MAX = 64, /* waiting moves; beyond that, only moves that a caller needs are added */
 };
 
 struct worker_groups {
@@ -36,10 +36,10 @@ struct worker_groups {
         sd_event_source *sweep, *calm, *ending;
         uint64_t sweep_at;             /* CLOCK_MONOTONIC; 0: none is planned */
         TAILQ_HEAD(, group_job) holds; /* that wait for a calm moment */
-        unsigned waiting;              /* how many those are */
+        unsigned waiting;              /* the number of `holds` */
         TAILQ_HEAD(, group_job) ends;  /* that wait for `ending` */
-        bool ends_planned;             /* it will come */
-        bool holding;                  /* the thread has one */
+        bool ends_planned;             /* `ending` is armed */
+        bool holding;                  /* the thread has a job of `holds` */
         uint64_t calm_at;              /* CLOCK_MONOTONIC */
         struct group_sources sources;
         int place_error; /* 0, or -errno: there is no place; the next job looks again */
@@ -74,7 +74,7 @@ DEFINE_CLEANUP(struct worker_groups, worker_groups_free);
 
 /* ---- in the thread ---- */
 
-/* What was missing may have been mounted meanwhile. */
+/* Find the place again if it was missing: it may have been mounted meanwhile. */
 static int open_tree(struct group_job *job, bool make, struct group_tree *ret)
 {
         if (job->place_error < 0)
@@ -101,8 +101,8 @@ static bool is_alive(int pidfd)
         return poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, 0) == 0;
 }
 
-/* The kernel moves a process by its pid, which another one may have once the worker is dead and reaped. A process that is
- * alive after the move was the one that was moved. */
+/* The kernel moves a process by its pid, which another process may have once the worker is dead and reaped. If the
+ * worker is alive after the move, the kernel has moved the worker. */
 static int hold(struct group_job *job, const struct group_tree *tree)
 {
         int r;
@@ -390,7 +390,7 @@ int worker_groups_oom_killed(int events)
         return r < 0 ? r : kills > 0;
 }
 
-/* On ENOMEM the next sweep ends it. */
+/* On ENOMEM the next sweep removes the group. */
 void worker_groups_end(struct worker_groups *groups, pid_t pid)
 {
         struct group_job *job = new_job(groups, run_end, pid);

@@ -51,8 +51,8 @@ static bool has_number(const char *line, unsigned number)
 }
 
 struct rights {
-        const char *uids, *gids, *groups; /* the first two begin with the real one */
-        bool is_set_uid_root;             /* only the real ones count */
+        const char *uids, *gids, *groups; /* in uids and gids, the real id comes first */
+        bool is_set_uid_root;             /* only the real ids count */
         bool capable;
 };
 
@@ -70,7 +70,8 @@ static bool is_allowed(const struct rights *rights, const struct stat *node)
                && (has_id(rights, rights->gids, node->st_gid) || has_number(rights->groups, node->st_gid));
 }
 
-/* Capabilities count in the user namespace of this process only: any user has all of them in one of its own. */
+/* Capabilities count in the user namespace of this process only: any user has all capabilities in a namespace of its
+ * own. */
 static bool is_capable(const struct look *look, const struct process *process, const char *permitted)
 {
         char namespace[sizeof(look->user_namespace)];

@@ -21,12 +21,13 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-/* How long, and how often, a disk is asked again that its last mount may just have left; and one whose last unmount may still write. */
+/* CLAIM_MSEC, CLAIM_AGAIN_MSEC: how long, and how often, ublkd checks a disk again whose last mount may be ending.
+ * CLAIM_LATE_MSEC: how long if its last unmount may still write. */
 enum { CLAIM_MSEC = 200, CLAIM_AGAIN_MSEC = 10, CLAIM_LATE_MSEC = 5000 };
 
 /* ---- the directory ---- */
 
-/* Open TOP, which is made if it is missing, and closed to all but root. Return a descriptor or -errno. */
+/* Open TOP. make: create it if it is missing, for root alone. Return a descriptor or -errno. */
 static int open_top(const char *path, bool make)
 {
         _cleanup_close_ int fd = -1;
@@ -170,7 +171,8 @@ int filesystem_mount(int disk, const char *source, const struct filesystem_go *g
         return r;
 }
 
-/* try: nothing is unmounted, unless the mount has the mark of an earlier try, which each look at it takes away. */
+/* try: mark the mount, and unmount nothing, unless it has the mark of an earlier try. Each access to the mount removes
+ * the mark. */
 static int detach(const struct filesystem_go *go, bool try)
 {
         char path[MOUNT_SIZE];
@@ -180,7 +182,7 @@ static int detach(const struct filesystem_go *go, bool try)
         return try && errno == EAGAIN ? 0 : -errno;
 }
 
-/* In a child, which gives up what it does not need: what comes after it needs more. */
+/* Detach in a child, which drops the rights that it does not need: later steps of this process need them. */
 static int detach_alone(const struct filesystem_go *go, bool try)
 {
         siginfo_t info = {};
@@ -231,7 +233,7 @@ static int ask_claim(const struct filesystem_go *go, const struct filesystem_hol
         return hold->claims ? FILESYSTEM_CLAIM_UNSEEN : filesystem_claim_find(hold->disk, go->node);
 }
 
-/* The kernel may end a mount a moment after the call that has unmounted it: a disk that is taken is asked again. */
+/* The kernel may end a mount a moment after the call that has unmounted it, so a claimed disk is checked again. */
 static int find_claim(const struct filesystem_go *go, const struct filesystem_hold *hold, int msec)
 {
         int64_t end = clock_msec(CLOCK_MONOTONIC) + msec;
@@ -242,16 +244,17 @@ static int find_claim(const struct filesystem_go *go, const struct filesystem_ho
         return claim;
 }
 
-/* The mount of the host has ended: unmount the copies made since the last look. A delivery that was under way
- * keeps the mount of the host in use until its end, and the supervisor starts no other delivery. Copies in use stay,
- * and the next request looks again.
+/* The mount of the host has ended: unmount the copies made since the last look. A delivery that was under way keeps
+ * the mount of the host in use until its end, and the supervisor starts no other delivery. Copies in use stay, and the
+ * next request looks again.
  *
- * A user of the list may have passed a copy on to a container of another user. Such a copy claims the disk, and then the look
- * is at all containers. No look finds a copy that is mounted nowhere, but open, or one in a namespace without a process, or one that
- * was moved during the look: so the disk is asked again. A disk that cannot be asked may have gone, and the look is all there is.
+ * A user of the list may have passed a copy on to a container of another user. Such a copy claims the disk, and then
+ * the look covers all containers. No look finds a copy that is open but not mounted, a copy in a namespace without a
+ * process, or a copy that was moved during the look: so the claim is checked again. If the claim of a disk cannot be
+ * checked, the disk may be removed, and the result of the look counts.
  *
- * A disk that is free has no copy, whatever a look has not reached, and no container is looked at for it. The kernel writes at the end
- * of the last copy, which a look does not wait for longer than for a container. */
+ * A free disk has no copy, also where no look has reached, and no container is looked at for it. The kernel writes
+ * cached data at the end of the last copy. A look waits for that no longer than for a container. */
 static int recall_rest(const struct filesystem_go *go, const struct filesystem_hold *hold, const char *path)
 {
         const char *of[] = {path, NULL}; /* the users of the list, and all */
@@ -288,7 +291,7 @@ static int unmount_everywhere(
         return r < 0 ? r : recall_rest(go, hold, path);
 }
 
-/* The mount of the host has ended. Its copies have kept the number of the disk, unless there are none. */
+/* The mount of the host has ended. If there are copies, they have kept the number of the disk. */
 static int unmount_left(const struct filesystem_go *go, const struct filesystem_hold *hold)
 {
         char mount[MOUNT_SIZE];
@@ -327,6 +330,6 @@ int filesystem_unmount(struct filesystem_hold *hold, const struct filesystem_go 
         filesystem_hold_end(hold); /* the report comes after the end of the file system */
         *ret_left = r < 0 && ended;
         if (r >= 0)
-                (void)remove_point(top, go); /* the next mount uses what is left */
+                (void)remove_point(top, go); /* on failure the next mount uses the directory */
         return r;
 }

@@ -45,7 +45,7 @@ void region_errors_begin(struct region_control *control)
         }
 }
 
-/* Where two queues fail at the same time, the details are those of one of them. */
+/* If two queues fail at the same time, the details are from one of the two. */
 static void note_newest(struct region_error *newest, int error, uint64_t offset, uint32_t length)
 {
         uint32_t sequence = __atomic_load_n(&newest->sequence, __ATOMIC_RELAXED);

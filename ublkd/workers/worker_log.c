@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker writes to its stdout and stderr.
+/* The lines that a worker writes to its stdout and stderr.
  *
- * Nothing of it is trusted. A turn of the loop reads a page of it, ten times in a second at most, and it is the last of
- * what a turn does. Of what was read, 20 lines pass at once, and one more every two seconds. The first line that does not
- * pass begins a pause of ten seconds in which none does; at its end the number of lost lines is written. */
+ * The supervisor trusts none of them. It reads a page at a time, ten times a second at most, after all other work of a
+ * turn of the loop. It logs 20 lines at once, and one more every two seconds. The first line beyond that starts a pause
+ * of ten seconds without any line. At the end of the pause the supervisor logs the number of dropped lines. */
 #include "ublkd/workers/worker_log.h"
 
 #include "ublkd/base/clock.h"
@@ -41,8 +41,8 @@ DEFINE_CLEANUP(struct worker_log, worker_log_free);
 
 /* ---- lines ---- */
 
-/* "<4>text", as sd-daemon(3) has it. A worker is never more urgent than an error. Without a level it is what a library
- * wrote. */
+/* Take the level of a line such as "<4>text" (sd-daemon(3)): at most LOG_ERR, also if the worker claims more. A line
+ * without a level comes from a library. */
 static int take_level(const char **text)
 {
         const char *line = *text;
@@ -127,7 +127,7 @@ static void take(struct worker_log *log, const char *bytes, size_t size)
 
 /* ---- the pipe ---- */
 
-/* Return whether there may be more. */
+/* Return whether the pipe may have more bytes. */
 static bool read_some(struct worker_log *log)
 {
         char bytes[READ_SIZE];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports the requests of a disk that failed.
+/* Reports the failed requests of a disk.
  *
- * A worker sends NEWS of its errors once a second at most, so what it notes after that is found by a look of our own.
- * After an event no other one of that operation follows for QUIET_USEC: the next one has the count of all that failed
- * meanwhile.
+ * A worker sends NEWS of its errors once a second at most; the supervisor finds later errors by a look of its own.
+ * After an event, no other event of that operation follows for QUIET_USEC. The next event counts all requests that
+ * failed meanwhile.
  *
- * Where an event of its own has the cause (a fault, no room), requests that fail for it are reported by that one, and
- * count as reported no sooner than the database has it. */
+ * If the cause has an event of its own (a fault, no room), that event reports the failed requests. They count as
+ * reported only when the database has that event. */
 #include "ublkd/reconcile/backing/device_errors.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/backing/device_shared.h"
@@ -28,7 +28,7 @@ enum {
         CAUSE_SHIFT = 56,
 };
 
-/* The event that reports requests which failed. With their count it is the value of a report in the region. */
+/* The event that reports failed requests. Their count and this value make the value of a report in the region. */
 enum cause { CAUSE_NONE, CAUSE_FLUSH, CAUSE_CUT, CAUSE_FULL, CAUSE_ROOM, _CAUSE_MAX };
 
 #define COUNT_MASK ((UINT64_C(1) << CAUSE_SHIFT) - 1)
@@ -60,7 +60,7 @@ static bool is_unreported(const struct error_report *report)
         return report->count > report->reported;
 }
 
-/* Return when the next event is due; UINT64_MAX: none is. */
+/* Return when the next event is due; UINT64_MAX: no event is. */
 static uint64_t next_event(const struct device_errors *errors)
 {
         uint64_t next = UINT64_MAX;
@@ -87,8 +87,8 @@ static void plan_look(struct managed_device *device, bool changed)
 
 /* ---- events ---- */
 
-/* Return the event of its own that has reported why requests of `op` fail: of a fault, or StoreFull where all that failed
- * since the last event found no room. When there is room again, StoreHasRoom stands for StoreFull, which was before it. */
+/* Return the event that has already reported why requests of `op` fail: a fault, or StoreFull if all requests that
+ * failed since the last event found no room. When there is room again, StoreHasRoom stands for the earlier StoreFull. */
 static enum cause cause_of(const struct managed_device *device, enum stats_op op)
 {
         const struct device_errors *errors = &device->errors;
@@ -131,8 +131,8 @@ static struct cause_event cause_event(enum cause cause, enum stats_op op)
         }
 }
 
-/* All requests of `op` that failed are reported as soon as the database has the event of `cause`, and the earlier ones that
- * wait for it. Events are written in their order: the last one stands for all. */
+/* Count the failed requests of `op` as reported once the database has the event of `cause`. Events are written in their
+ * order, so the last event stands for all earlier events that requests wait for. */
 static void note_explained(struct managed_device *device, int fd, enum stats_op op, enum cause cause,
         const struct region_report *reports)
 {
@@ -193,8 +193,8 @@ static void report_new(struct managed_device *device, int fd, const struct regio
         }
 }
 
-/* Count the requests that failed with another errno than ENOSPC. How many of them an earlier ublkd has reported is not
- * known: take as many as possible of what is unreported for such. */
+/* Count the requests that failed with another errno than ENOSPC. The number of those that an earlier ublkd has reported
+ * is not known: assume that as many unreported requests as possible have another errno. */
 static void count_others(struct managed_device *device, int fd)
 {
         struct device_errors *errors = &device->errors;
@@ -250,7 +250,8 @@ static void find_reported(
 
 /* ---- the look ---- */
 
-/* Without another error its time stays: one in the future, as after the clock was set back, is read as now each time. */
+/* Keep the time of an error while no other error follows. A time in the future (the clock was set back) is read as the
+ * present time at each look. */
 static void keep_times(const struct io_errors *seen, struct io_errors *found)
 {
         for (size_t i = 0; i < _STATS_OP_MAX; i++)
@@ -271,7 +272,7 @@ void device_errors_read(struct managed_device *device)
         if (region_errors_read(fd, found.of) < 0)
                 return;
         keep_times(&device->errors.seen, &found);
-        (void)region_reports_read(fd, reports); /* on failure: none */
+        (void)region_reports_read(fd, reports); /* on failure: no reports */
         find_reported(device, fd, reports, &found);
         changed = !io_errors_equal(&found, &device->errors.seen);
         device->errors.seen = found;
