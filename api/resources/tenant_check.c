@@ -11,8 +11,8 @@
 #include "ublkd/policy/policy_check.h"
 #include "ublkd/policy/policy_name.h"
 
-/* Return what the account has beside the device with that name. A device counts with the size that its spec asks for,
- * whatever its image takes now. unknown: bytes of a device whose spec cannot be read. */
+/* Return the usage of the account without the device `name`. A device counts with the size of its spec, also if its
+ * image takes less now. unknown: bytes of a device whose spec cannot be read. */
 static struct policy_usage usage_of(
         const struct device_store *store, const struct uid_range *account, const char *name, uint64_t unknown)
 {
@@ -32,8 +32,8 @@ static void reply_refused(struct request *request, int error, const struct probl
                 reply_error(request, error, "Cannot check the policy");
 }
 
-/* Ask the rules that are in force now, which may be others than when the client connected, as may be its control group. Return
- * whether one counts; else it has replied. */
+/* Find the rule for the client by the policy that is in force now. Policy and control group may have changed since the
+ * client connected. Return whether there is a rule; else it has replied. */
 static bool find_rule(struct request *request, struct tenancy *ret)
 {
         const struct policy *policy = request->api->config.rights.policy;
@@ -135,8 +135,8 @@ static bool keeps_recovery(
         return false;
 }
 
-/* A tenant who has had a node may have written what is to be mounted; an administrator cannot change that either. Without a spec that can
- * be read, it may have had one. */
+/* A tenant who has had a node may have written the file system that is to be mounted. An administrator cannot change
+ * that. If the spec cannot be read, the tenant may have had a node. */
 static bool keeps_node(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
 {
@@ -153,8 +153,8 @@ static bool keeps_node(
         return false;
 }
 
-/* After the unmount a container may still have the file system, where it has covered it, or passed it on: its tenant must not write to
- * the disk then. */
+/* After the unmount a container may still have the file system, if it has covered the mount or passed it on. Then its
+ * tenant must not write to the disk. */
 static bool keeps_volume(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
 {
