@@ -17,7 +17,7 @@
 #define IORING_ENTER_NO_IOWAIT (1U << 7) /* with the feature */
 #endif
 
-/* From the fastest way to run a ring to the plainest: what a kernel does not know is EINVAL.
+/* The ways to run a ring, the fastest first. A kernel refuses a way that it does not know with EINVAL.
  *
  * DEFER_TASKRUN would be there since 6.1, but on 6.12 the kernel sometimes crashes (a null pointer in
  * io_fallback_tw()) when a process is killed that has direct I/O in flight on such a ring: 4 times in some
@@ -121,8 +121,8 @@ static const struct {
 
 int io_ring_start(struct io_uring *ring, bool fixed_files, unsigned extras)
 {
-        /* The one registration that every ring has is what closing it takes: newer kernels restrict none where none is
-         * listed. */
+        /* Each ring may register what its end needs. Without any such rule, newer kernels would restrict no
+         * registration. */
         struct io_uring_restriction rules[4 + ARRAY_SIZE(operations)] = {
                 {.opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED,
                  .sqe_flags = IOSQE_FIXED_FILE | IOSQE_ASYNC | IOSQE_BUFFER_SELECT                         },
@@ -156,16 +156,15 @@ static unsigned hand_over(struct io_uring_sq *sq)
         return sq->sqe_tail - *sq->khead;
 }
 
-/* A registered descriptor is an index, which the descriptor itself is never equal to: those of standard
- * streams are taken. */
+/* The index of a registered descriptor is never equal to the descriptor: the numbers of the standard streams are in
+ * use. */
 static unsigned registered(const struct io_uring *ring)
 {
         return ring->enter_ring_fd != ring->ring_fd ? IORING_ENTER_REGISTERED_RING : 0;
 }
 
-/* A queue always has commands under way, the driver's next requests: the kernel would take a thread that
- * waits for nothing but them for one that waits for a disk, and the machine's iowait and its io pressure
- * would be those of an idle disk. */
+/* A queue always has fetches in flight. Without this flag the kernel would count a thread that waits only for them as
+ * waiting for a disk, so that an idle disk would raise the machine's iowait and io pressure. */
 static unsigned without_iowait(const struct io_uring *ring)
 {
         return ring->features & IORING_FEAT_NO_IOWAIT ? IORING_ENTER_NO_IOWAIT : 0;

@@ -83,7 +83,7 @@ _profiled_ static void answer_moved(
                 ublk_port_commit(&queue->port, request->io.tag, request->success.result);
 }
 
-/* Not inlined: what most requests do without must not burden them. */
+/* Not inlined: most requests do not need it, and must not pay for it. */
 __attribute__((noinline)) static void note_error(
         const struct ublk_queue *queue, const struct request *request, int result)
 {
@@ -106,8 +106,8 @@ static inline bool data_is_ready(const struct ublk_queue *queue, const struct re
         return !queue->data.moves || request->registered;
 }
 
-/* What has to be moved or registered first, and what after it. Its locals must not burden requests without
- * such needs. */
+/* Perform a request whose data is moved or registered before or after it. A function of its own: its locals must not
+ * cost other requests anything. */
 __attribute__((noinline)) static int perform_moving_co(struct ublk_queue *queue, struct request *request)
 {
         int r;
@@ -182,7 +182,7 @@ void queue_requests_begin_waiting(struct ublk_queue *queue)
                 if (!start(queue, &queue->requests[tag_queue_first(&queue->waiting)]))
                         return;
                 tag_queue_drop_first(&queue->waiting);
-                /* A round waits for completions next: what this request has woken must not wait for them. */
+                /* A round waits for completions next: coroutines that this request has woken must run before. */
                 io_loop_run_ready(&queue->loop);
         }
 }
@@ -201,7 +201,7 @@ void queue_requests_begin(struct ublk_queue *queue, struct request *request)
                 begin_on_coroutine(queue, request);
 }
 
-/* Not inlined: what most requests do without must not burden them. */
+/* Not inlined: most requests do not need it, and must not pay for it. */
 __attribute__((noinline)) static void any_arrived(struct ublk_queue *queue, struct request *request)
 {
         describe(queue, request);
@@ -223,8 +223,8 @@ _profiled_ static void plain_taken(struct ublk_queue *queue, struct request *req
                 io_data_take_memory(&queue->data, request->io.tag, plain_length(descriptor));
 }
 
-/* A target that never waits has not done it. Not inlined: what most requests do without must not burden
- * them. */
+/* Answer a plain request that a target without waits has not performed. Not inlined: most requests do not need it, and
+ * must not pay for it. */
 __attribute__((noinline)) static void plain_not_performed(
         struct ublk_queue *queue, struct request *request, int result)
 {
@@ -232,8 +232,8 @@ __attribute__((noinline)) static void plain_not_performed(
         request_ends(queue, request, perform_answer(&request->io, result));
 }
 
-/* Of a target that never waits: it comes and ends here. All that could be wrong with it is known not to be,
- * so perform_co() is left out. */
+/* Perform a plain request of a target that never waits, from its arrival to its end. The checks of perform_co() have
+ * been made, so it is not called. */
 _profiled_ static void plain_performed(struct ublk_queue *queue, struct request *request,
         const struct ublksrv_io_desc *descriptor, const struct queue_profile *profile)
 {
@@ -263,7 +263,7 @@ _profiled_ static bool plain_begun(struct ublk_queue *queue, struct request *req
         return true;
 }
 
-/* The same of a tree of maps, if one file has all its bytes. Not inlined, as above. */
+/* Begin a plain request of a tree of maps, if one file has all its bytes. Not inlined, as above. */
 __attribute__((noinline)) static bool plain_mapped(struct ublk_queue *queue, struct request *request)
 {
         const struct ublksrv_io_desc *descriptor = request->descriptor;
@@ -312,8 +312,8 @@ __attribute__((noinline)) static void plain_moved_inline(struct ublk_queue *queu
         };
 }
 
-/* After the last of a round was moved, so that one look at the end of the store is enough for all. Not
- * inlined, as above. */
+/* Answer the requests of a round after the last one was moved, so that one check of the end of the store covers them
+ * all. Not inlined, as above. */
 __attribute__((noinline)) static void answer_moved_inline(struct ublk_queue *queue)
 {
         uint64_t now = queue_meter_look(&queue->meter);
@@ -327,7 +327,7 @@ __attribute__((noinline)) static void answer_moved_inline(struct ublk_queue *que
 
 /* ---- completions ---- */
 
-/* The one place where a request comes in. */
+/* Take a request: the only place where requests enter. */
 _profiled_ static void request_arrived(
         struct ublk_queue *queue, uint16_t tag, uint64_t disk_sectors, const struct queue_profile *profile)
 {
@@ -363,7 +363,7 @@ _profiled_ static void each_arrived(struct ublk_queue *queue, const uint16_t *ta
         }
 }
 
-/* Send what there is in the middle of a round. */
+/* Send commits and operations in the middle of a round. */
 static void send_early(struct ublk_queue *queue)
 {
         int r;
@@ -377,9 +377,9 @@ static void send_early(struct ublk_queue *queue)
                 queue->port.failure = r;
 }
 
-/* The first requests of a queue may have waited since the last worker died, and all come at once. Send what
- * becomes of them in parts, each twice as long as the one before: the first answer does not wait for the last
- * request. The driver has its list back after the first part. Not inlined, as above. */
+/* The first requests of a queue may have waited since the last worker died, and all arrive at once. Send their results
+ * in parts, each twice as long as the part before: the first answer does not wait for the last request. The driver has
+ * its list back after the first part. Not inlined, as above. */
 __attribute__((noinline)) static void first_arrived(
         struct ublk_queue *queue, const uint16_t *list, unsigned count, uint64_t disk_sectors)
 {
@@ -441,7 +441,7 @@ _profiled_ static void take_completion(
         }
 }
 
-/* Those that were there when it began: with new ones coming it would have no end. */
+/* Take the completions that were there at the start: with later ones it might never end. */
 _profiled_ static void take_each(struct ublk_queue *queue, const struct queue_profile *profile)
 {
         struct io_uring_cq *cq = &queue->loop.ring.cq;
