@@ -144,7 +144,7 @@ RELOADED, FAILED = "The configuration was reloaded", "Reloading the configuratio
 
 
 def reload(daemon, *lines, logged=RELOADED):
-    """Replace the file, reload, and wait for what the log says then. Return the path of the file."""
+    """Replace the file, reload, and wait for the line in the log. Return the path of the file."""
     path, before = write(daemon.root, "etc/ublkd/ublkd.conf", *lines), daemon.count_logged(logged)
     daemon.process.send_signal(signal.SIGHUP)
     until(lambda: daemon.count_logged(logged) > before)
@@ -164,7 +164,7 @@ def test_keys_take_effect_at_once(daemon):
 
 
 def test_the_level_of_the_log(daemon):
-    """At the level "error" nothing is logged of a reload: the next one is, and has set the level before."""
+    """At the level "error" a reload logs nothing. The next reload logs, as it sets its level first."""
     reload(daemon)
     path = write(daemon.root, "etc/ublkd/ublkd.conf", "LogLevel=error", "UnstablePaths=refuse")
     daemon.process.send_signal(signal.SIGHUP)
@@ -191,7 +191,7 @@ def test_the_other_keys_need_a_restart(daemon, tmp_path):
 
 @pytest.mark.parametrize("line", ["Colour=red", "StateDirectory=x", "UnstablePaths=perhaps", "garbage"])
 def test_a_bad_file_changes_nothing(daemon, line):
-    """Not even what is good in it: half a change may be worse than none."""
+    """A file with a fault changes nothing, not even by its valid lines."""
     reload(daemon, "Readers=everyone")
     path = reload(daemon, "UnstablePaths=refuse", line, logged=FAILED)
     assert policy_of(daemon) == {"unstablePaths": "warn", "readers": "everyone", "polkit": True}
@@ -205,7 +205,7 @@ def test_a_bad_file_changes_nothing(daemon, line):
 
 
 def test_many_reloads_at_once(daemon):
-    """The last one counts, however many signals become one."""
+    """The last file counts, also if several signals become one."""
     for _ in range(50):
         daemon.process.send_signal(signal.SIGHUP)
     write(daemon.root, "etc/ublkd/ublkd.conf", "UnstablePaths=refuse")
@@ -358,7 +358,7 @@ def test_the_group_of_a_socket_of_systemd(tmp_path):
 
 
 def test_no_socket_for_a_group_that_does_not_exist(tmp_path):
-    """A socket that every user can connect to is not what was asked for."""
+    """ublkd does not start, rather than make a socket that every user can connect to."""
     run = subprocess.run([UBLKD, "--config-root", tmp_path, "--state-dir", tmp_path / "state", "--runtime-dir", tmp_path / "run",
                           "--socket-group", "no-such-group"], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 1 and "no-such-group" in run.stderr and run.stderr.count("\n") == 1, run.stderr

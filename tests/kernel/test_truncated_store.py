@@ -113,7 +113,7 @@ def _assert_all_fail(disk, blocks):
 @ways
 @pytest.mark.storm
 def test_cut_off_under_load(way, ext4, file_of, make_daemon):
-    """Writes that are under way make the file longer again: what lies between must not read as zeroes."""
+    """Writes in flight extend the file again: the gap must not read as zeroes."""
     daemon = way.start(make_daemon)
     for end in (_SIZE // 2, 3 * _BLOCK + 100):
         path = file_of(where=ext4, size=_SIZE, name=f"{end}.img")
@@ -159,7 +159,7 @@ _FIRST = {
 @pytest.mark.parametrize("more", [{}, pytest.param({"directIo": "off"}, marks=pytest.mark.variant), pytest.param({"offset": "1MiB"}, marks=pytest.mark.variant)],
                          ids=["direct", "cached", "offset"])
 def test_the_first_request_after_it_fails(more, ext4, file_of, daemon):
-    """Whatever it is, and all after it: none of them may say that all is well, or make the file longer."""
+    """The first request fails, of each kind, and all requests after it: none may succeed, or extend the file."""
     offset = _MIB if "offset" in more else 0
     for name, first in _FIRST.items():
         path = file_of(where=ext4, size=offset + _SIZE)
@@ -253,7 +253,7 @@ def fixture_lone(daemon, ext4, file_of):
             self.disk.write(5 * _MIB, block("a"))
 
         def lose_worker(self):
-            """Kill it, and wait until the disk has none."""
+            """Kill the worker, and wait until the disk has no worker."""
             daemon.kill_worker("data")
             daemon.api.wait_phase("data", "Quiesced")
 
@@ -305,7 +305,7 @@ def test_cut_off_between_two_ublkd(daemon, lone):
 
 
 def test_an_accepted_loss_is_found_again_while_the_file_is_short(daemon, lone):
-    """What is accepted is what was found before."""
+    """A consent covers only the losses that were found before."""
     it = lone()
     it.lose_worker()
     os.truncate(it.path, 4 * _MIB)
@@ -354,7 +354,7 @@ def test_cut_off_and_found_by_a_growth(daemon, lone):
     [pytest.param({}, id="any-size"), pytest.param({"size": f"{_SIZE}"}, id="size", marks=pytest.mark.variant)],
 )
 def test_cut_off_and_found_by_a_change(daemon, lone, more):
-    """The change needs a new disk, and is refused. The old disk must not serve zeroes later, nor a smaller one."""
+    """The change needs a new disk, and is refused. Neither the old disk nor a smaller one may serve zeroes later."""
     it = lone(**more)
     spec = daemon.api.get("data")["spec"]
     os.truncate(it.path, 4 * _MIB)
@@ -399,7 +399,7 @@ def test_a_file_too_short_for_a_new_disk_has_lost_nothing(daemon, ext4, file_of)
     daemon.api.delete("data")
 
 def test_what_the_loop_driver_of_the_kernel_does(ext4, file_of):
-    """It makes the file longer, and returns zeroes for what was acknowledged: the difference that is tested above."""
+    """The loop driver extends the file, and returns zeroes for acknowledged data, unlike ublkd in the tests above."""
     path = file_of(where=ext4, size=_SIZE)
     with loop_disk(path, "--direct-io=on") as disk:
         write(disk, 5 * _MIB, block("a"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The real ublkd-worker as a process, as far as it goes without a driver: what it says, to whom, and when it
- * leaves. */
+/* The real ublkd-worker as a process without a driver: which messages it sends, to which supervisor, and when it
+ * exits. */
 #include "tests/target/scratch.h"
 #include "tests/unit/check.h"
 #include "ublkd/base/version.h"
@@ -35,7 +35,7 @@ static struct scratch scratch;
 struct process {
         pid_t pid;
         int channel;
-        int fds[_CONFIG_FD_MAX];    /* for its CONFIG; -1: none, or sent */
+        int fds[_CONFIG_FD_MAX];    /* for its CONFIG; -1: no descriptor, or already sent */
         struct sockaddr_un address; /* where it listens */
 };
 
@@ -61,7 +61,7 @@ static void refuse_locks(void)
 /* In the child: the descriptor in its place. */
 static void become_worker(int channel, const char *name)
 {
-        (void)freopen("/dev/null", "w", stderr); /* its log of what goes wrong here on purpose */
+        (void)freopen("/dev/null", "w", stderr); /* its log of errors that the test causes */
         channel = fcntl(channel, F_DUPFD_CLOEXEC, WORKER_CHANNEL_FD + 1);
         dup2(channel, WORKER_CHANNEL_FD);
         if (without_locks)
@@ -82,7 +82,7 @@ static void start_with(struct process *process, const char *name, int region)
         process->address = (struct sockaddr_un){.sun_family = AF_UNIX};
         snprintf(
                 process->address.sun_path, sizeof(process->address.sun_path), "%.80s/%s", scratch.path, name);
-        (void)unlink(process->address.sun_path); /* of the last one of that name */
+        (void)unlink(process->address.sun_path); /* of the last worker of that name */
         CHECK_INT(bind(listener, (struct sockaddr *)&process->address, sizeof(process->address)), 0);
         CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
         process->pid = fork();
@@ -109,8 +109,8 @@ static int call(const struct process *process)
         return fd;
 }
 
-/* The next message, but for BACKING where another one is expected, must be of this type; *ret (may be NULL)
- * is to be cleared. */
+/* Read the next message, and check its type. Skip BACKING if another type is expected. The caller clears *ret, which
+ * may be NULL. */
 static bool expect(int fd, enum worker_msg_type type, struct worker_msg *ret)
 {
         struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
@@ -325,7 +325,7 @@ static void test_locks(void)
         test_refused(spec, "/target", "BackingInUse");
 }
 
-/* Those that do not need the lock yet, or ever, do not wait for the process that has it. */
+/* A worker that does not need the lock yet, or never needs it, does not wait for the process that has it. */
 static void test_patience(enum worker_lock lock)
 {
         _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_LIVE};
@@ -401,7 +401,7 @@ static void refuse_short_file(uint64_t end, const char *reason, struct fault_rep
         configure(&process, spec);
         if (expect(process.channel, WORKER_MSG_FAILED, &msg) && CHECK_INT(msg.failed.problems.count, 1)) {
                 CHECK_STR(msg.failed.problems.items[0].reason, reason);
-                /* What is given the size that it lacks reads as zeroes. */
+                /* A store that is extended to its size reads as zeroes there. */
                 CHECK_INT(strstr(msg.failed.problems.items[0].detail, "from a copy") != NULL,
                         disk_exists || has_data);
         }
@@ -412,7 +412,7 @@ static void refuse_short_file(uint64_t end, const char *reason, struct fault_rep
         close(kept);
 }
 
-/* What a disk has lost stays known when its file is made longer. A new disk has lost nothing. */
+/* A loss stays known when the file of a disk is extended. A new disk has lost nothing. */
 static void test_cut_off(void)
 {
         static const struct {
@@ -433,13 +433,13 @@ static void test_cut_off(void)
                 CHECK_INT(report.number, 1);
                 CHECK_INT(report.error, EIO);
                 CHECK_INT(report.detail, cases[i].end);
-                disk_was_served = false; /* the administrator has accepted this store in place of that one */
+                disk_was_served = false; /* the administrator has accepted this store in place of the other */
                 refuse_short_file(cases[i].end, cases[i].reason, &report);
                 CHECK_INT(report.number, 0);
                 disk_exists = false;
                 refuse_short_file(cases[i].end, cases[i].reason, &report);
                 CHECK_INT(report.number, 0);
-                has_data = true; /* of another disk, which this one would replace */
+                has_data = true; /* of another disk, which this disk would replace */
                 refuse_short_file(cases[i].end, cases[i].reason, &report);
                 CHECK_INT(report.number, 0);
                 has_data = false;
@@ -502,7 +502,7 @@ static void test_alone(void)
         close(process.channel);
 }
 
-/* What ps(1) and systemctl status show: the name, without the room for a longer one, which NULs fill. */
+/* ps(1) and systemctl status show the name, without the NULs that fill the room for a longer name. */
 static void check_shown(pid_t pid, const char *name)
 {
         char path[32], text[256] = "", *shown;
@@ -520,7 +520,7 @@ static void check_shown(pid_t pid, const char *name)
                 CHECK_INT(*rest, '\0');
 }
 
-/* A process that was started before it was known for what. */
+/* A process that was started before its device was known. */
 static void test_spare(void)
 {
         char name[64];

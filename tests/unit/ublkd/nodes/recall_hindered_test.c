@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* node_recall: what a container may do to the process that unmounts its nodes, and what that does to others. */
+/* node_recall: how a container may hinder the process that unmounts its nodes, and how that affects other containers. */
 #include "ublkd/nodes/delivery_process.h"
 #include "ublkd/nodes/process_rights.h"
 #include "ublkd/nodes/recall_process.h"
@@ -29,12 +29,12 @@ enum {
         FIRST_OF_MANY = 2001,
         SLOW_MSEC = 300,              /* more than a user has in the first round */
         NAMESPACES = 300,             /* of one user, to keep others from the later rounds */
-        CHILD_USEC = 2 * 1000 * 1000, /* what all containers of a user have */
+        CHILD_USEC = 2 * 1000 * 1000, /* time for all containers of a user */
 };
 
 /* ---- processes of looks ---- */
 
-/* Read the state and the parent of a process of a look. Return whether it is one. */
+/* Read the state and the parent of a process. Return whether it is a process of a look. */
 static bool read_process(const char *pid, char *ret_state, int *ret_parent)
 {
         static const char name[] = "(ublkd-recall) ";
@@ -47,7 +47,8 @@ static bool read_process(const char *pid, char *ret_state, int *ret_parent)
         return rest && sscanf(rest + strlen(name), "%c %d", ret_state, ret_parent) == 2;
 }
 
-/* Return how many processes of our looks are left: they are our children, as main() asks for. A zombie is none. */
+/* Return how many processes of our looks are left. They are our children, because main() is a subreaper. A zombie does
+ * not count. */
 static int count_left_over(void)
 {
         DIR *proc = opendir("/proc");
@@ -96,7 +97,8 @@ static bool is_in_container_of(const char *users)
                && outside >= first && outside <= last;
 }
 
-/* What a child of a look shows to the container that it is in: how many namespaces are among its descriptors. */
+/* Return how many namespaces are among the descriptors of a child of a look: the container that the child is in can
+ * see them. */
 static int count_namespaces(void)
 {
         DIR *list = opendir("/proc/self/fd");
@@ -218,7 +220,7 @@ static void test_a_look_that_a_container_hinders_is_tried_again(void)
         stop_children_of(TENANT);
         node_recall_ask(recall);
         wait_for_looks(&looks, 2);  /* the second without a call */
-        CHECK_INT(looks.failed, 1); /* one line in the log */
+        CHECK_INT(looks.failed, 1); /* a single line in the log */
         CHECK_INT(looks.error, -ETIMEDOUT);
         CHECK_INT(count_left_over(), 0);
         CHECK_INT(container_open(&container, path), EACCES);
@@ -260,7 +262,8 @@ static void note_end(void *userdata)
         (*(int *)userdata)++;
 }
 
-/* More of them than a look has time for, if it waited for each as long as for one. It begins with them. */
+/* More containers than a look has time for, if it waited for each as long as for a single one. The look starts with
+ * them. */
 static void test_many_users_who_stop_children_take_no_time_of_others(void)
 {
         struct container stopping[16], other;
@@ -355,7 +358,8 @@ static void test_a_look_that_is_killed_leaves_no_child(void)
         (void)give_node();
 }
 
-/* As a look left it whose container had stopped it at the worst moment, or one that looks like it. */
+/* A process that a look has left behind because its container stopped it at the worst moment, or a process that looks
+ * like it. */
 static pid_t start_in(const struct container *container, uid_t user)
 {
         char path[64];

@@ -43,7 +43,7 @@ int __wrap_pidfd_send_signal(int pidfd, int signal, siginfo_t *info, unsigned fl
         return 0;
 }
 
-/* What the kernel refuses. */
+/* Errors of the kernel. */
 static int init_error, watch_error;
 int __real_inotify_init1(int flags);
 int __wrap_inotify_init1(int flags);
@@ -174,7 +174,7 @@ static void test_writes_are_reported(void)
         CHECK_INT(disks[0].written, 0);
         write_node(0, O_WRONLY);
         run_until(&disks[0].written, 1);
-        scan(0, true); /* it stays the one watch */
+        scan(0, true); /* it stays the only watch */
         write_node(0, O_RDWR);
         run_until(&disks[0].written, 2);
         scan(0, false);
@@ -253,7 +253,7 @@ static void test_an_entry_that_is_not_valid(void)
         CHECK_INT(outcome->error, 0);
         CHECK_INT(outcome->fault, PARTITION_BEYOND_END);
         CHECK_INT(outcome->faulty, 2);
-        /* What is shown as the second stays: its entry is there, and wrong. The third has none. */
+        /* The second partition stays: it has an entry, which is wrong. The third has no entry. */
         CHECK_STR(fake_disk_shown(1), "1@2048+4096 2@8192+512");
 }
 
@@ -286,7 +286,7 @@ static void test_disks_that_hang_hold_up_no_other_one(void)
         }
 }
 
-/* A process that hangs in the kernel keeps its disk from another one, and no other disk. */
+/* A process that hangs in the kernel keeps its disk from a second process, and no other disk. */
 static void test_a_process_that_cannot_be_killed(void)
 {
         begin(7, true);
