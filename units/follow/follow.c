@@ -5,11 +5,11 @@
  *     ublkd-follow RUNTIME_DIR NAME COMMAND...
  *     ublkd-follow --why RUNTIME_DIR NAME
  *
- * It exits with 0 when the disk was taken down, and with 1, after the sentence of the device on standard error, when the
- * disk has failed. On SIGTERM it becomes COMMAND, which takes the disk down. The status of the unit has the worker of the
- * disk (served_by.h). It asks ublkd nothing: the socket would start a manager that was stopped. It looks once a second: a
- * user has few inotify instances (128 as a rule), and a machine many disks. With --why it only reports: it exits as if the
- * disk had gone out of service now. */
+ * It exits with 0 when the disk was taken down. It exits with 1 when the disk has failed, and prints the sentence of
+ * the device on standard error. On SIGTERM it becomes COMMAND, which takes the disk down. The status of the unit has
+ * the worker of the disk (served_by.h). It does not ask ublkd: the socket would start a manager that was stopped. It
+ * checks once a second: a user has few inotify instances (128 by default), and a machine may have many disks. With
+ * --why it only reports: it exits as if the disk had gone out of service now. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
 #include "ublkd/base/printable.h"
