@@ -4,7 +4,7 @@
  * The walls go up in this order, each as soon as nothing needs what it takes away: at the start of the process,
  * which is before its device is known; when its target is known; when its store is open; when /dev/ublkcN is, and no
  * other thread is there; for each queue, when its ring is ready and before it fetches; when all queues have fetched.
- * The first that cannot be built is remembered, and the worker refuses to serve. */
+ * The first wall that cannot be built is noted, and the worker refuses to serve. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 
 struct walls {
         bool best_effort; /* serve although walls are missing; set before any other field */
-        uint32_t user;    /* uid and gid to serve with; 0: those that it has */
-        int network;      /* the way back to that of the host, until the target is known; or -errno */
+        uint32_t user;    /* uid and gid to serve with; 0: keep the present ones */
+        int network;      /* the network namespace of the host, until the target is known; or -errno */
         int files;        /* an empty mount namespace, until the store is open; or negative */
         bool connects;    /* the target needs the network */
         int error;        /* -errno of the first missing wall; 0: none is missing */
@@ -22,7 +22,8 @@ struct walls {
 
 /* Keep the process from new privileges, and in namespaces of its own. Call at its start. */
 void walls_begin(struct walls *walls);
-/* Leave out what the target needs (enum target_need). Call before it opens the store, once. */
+/* Leave out the walls that would take what the target needs (enum target_need). Call it once, before the target opens
+ * the store. */
 void walls_fit_target(struct walls *walls, unsigned needs);
 /* Leave all paths behind. Call when the store is open. */
 void walls_leave_files(struct walls *walls);
