@@ -280,8 +280,8 @@ const struct reason_info reason_table[] = {
                 .meaning = "ublkd cannot write the description of the disk for container engines; the disk is served "
                            "nevertheless.",
                 .advice = "Check that CdiDirectory= is on a file system with trusted extended attributes and "
-                          "access control lists, such as /run, that the service may write to it, and that no file "
-                          "of another program has the name; ublkd tries again." },
+                          "access control lists, such as /run. Check that the service may write to it, and that no "
+                          "file of another program has the name; ublkd tries again." },
         [REASON_CDI_SPEC_NOT_REMOVED] = { "CdiSpecNotRemoved", .obstacle = true,
                 .meaning = "ublkd cannot remove the description of the disk for container engines, and keeps the "
                            "disk: a container would get the next disk that has the number.",
@@ -411,7 +411,7 @@ const struct reason_info reason_table[] = {
                           "--accept-write-errors=TOKEN NAME', with the token in its status.writeErrors." },
         [REASON_KEPT_MEMORY_LOST] = { "KeptMemoryLost", .weight = REASON_ALARMING,
                 .meaning = "The memory that the target kept for the disk is gone, or does not fit the program of "
-                           "the worker, and acknowledged data that lay only there is lost.",
+                           "the worker. Acknowledged data that was only there is lost.",
                 .advice = "Check the data on the disk; then accept the loss as that of a failed flush (FlushFailed)." },
         [REASON_BACKING_SLOW] = { "BackingSlow",
                 .meaning = "Requests of the disk have not ended for recovery.hangAfter, because the worker waits for "

@@ -93,7 +93,7 @@ int backing_lock_explain(const struct backing_range *range, const char *pointer,
                         "%s is in use by process %d (%s); %s. %s", path, (int)holder.pid, holder.name, danger,
                         advice);
         return problem_add(problems, EBUSY, pointer, "BackingInUse",
-                "%s is locked by a process that /proc does not show here (in another container, on another "
-                "machine, or a server that has ended and whose last requests are still on their way); %s. %s",
+                "%s is locked by a process that /proc does not show here: in another container, on another "
+                "machine, or a server that has ended and still has requests in flight; %s. %s",
                 path, danger, advice);
 }
