@@ -75,8 +75,8 @@ _TARGETS = ("vm.target", "multi-user.target")  # that of the boot, and the one a
 _EVERY_DISK = """\
 [Service]
 ExecStartPre=
-ExecStartPre=/bin/sh -c 'test -e "/run/ublkd/live/$$0" || exec {ublkctl} start --timeout=240s "$$0"' %i
-TimeoutStartSec=250s
+ExecStartPre=/bin/sh -c 'test -e "/run/ublkd/live/$$0" || exec {ublkctl} start --timeout=480s "$$0"' %i
+TimeoutStartSec=490s
 TimeoutStopSec=250s
 ExecStopPost=/bin/sh -c 'echo "tests: the stop of disk %i ended: $$SERVICE_RESULT" >/dev/kmsg'
 """
@@ -87,8 +87,9 @@ ExecStopPost=/bin/sh -c 'grep -q " {REMOTE} " /proc/self/mounts || echo "tests: 
 """
 # What the unit of a disk, and what it runs, say of a disk that stays in use.
 _IN_VAIN = r"systemd\[1\]: ublk-disk@.*(timed out|Failed with result)|ublk\S+\[\d+\]: .*in use"
-# In a slow guest, disks and what lies on them take longer than systemd waits; but for the disk that is missing.
-_SLOW = "[Manager]\nDefaultDeviceTimeoutSec=240s\n"
+# In a slow guest, disks and what lies on them take longer than systemd waits; but for the disk that is missing. systemd waits
+# for each from the begin of the boot on: with two guests side by side, the last has taken 154 s.
+_SLOW = "[Manager]\nDefaultDeviceTimeoutSec=480s\n"
 # The tests run where an administrator would get a shell. The kernel's command line names the directory of the guest.
 _TESTS = """\
 [Service]
