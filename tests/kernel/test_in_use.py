@@ -66,6 +66,7 @@ def _stop_a_search(daemon, ask):
 
 
 @pytest.mark.variant
+@pytest.mark.timed  # a search has its ten seconds also while it is stopped, and each step has to be done within them
 def test_a_search_delays_no_other_request(api, daemon, mounted, crowd):  # pylint: disable=redefined-outer-name,unused-argument
     """One that is stopped is the slowest that there can be. It is given up after 10 s, so each step has its own."""
     answers = []
