@@ -62,8 +62,8 @@ def _survivors(daemon, store, paths, late, zeroing=None):
         path = name if name in paths else "copy"
         spec = loop_spec(name, store.path, **where, queues=1, dataPath=path, recovery={"onCrash": "reissue"})
         disks[name] = Disk(api.create(spec)["status"]["id"])
-    for disk in disks.values():  # a change of the timeout waits for requests, and keeps new ones from the worker
-        wait_until(lambda disk=disk: disk.queue("io_timeout") == 500, "the timeout of the disk")
+    for disk in disks.values():
+        disk.wait_timeout_set()
     store.slow(late)
     older = [write for path in paths for write in _start_older(disks[path])]
     if zeroing:
@@ -163,7 +163,7 @@ def _is_zombie(pid):
 def test_a_worker_that_waits_for_its_store_as_it_exits_broke_nothing(starts_again, store, daemon):
     """Its main thread ends at once, and with it the channel and the socket, long before the thread that waits."""
     disk = Disk(daemon.api.create(loop_spec("data", store.path, queues=1, recovery={"onCrash": "reissue"}))["status"]["id"])
-    wait_until(lambda: disk.queue("io_timeout") == 500, "the timeout of the disk")
+    disk.wait_timeout_set()
     pid = daemon.worker_pid("data")
     with store.holding():
         zeroing = disk.zero_later(BLKZEROOUT, 0, _SIZE)

@@ -117,6 +117,7 @@ def test_a_limit_of_hours_ends_when_it_is_lifted(api):
     spec = null_spec("data", queues=1, limits={"write": {"bytesPerSec": 1024}})
     device = api.create(spec)
     disk = Disk(device["status"]["id"])
+    disk.wait_timeout_set()
     disk.write(0, block("a", 1 << 20))
     late = disk.write_later(0, block("b"))
     disk.wait_inflight()
@@ -128,6 +129,7 @@ def test_a_limit_of_hours_ends_when_it_is_lifted(api):
 def test_a_flush_does_not_wait_for_the_limit(api, file_of):
     device = api.create(loop_spec("data", file_of(), queues=1, limits={"write": {"bytesPerSec": 1024, "iops": 1}}))
     disk = Disk(device["status"]["id"])
+    disk.wait_timeout_set()
     disk.write(0, block("a", 1 << 20))
     late = disk.write_later(0, block("b"))
     disk.wait_inflight()
@@ -156,6 +158,7 @@ def _readers(disk, count):
 def test_a_disk_that_is_stopped_while_it_is_throttled(api):
     device = api.create(null_spec("data", queues=2, limits={"read": {"iops": 1, "iopsBurst": 50}}))
     disk = Disk(device["status"]["id"])
+    disk.wait_timeout_set()
     with _readers(disk, 16):
         disk.wait_inflight(16)
         begin = time.monotonic()

@@ -74,6 +74,7 @@ def test_restart_of_a_queue_that_is_full(ext4, file_of, daemon, directory):
     """Without batches. Linux 7.2 would crash in one of 35 of these restarts if ublkd sent QUIESCE_DEV."""
     path = file_of(where=ext4)
     disk = Disk(daemon.api.create(loop_spec("data", path, queues=1, queueDepth=2))["status"]["id"])
+    disk.wait_timeout_set()  # until then, 6.12 learns after 30 s that the worker of such a queue is dead
     _restart_under_load(daemon, directory, disk, depth=32)
 
 

@@ -409,7 +409,7 @@ def test_no_late_write_of_a_dead_worker(daemon_with_slow_store, stores):
     api = daemon.api
     spec = _stripe(stores[0], slow.path, queues=1, recovery={"onCrash": "reissue"})
     disk = Disk(api.create(spec)["status"]["id"])
-    wait_until(lambda: disk.queue("io_timeout") == 500, "the timeout of the disk")
+    disk.wait_timeout_set()
     slow.slow(_LATE)
     older = [disk.write_later(_CHUNK * (2 * i + 1), block("o")) for i in range(4)]
     slow.wait_arrived(len(older))

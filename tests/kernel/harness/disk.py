@@ -149,6 +149,11 @@ class Disk:
         before = self.completed()
         wait_until(lambda: self.completed() >= before + count, f"{count} more requests answered")
 
+    def wait_timeout_set(self):
+        """Wait until ublkd has set the timeout of requests. The kernel may wait for all requests of the disk before it sets
+        it, and keep new ones from the worker meanwhile. So wait for it before requests that are to stay in flight."""
+        wait_until(lambda: self.queue("io_timeout") == 500, "the timeout of the disk")
+
     def write(self, offset, data):
         """Write past the page cache."""
         write(self.path, offset, data)
