@@ -246,6 +246,21 @@ def test_a_stop_of_the_manager_stops_no_disk(service, file_of):
     api.delete("data")
 
 
+def _property(unit, name):
+    return output("systemctl", "show", "-p", name, "--value", unit).strip()
+
+
+def test_nothing_waits_for_the_link_of_a_tenant(service, rules):
+    """Its device wants the reason why it is not there, as each one below /dev/ublk does, and it is there."""
+    rules(_TENANTS)
+    tenant = User(types.SimpleNamespace(api=service, runtime=pathlib.Path("/run/ublkd")), _TENANT)
+    name = tenant.create(null_spec(f"u{_TENANT}-data"))["name"]
+    reason = f"ublk-reason@ublkb{service.get(name)['status']['id']}.service"
+    wait_until(lambda: _property(reason, "ConditionTimestampMonotonic") != "0", "the start of the unit")
+    assert _property(reason, "ConditionResult") == "no" and units.state(reason) == "inactive"
+    service.delete(name)
+
+
 def test_stop_and_start_of_a_unit(service, file_of):
     api = service
     api.create(loop_spec("data", file_of()))
