@@ -24,7 +24,7 @@ static const struct refusal refusals[] = {
          "The process that is to get it is on the host itself, where it is: open status.node of the device, or bind its status.mount."},
         {DELIVERY_WITHOUT_USERS, ANY, "NoUserNamespace",
          "The process has no user namespace of its own, so its root opens every node, and a device control group keeps "
-         "it from the disk. Start a container with --device ublkd.io/disk=NAME, or with --device and the path of the "
+         "it from the disk; start a container with --device ublkd.io/disk=NAME, or with --device and the path of the "
          "disk. In the unit of a service, set BindPaths= and DeviceAllow= of status.node, or BindPaths= of status.mount."},
         {DELIVERY_ENDED, ANY, "ClientEnded",
          "The process that is to get it has ended; keep the client, or the process that \"pid\" names, until the answer comes."},
@@ -62,8 +62,8 @@ static const struct refusal refusals[] = {
         {DELIVERY_NO_FILE, -ELOOP, "LinkInPath",
          "A symbolic link is in the path; give the path to which it leads."},
         {DELIVERY_NO_FILE, -EACCES, "NoRight",
-         "The process may not create files at the path, or a security module forbids it to ublkd. Choose a path to which "
-         "the process may write, ask as root of the container, or look for a denial in the log of the kernel."},
+         "The process may not create files at the path, or a security module forbids it to ublkd; choose a path to "
+         "which the process may write, ask as root of the container, or look for a denial in the log of the kernel."},
         {DELIVERY_NO_FILE, -EPERM, "NoSockets",
          "The file system at the path takes no sockets, or forbids changes; choose a path on another one, "
          "such as a tmpfs of the container."},
