@@ -46,7 +46,7 @@ int space_explain_low(const struct store_room *store, char **ret)
         int n = asprintf(ret,
                 "The file system of the backing file%s%s had %llu MiB left when ublkd looked. The disk may "
                 "still need %llu MiB, which the sparse file has not allocated; make room before a write "
-                "finds no room.",
+                "finds none.",
                 store->place ? " of " : "", store->place ? store->place : "",
                 (unsigned long long)(store->room.available >> 20),
                 (unsigned long long)(store->room.missing >> 20));

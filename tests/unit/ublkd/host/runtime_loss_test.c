@@ -93,7 +93,7 @@ static void test_until_the_last_worker_was_replaced(void)
         check_problem(&loss, "'ublkctl restart one two'");
         serve("one", after);
         lose(NULL, "two");
-        check_problem(&loss, "of 1 worker that ran then");
+        check_problem(&loss, "Of 1 worker that ran then");
         serve("two", after);
         lose(NULL, NULL);
         check_problem(&loss, NULL);
