@@ -78,7 +78,7 @@ class Table:
             if set(schema) - ANNOTATIONS == {"const"}:
                 ignored.append(name)  # the caller has checked it: it chose this table
             elif name in CHILD_FIELDS:
-                ignored.append(name)  # targets/target_tree.c reads it
+                ignored.append(name)  # targets/known/target_tree_parse.c reads it
                 below += self.child(name, schema)
             else:
                 options.append(self.option(name, schema, name in required, symbol, member))

@@ -139,9 +139,3 @@ struct target_desc {
 
 /* Return the number of the verb with that name, or -1. */
 int target_desc_verb(const struct target_desc *desc, const char *name);
-
-/* Return the descriptor with that name, or NULL. */
-const struct target_desc *target_desc_find(const char *name);
-
-/* Return all targets of this build, `*ret_count` of them, in alphabetical order. */
-const struct target_desc *const *target_desc_all(size_t *ret_count);

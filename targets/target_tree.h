@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tree of targets that a spec describes: a target may stand on others, its "child" or its "children". Both programs
- * parse it, and both take what the whole of it can do from here. Pure; bounded by TARGET_NODES_MAX and TARGET_LEVELS_MAX. */
+ * parse it (targets/known/target_tree_parse.h), and both take what the whole of it can do from here. Pure; bounded by
+ * TARGET_NODES_MAX and TARGET_LEVELS_MAX. */
 #pragma once
 
 #include "targets/target_desc.h"
@@ -29,9 +30,6 @@ struct target_tree {
         unsigned count;
 };
 
-/* Parse the object of a spec's "target". Report all faults, each with its pointer below "/target". Return 0, also if
- * problems were added: then the tree has only what was good; -ENOMEM. */
-int target_tree_parse(const cJSON *object, struct target_tree **ret, struct problem_list *problems);
 /* Free a tree. NULL is fine. Return NULL. */
 struct target_tree *target_tree_free(struct target_tree *tree);
 DEFINE_CLEANUP(struct target_tree, target_tree_free);

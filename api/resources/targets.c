@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* GET /targets: the targets of this build. */
+#include "targets/known/known_targets.h"
 #include "api/resources/handlers.h"
-#include "targets/target_desc.h"
 
 #include "ublkd/kernel/data_path.h"
 
@@ -94,7 +94,7 @@ static bool add_target(cJSON *items, const struct target_desc *desc)
 void handle_targets(struct request *request)
 {
         size_t count;
-        const struct target_desc *const *all = target_desc_all(&count);
+        const struct target_desc *const *all = known_targets_all(&count);
         cJSON *object = cJSON_CreateObject(),
               *items = object ? cJSON_AddArrayToObject(object, "items") : NULL;
         bool good = items != NULL;

@@ -5,6 +5,7 @@
  * the rules lie in the memory that is shared with ublkd: they are in the statistics, and outlive the worker, so that a rule that
  * kills it once does not kill the next one as well. */
 #include "targets/fault/fault.h"
+#include "targets/fault/fault_desc.h"
 
 #include "targets/fault/fault_counts.h"
 #include "targets/fault/fault_death.h"
@@ -16,8 +17,6 @@
 
 #include <errno.h>
 #include <sys/random.h>
-
-extern const struct target_desc fault_desc;
 
 enum { SEED_BITS = 52 };                   /* within the bounds of the schema, to be given again */
 #define TICK_NSEC (UINT64_C(10) * 1000000) /* how late a change of the rules may end a wait */

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What both programs know of the fault target. */
+#include "targets/fault/fault_desc.h"
 #include "targets/fault/fault_cache.h"
 #include "targets/fault/fault_counts.h"
 #include "targets/fault/fault_parse.h"
-#include "targets/target_desc.h"
 #include "targets/target_tree.h"
 #include "ublkd/values/json_print.h"
 
 #include <errno.h>
 #include <string.h>
-
-extern const struct target_desc fault_desc;
 
 static int check(const void *options, uint64_t size, struct problem_list *problems)
 {

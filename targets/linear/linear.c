@@ -2,6 +2,7 @@
 /* The linear target: a part of a child, or children one after another. It only maps offsets, so it never looks at the bytes, and
  * what a child has acknowledged is acknowledged. */
 #include "targets/linear/linear.h"
+#include "targets/linear/linear_desc.h"
 
 #include "targets/linear/linear_map.h"
 #include "targets/linear/linear_options.h"
@@ -10,8 +11,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-
-extern const struct target_desc linear_desc;
 
 static uint64_t size_of_list(const struct target_device *device, const uint64_t *children)
 {

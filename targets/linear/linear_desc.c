@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What both programs know of the linear target. */
+#include "targets/linear/linear_desc.h"
 #include "targets/linear/linear_options.h"
-#include "targets/target_desc.h"
 #include "targets/target_tree.h"
 
 #include <stdio.h>
-
-extern const struct target_desc linear_desc;
 
 static int add(struct problem_list *problems, const char *pointer, const char *reason, const char *sentence)
 {

@@ -5,14 +5,13 @@
  * the death of this process. Ranges are zeroed by the best method that the backing store has. A method that
  * the store does not support is not tried again. The last resort is to write zeroes. */
 #include "targets/loop/loop.h"
+#include "targets/loop/loop_desc.h"
 #include "targets/scrub/scrub.h"
 
 #include <errno.h>
 #include <linux/falloc.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-
-extern const struct target_desc loop_desc;
 
 enum zeroing {
         ZEROING_PUNCH = 1 << 0, /* gives the blocks back */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What both programs know of the loop target. */
+#include "targets/loop/loop_desc.h"
 #include "targets/loop/loop_options.h"
-#include "targets/target_desc.h"
-
-extern const struct target_desc loop_desc;
 
 static int add(struct problem_list *problems, const char *pointer, const char *reason, const char *sentence)
 {

@@ -5,11 +5,10 @@
  * data there before null_write() runs). So a read has something to do only after such a write, and a disk
  * that is only read, or only written, costs no pass over the data at all. */
 #include "targets/null/null.h"
+#include "targets/null/null_desc.h"
 
 #include <errno.h>
 #include <string.h>
-
-extern const struct target_desc null_desc;
 
 struct null_queue {
         uint32_t *soiled; /* per tag: how many bytes from the beginning of its data may not be zero */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What both programs know of the null target. */
+#include "targets/null/null_desc.h"
 #include "targets/null/null_options.h"
-#include "targets/target_desc.h"
-
-extern const struct target_desc null_desc;
 
 /* Not TARGET_REGISTERED_BUFFERS: a read must fill the pages with zeroes, or it would show what was there
  * before. */

@@ -2,14 +2,13 @@
 /* The stripe target: a disk over several targets, chunk by chunk. It only maps offsets, so it never looks at the bytes, and what all
  * children have acknowledged is acknowledged. */
 #include "targets/stripe/stripe.h"
+#include "targets/stripe/stripe_desc.h"
 
 #include "targets/stripe/stripe_map.h"
 #include "targets/stripe/stripe_options.h"
 #include "targets/scrub/scrub.h"
 
 #include <errno.h>
-
-extern const struct target_desc stripe_desc;
 
 /* As many whole chunks of each child as the smallest one has. */
 static uint64_t stripe_size(const struct target_device *device, const uint64_t *children)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What both programs know of the stripe target. */
+#include "targets/stripe/stripe_desc.h"
 #include "targets/stripe/stripe_options.h"
-#include "targets/target_desc.h"
-
-extern const struct target_desc stripe_desc;
 
 /* The smallest child decides; one without a size is as large as the others. */
 static bool has_size(const void *options, const bool *children, unsigned count)

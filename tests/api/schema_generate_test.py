@@ -171,7 +171,7 @@ def test_bundles_are_complete_and_clean():
 
 
 def test_targets_may_contain_targets(tmp_path):
-    """The table of the outer one says so; targets/target_tree.c reads what is below."""
+    """The table of the outer one says so; targets/known/target_tree_parse.c reads what is below."""
     schemas = tmp_path / "schemas"
     shutil.copytree(SCHEMAS, schemas)
     outer = {

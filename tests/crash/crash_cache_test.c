@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The crash judge finds what is wrong with a volatile cache, wherever that stands in a tree of targets: alone, below a part, or in
  * one leg of a stripe. The same trees pass with a cache that is right. */
+#include "targets/known/known_targets.h"
 #include "tests/crash/crash.h"
 #include "targets/fault/fault.h"
-#include "targets/target_desc.h"
 #include "targets/worker/disk/registry.h"
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
@@ -68,8 +68,8 @@ static void make_all(void)
 /* The linker puts ours beside those of the worker. */
 const struct target *__real_target_find(const char *name);
 const struct target *__wrap_target_find(const char *name);
-const struct target_desc *__real_target_desc_find(const char *name);
-const struct target_desc *__wrap_target_desc_find(const char *name);
+const struct target_desc *__real_known_target_find(const char *name);
+const struct target_desc *__wrap_known_target_find(const char *name);
 
 static const struct target *ours(const char *name)
 {
@@ -88,11 +88,11 @@ const struct target *__wrap_target_find(const char *name)
         return target ? target : __real_target_find(name);
 }
 
-const struct target_desc *__wrap_target_desc_find(const char *name)
+const struct target_desc *__wrap_known_target_find(const char *name)
 {
         const struct target *target = ours(name);
 
-        return target ? target->desc : __real_target_desc_find(name);
+        return target ? target->desc : __real_known_target_find(name);
 }
 
 /* Where the cache stands. */

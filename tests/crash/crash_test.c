@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of the crash judge: it finds each fault that targets for tests have, within a bounded number of runs, and none
  * in the same targets without one. */
+#include "targets/known/known_targets.h"
 #include "tests/crash/crash.h"
 #include "targets/linear/linear.h"
 #include "targets/null/null.h"
-#include "targets/target_desc.h"
 #include "targets/stripe/stripe.h"
 #include "targets/worker/disk/registry.h"
 #include "tests/crash/crash_pair.h"
@@ -84,8 +84,8 @@ static bool divide_beside(const struct target_io *io, struct target_cursor *curs
 /* The linker puts ours beside those of the worker. */
 const struct target *__real_target_find(const char *name);
 const struct target *__wrap_target_find(const char *name);
-const struct target_desc *__real_target_desc_find(const char *name);
-const struct target_desc *__wrap_target_desc_find(const char *name);
+const struct target_desc *__real_known_target_find(const char *name);
+const struct target_desc *__wrap_known_target_find(const char *name);
 
 static const struct target *ours(const char *name)
 {
@@ -132,11 +132,11 @@ const struct target *__wrap_target_find(const char *name)
         return target ? target : __real_target_find(name);
 }
 
-const struct target_desc *__wrap_target_desc_find(const char *name)
+const struct target_desc *__wrap_known_target_find(const char *name)
 {
         const struct target *target = ours(name);
 
-        return target ? target->desc : __real_target_desc_find(name);
+        return target ? target->desc : __real_known_target_find(name);
 }
 
 static struct crash_case pair_case(char *spec, size_t size, enum pair_fault fault)

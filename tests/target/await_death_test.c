@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A worker dies at the N-th await: when a coroutine is about to suspend, and when it is about to continue. For each N
  * until none dies, the next worker opens the files and the kept memory, and has all that was acknowledged. */
+#include "targets/known/known_targets.h"
 #include "targets/worker/disk/registry.h"
 #include "tests/target/lined_target.h"
 #include "tests/target/scratch.h"
@@ -65,8 +66,8 @@ void __wrap_co_suspend(struct co *co)
 /* The linker puts ours beside those of the worker. */
 const struct target *__real_target_find(const char *name);
 const struct target *__wrap_target_find(const char *name);
-const struct target_desc *__real_target_desc_find(const char *name);
-const struct target_desc *__wrap_target_desc_find(const char *name);
+const struct target_desc *__real_known_target_find(const char *name);
+const struct target_desc *__wrap_known_target_find(const char *name);
 
 const struct target *__wrap_target_find(const char *name)
 {
@@ -75,11 +76,11 @@ const struct target *__wrap_target_find(const char *name)
         return target ? target : __real_target_find(name);
 }
 
-const struct target_desc *__wrap_target_desc_find(const char *name)
+const struct target_desc *__wrap_known_target_find(const char *name)
 {
         const struct target *target = lined_target_find(name);
 
-        return target ? target->desc : __real_target_desc_find(name);
+        return target ? target->desc : __real_known_target_find(name);
 }
 
 /* ---- the requests ---- */

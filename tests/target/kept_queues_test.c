@@ -2,6 +2,7 @@
 /* Kept memory of a disk with three queues, from worker to worker, as the core prepares it: each worker is a process with the threads
  * of its queues that dies at a moment of its start. An empty file takes the place of the driver's node, and the target below
  * that of null. */
+#include "targets/null/null_desc.h"
 #include "targets/null/null.h"
 #include "targets/null/null_options.h"
 #include "targets/worker/disk/disk_start.h"
@@ -61,8 +62,6 @@ static struct {
         unsigned waiting; /* queues that have started, and wait */
 } worker = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 static _Thread_local bool is_queue; /* which has started */
-
-extern const struct target_desc null_desc;
 
 static void fill(const struct target_kept *kept, char letter)
 {

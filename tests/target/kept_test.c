@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A target with kept memory, from worker to worker: tests/kernel/keeping in the place of the null target. */
+#include "targets/known/known_targets.h"
 #include "tests/kernel/keeping/keeping.h"
 #include "tests/target/target_host.h"
 #include "tests/unit/check.h"
@@ -19,7 +20,7 @@ static const struct device_region_key key = {.queues = 1, .epoch = 1};
 
 static struct region_kept_wish wish_of_target(void)
 {
-        const struct target_desc *desc = target_desc_find("null");
+        const struct target_desc *desc = known_target_find("null");
 
         return (struct region_kept_wish){
                 .target = desc->name,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A tree in which several targets keep memory, from worker to worker: tests/kernel/keeping in the place of null. Each finds its own,
  * and all of them or none. */
+#include "targets/known/target_tree_parse.h"
 #include "tests/kernel/keeping/keeping.h"
 #include "targets/target_tree_kept.h"
 #include "targets/worker/disk/stack_internal.h"

@@ -5,6 +5,7 @@
  * against the target. A rule runs only if the fields that it reads are valid: otherwise it would report a
  * default that the client has not given. */
 #include "ublkd/model/device_spec.h"
+#include "targets/known/target_tree_parse.h"
 #include "ublkd/values/quantity.h"
 
 #include <assert.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The texts of the files of a policy, into the policy. */
 #include "ublkd/policy/policy_parse.h"
+#include "targets/known/known_targets.h"
 
 #include "ublkd/policy/policy.h"
 #include "ublkd/policy/policy_accounts.h"
@@ -30,7 +31,7 @@ static int check_targets(struct parse *parse, const struct policy_rule *rule, co
         int r = 0;
 
         cJSON_ArrayForEach (item, rule->options.targets) {
-                if (r >= 0 && !target_desc_find(item->valuestring))
+                if (r >= 0 && !known_target_find(item->valuestring))
                         r = policy_fault_add(parse->faults, pointer, "targets", (int)index,
                                 "there is no target %s; 'ublkctl targets' lists them", item->valuestring);
                 index++;

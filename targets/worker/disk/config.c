@@ -4,6 +4,7 @@
  * The supervisor has checked the spec against the schema. Here only the fields that are used are looked at,
  * so that a new field of the spec does not concern the worker. */
 #include "targets/worker/disk/config.h"
+#include "targets/known/target_tree_parse.h"
 #include "targets/target_tree_kept.h"
 #include "targets/worker/disk/registry.h"
 #include "ublkd/values/cpu_list.h"

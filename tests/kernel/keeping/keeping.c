@@ -3,13 +3,12 @@
  * kept memory is lost reads as zeroes. The linker takes it in the place of the null target. Its last block is a
  * report. */
 #include "tests/kernel/keeping/keeping.h"
+#include "targets/null/null_desc.h"
 #include "targets/kept/record_log.h"
 #include "targets/null/null.h"
 
 #include <errno.h>
 #include <string.h>
-
-extern const struct target_desc null_desc;
 
 struct block {
         uint64_t number;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What both programs know of the target of keeping.c. The linker takes it in the place of the description of null. */
+#include "targets/null/null_desc.h"
 #include "targets/null/null_options.h"
-#include "targets/target_desc.h"
 #include "tests/kernel/keeping/keeping.h"
-
-extern const struct target_desc null_desc;
 
 const struct target_desc null_desc = {
         .name = "null",

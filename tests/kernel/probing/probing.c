@@ -2,6 +2,7 @@
 /* A target that tries what its worker can do while it serves. The linker takes it in the place of the null target, whose
  * name and options it has. A read of block N connects to port N of 127.0.0.1 by TCP; each block after the last port is
  * another thing to try. The data of a read begins with the result, 0 or -errno. */
+#include "targets/null/null_desc.h"
 #include "targets/null/null.h"
 #include "targets/null/null_options.h"
 
@@ -19,8 +20,6 @@
 #endif
 
 enum { BLOCK = 4096, PORTS = 65536 };
-
-extern const struct target_desc null_desc;
 
 const struct target_desc null_desc = {
         .name = "null",

@@ -4,6 +4,7 @@
  * does: in the first worker of a disk for what does not come, in each later one for what comes. Its data
  * begins with N + 1 then. Reads of other blocks wait for nothing, and their data begins with the number of
  * requests that wait. */
+#include "targets/null/null_desc.h"
 #include "targets/null/null.h"
 #include "targets/null/null_options.h"
 #include "targets/target_wait.h"
@@ -22,8 +23,6 @@ enum { FILE_NEWS, FILE_READS, FILE_WRITES, FILE_PEER, _FILES };
 
 #define HOUR UINT64_C(3600000000000)
 #define SOON UINT64_C(1000000)
-
-extern const struct target_desc null_desc;
 
 const struct target_desc null_desc = {
         .name = "null",

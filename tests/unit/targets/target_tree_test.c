@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tree of targets: parsing within its bounds, the pointer of each fault, what is refused, and what the whole can do. */
+#include "targets/known/target_tree_parse.h"
+#include "targets/known/known_targets.h"
 #include "targets/target_tree.h"
 #include "tests/unit/check.h"
 #include "ublkd/values/json_util.h"
@@ -450,7 +452,7 @@ static void test_a_tree_reserves_what_each_of_its_targets_reserves(void)
 static void check_two(const struct target_waits *one, const struct target_waits *two, bool refused)
 {
         _cleanup_problems_ struct problem_list problems = {};
-        const struct target_desc *null = target_desc_find("null");
+        const struct target_desc *null = known_target_find("null");
         struct target_desc desc[2] = {
                 {.options = null->options, .waits = *one},
                 {.options = null->options, .waits = *two}

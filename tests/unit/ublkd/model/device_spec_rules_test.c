@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The rules that depend on what a target can do, with targets made for it. */
+#include "targets/known/known_targets.h"
 #include "tests/unit/check.h"
 #include "ublkd/model/device_spec.h"
 
@@ -33,19 +34,14 @@ static const struct target_desc keeping = {.name = "keeping",
         .kept_disk_bytes = 16 << 20,
         .kept_queue_bytes = 1 << 20};
 
-const struct target_desc *target_desc_find(const char *name)
+const struct target_desc *known_target_find(const char *name)
 {
         if (strcmp(name, keeping.name) == 0)
                 return &keeping;
         return strcmp(name, odd.name) == 0 ? &odd : NULL;
 }
 
-int target_desc_verb(const struct target_desc *desc _unused_, const char *name _unused_)
-{
-        return -1;
-}
-
-const struct target_desc *const *target_desc_all(size_t *ret_count)
+const struct target_desc *const *known_targets_all(size_t *ret_count)
 {
         *ret_count = ARRAY_SIZE(all);
         return all;

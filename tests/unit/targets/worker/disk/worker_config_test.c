@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the worker takes out of a CONFIG message. */
+#include "targets/known/known_targets.h"
 #include "targets/loop/loop_options.h"
 #include "targets/worker/disk/config.h"
 #include "targets/worker/disk/registry.h"
@@ -99,7 +100,7 @@ static void test_faults(void)
 static void test_targets(void)
 {
         size_t count = 0;
-        const struct target_desc *const *all = target_desc_all(&count);
+        const struct target_desc *const *all = known_targets_all(&count);
 
         for (size_t i = 0; i < count; i++) {
                 const struct target *target = target_find(all[i]->name);

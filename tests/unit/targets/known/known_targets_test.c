@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The registry of targets, and the structs that their generated tables fill. */
+/* The targets of this build, and the structs that their generated tables fill. */
+#include "targets/known/known_targets.h"
 #include "targets/loop/loop_options.h"
 #include "targets/null/null_options.h"
-#include "targets/target_desc.h"
 #include "tests/unit/check.h"
 #include "ublkd/proto/region_kept.h"
 
@@ -19,11 +19,11 @@ static bool waits_for_more_than_files(const struct target_desc *desc)
 static void test_registry(void)
 {
         size_t count = 0;
-        const struct target_desc *const *all = target_desc_all(&count);
+        const struct target_desc *const *all = known_targets_all(&count);
 
         CHECK(count >= 2);
         for (size_t i = 0; i < count; i++) {
-                CHECK(target_desc_find(all[i]->name) == all[i]);
+                CHECK(known_target_find(all[i]->name) == all[i]);
                 CHECK(all[i]->options);
                 CHECK(region_kept_is_allowed(&(struct region_kept_wish){
                         .target = all[i]->name,
@@ -42,14 +42,14 @@ static void test_registry(void)
                 CHECK(!option_find(all[i]->options, "type"));
                 CHECK(option_index(all[i]->options, "type") >= 0);
         }
-        CHECK(!target_desc_find("nonsense"));
-        CHECK(!target_desc_find(""));
-        CHECK(!target_desc_find("Loop"));
+        CHECK(!known_target_find("nonsense"));
+        CHECK(!known_target_find(""));
+        CHECK(!known_target_find("Loop"));
 }
 
 static void test_null(void)
 {
-        const struct target_desc *desc = target_desc_find("null");
+        const struct target_desc *desc = known_target_find("null");
 
         if (!CHECK(desc))
                 return;
@@ -75,7 +75,7 @@ static void test_loop(void)
         const struct option_field *option = option_find(&loop_options_table, "directIo");
         cJSON *json = cJSON_Parse("{\"type\":\"loop\",\"path\":\"/x\"}");
 
-        CHECK(target_desc_find("loop")->options == &loop_options_table);
+        CHECK(known_target_find("loop")->options == &loop_options_table);
         CHECK_INT(loop_options_table.struct_size, sizeof(options));
         CHECK_INT(dispatch(json, &loop_options_table, "/target", &options, &problems), 0);
         CHECK_STR(options.path, "/x");
