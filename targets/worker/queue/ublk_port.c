@@ -4,7 +4,7 @@
  * The life of a tag: FETCH, then (request arrives, performed, COMMIT_AND_FETCH) over and over, until a
  * command comes back as aborted: the driver has taken the tag back. */
 #include "targets/worker/queue/ublk_port.h"
-#include "targets/worker/io/ublk_command.h"
+#include "targets/worker/queue/ublk_port_ring.h"
 #include "ublkd/base/cleanup.h"
 
 int tag_queue_init(struct tag_queue *queue, unsigned size)
@@ -14,16 +14,6 @@ int tag_queue_init(struct tag_queue *queue, unsigned size)
 }
 
 /* ---- for both ways ---- */
-
-struct io_uring_sqe *ublk_port_command(struct ublk_port *port, uint32_t operation, const void *command)
-{
-        struct io_uring_sqe *sqe = io_loop_sqe(port->loop);
-
-        if (__builtin_expect(!sqe, 0))
-                return NULL;
-        ublk_command_prepare(port->loop, sqe, operation, command);
-        return sqe;
-}
 
 int ublk_port_init(struct ublk_port *port, struct io_loop *loop, struct io_data *data, unsigned depth)
 {
@@ -51,25 +41,6 @@ void ublk_port_destroy(struct ublk_port *port)
         free(port->results);
         free(port->unsent.tags);
         *port = (struct ublk_port){};
-}
-
-int ublk_port_submit_all(struct ublk_port *port)
-{
-        struct io_uring_cqe *cqe;
-        unsigned head;
-
-        while (io_uring_sq_ready(&port->loop->ring) > 0) {
-                int r = io_ring_submit(&port->loop->ring);
-
-                if (r < 0 && r != -EINTR && r != -EAGAIN)
-                        return r;
-        }
-        io_uring_for_each_cqe(&port->loop->ring, head, cqe)
-        {
-                if (cqe->res < 0)
-                        return cqe->res;
-        }
-        return 0;
 }
 
 int ublk_port_fetch(struct ublk_port *port)

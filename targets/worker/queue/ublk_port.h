@@ -165,9 +165,3 @@ static inline bool ublk_port_is_stuck(const struct ublk_port *port)
 /* Call io_data_keep_uncommitted() for every answer that the driver may not have taken. Just before
  * io_data_tick(). */
 void ublk_port_keep_uncommitted(const struct ublk_port *port);
-
-/* Submit all entries, and look for completions that are there already; for class->fetch. Return the first
- * negative result among them (they are left there), or 0. */
-int ublk_port_submit_all(struct ublk_port *port);
-/* Return an entry with a command, for the classes; NULL if none is free in this round. */
-struct io_uring_sqe *ublk_port_command(struct ublk_port *port, uint32_t operation, const void *command);

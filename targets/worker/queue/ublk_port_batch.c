@@ -12,8 +12,7 @@
  *
  * A queue is over when FETCH comes back as aborted, all that has arrived is committed, and no COMMIT is under
  * way: after that the driver has nothing of ours. */
-#include "targets/worker/io/ublk_command.h"
-#include "targets/worker/queue/ublk_port.h"
+#include "targets/worker/queue/ublk_port_ring.h"
 #include "ublkd/base/cleanup.h"
 
 enum command { COMMAND_PREP, COMMAND_FETCH, COMMAND_COMMIT, _COMMAND_MAX };
