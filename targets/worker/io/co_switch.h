@@ -26,6 +26,9 @@ struct co_context {
         void *stack_pointer;
 };
 
+/* Call the entry of a new stack. The first frame leads there; no function in C calls it. */
+void co_context_start(void);
+
 #endif
 
 /* Prepare `context` to run entry(argument) on the stack [bottom, bottom + size), 16-byte aligned at both

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-extern void co_context_start(void);
-
 #if defined(__x86_64__)
 
 /* From low to high addresses: in the order of the pops. */
