@@ -2,6 +2,7 @@
 /* Finds where the control groups of workers lie, and that of ublkd. */
 #include "ublkd/cgroups/group_place.h"
 
+#include "ublkd/base/cgroup_line.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
 
@@ -20,7 +21,6 @@ const struct group_sources group_sources_of_host = {
         .pid_namespace = "/proc/self/ns/pid",
 };
 
-enum { OWN_TEXT_SIZE = 8192 };
 static const ino_t machine_pid_namespace = 0xEFFFFFFC; /* PROC_PID_INIT_INO; the kernel's, on every machine */
 
 static int print_path(char path[static PATH_MAX], const char *one, const char *two, const char *three)
@@ -53,29 +53,12 @@ static int find_root(const char *mount, char root[static PATH_MAX])
         return -ENXIO;
 }
 
-/* Find the line "0::/PATH". */
 static int find_own(const char *file, char *text, size_t size, char **ret)
 {
         ssize_t n = read_text_at(AT_FDCWD, file, text, size);
-        char *line = text, *end;
+        int r = n < 0 ? (int)n : cgroup_line_find(text, ret);
 
-        if (n < 0)
-                return (int)n;
-        while (line && strncmp(line, "0::/", 4) != 0) {
-                line = strchr(line, '\n');
-                line = line ? line + 1 : NULL;
-        }
-        if (!line)
-                return -ENXIO;
-        line += strlen("0::");
-        end = strchr(line, '\n');
-        if (!end) /* it was cut off */
-                return -ENAMETOOLONG;
-        *end = '\0';
-        if (strncmp(line, "/..", 3) == 0) /* above the root of this namespace */
-                return -EXDEV;
-        *ret = line;
-        return 0;
+        return r == -ENODATA ? -ENXIO : r;
 }
 
 static int find_pid_namespace(const char *path, uint64_t *ret)
@@ -90,7 +73,7 @@ static int find_pid_namespace(const char *path, uint64_t *ret)
 
 int group_place_find(const struct group_sources *sources, struct group_place *ret)
 {
-        char root[PATH_MAX], text[OWN_TEXT_SIZE];
+        char root[PATH_MAX], text[CGROUP_TEXT_SIZE];
         struct group_place place = {.delegated = access(sources->systemd, F_OK) == 0};
         char *above = text;
         int r = find_root(sources->mount, root);
@@ -111,7 +94,7 @@ int group_place_find(const struct group_sources *sources, struct group_place *re
 
 int group_place_find_own(const struct group_sources *sources, char ret[static PATH_MAX])
 {
-        char root[PATH_MAX], text[OWN_TEXT_SIZE], *own;
+        char root[PATH_MAX], text[CGROUP_TEXT_SIZE], *own;
         int r = find_root(sources->mount, root), n;
 
         if (r >= 0)

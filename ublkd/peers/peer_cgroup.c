@@ -2,6 +2,7 @@
 /* The control group of the process that connected to a Unix socket. */
 #include "ublkd/peers/peer_cgroup.h"
 
+#include "ublkd/base/cgroup_line.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/peers/peer_process.h"
 
@@ -11,25 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No name of a group has a newline. A path of PATH_MAX - 1 bytes may be cut off: the kernel does not say so
- * (seen on 6.18). */
+/* A path of PATH_MAX - 1 bytes may be cut off: the kernel does not say so (seen on 6.18). */
 static int find_group(FILE *file, char ret[static PEER_CGROUP_SIZE])
 {
-        static const char unified[] = "0::";
         _cleanup_free_ char *line = NULL;
         size_t size = 0;
-        ssize_t n;
 
-        while (errno = 0, (n = getline(&line, &size, file)) > 0) {
-                const char *path = line + strlen(unified);
+        while (errno = 0, getline(&line, &size, file) > 0) {
+                char *path = NULL;
+                int r = cgroup_line_find(line, &path);
 
-                if (strncmp(line, unified, strlen(unified)) != 0)
+                if (r == -ENODATA)
                         continue;
-                if (line[n - 1] != '\n' || strlen(path) >= PEER_CGROUP_SIZE)
+                if (r == -ENAMETOOLONG || strlen(path) >= PEER_CGROUP_SIZE - 1)
                         return -ENAMETOOLONG;
-                line[n - 1] = '\0';
-                if (*path != '/' || strncmp(path, "/..", strlen("/..")) == 0) /* outside of this namespace */
-                        return -ENODATA;
+                if (r < 0)
+                        return r == -EXDEV ? -ENODATA : r;
                 strcpy(ret, path);
                 return 0;
         }

@@ -2,6 +2,7 @@
 /* Which worker serves the disk, for the service manager. No library: a machine with many disks has a process for each. */
 #include "units/follow/served_by.h"
 
+#include "ublkd/base/cgroup_line.h"
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/file_io.h"
 
@@ -93,12 +94,12 @@ static void find(struct served_by *served, const char *path)
  * after the start of the disk. */
 static bool group_of(pid_t pid, char *text, size_t size)
 {
-        char path[64], line[GROUP_SIZE];
-        bool known;
+        char path[64], all[CGROUP_TEXT_SIZE], *group = NULL;
 
         snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-        known = read_line_at(AT_FDCWD, path, line, sizeof(line)) > 0 && strncmp(line, "0::", 3) == 0;
-        snprintf(text, size, "%s%s", known ? " in " : "", known ? line + 3 : "");
+        if (read_text_at(AT_FDCWD, path, all, sizeof(all)) > 0)
+                (void)cgroup_line_find(all, &group);
+        snprintf(text, size, "%s%s", group ? " in " : "", group ? group : "");
         return strstr(text, "/" WORKER_GROUP) != NULL;
 }
 
