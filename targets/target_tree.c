@@ -47,18 +47,15 @@ struct target_tree *target_tree_free(struct target_tree *tree)
 int target_tree_report(const struct target_tree *tree, unsigned number, const struct problem_list *of_target,
         struct problem_list *problems)
 {
-        static const char root[] = "/target";
         char pointer[TARGET_POINTER_SIZE];
 
         target_tree_pointer(tree, number, pointer);
         for (size_t i = 0; i < of_target->count; i++) {
                 const struct problem *problem = &of_target->items[i];
-                const char *rest = problem->pointer + strlen(root);
-                bool inside =
-                        strncmp(problem->pointer, root, strlen(root)) == 0 && (*rest == '\0' || *rest == '/');
+                const char *rest = pointer_rest(problem->pointer, "/target");
                 _cleanup_free_ char *moved = NULL;
 
-                if (asprintf(&moved, "%s%s", inside ? pointer : "", inside ? rest : problem->pointer) < 0) {
+                if (asprintf(&moved, "%s%s", rest ? pointer : "", rest ? rest : problem->pointer) < 0) {
                         moved = NULL; /* asprintf(3) leaves it undefined */
                         return -ENOMEM;
                 }

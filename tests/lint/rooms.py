@@ -52,7 +52,7 @@ QUOTED = [
     ("ublkd/proto/*", COMMON),
     ("ublkd/config/*", VALUES + rooms("ublkd", "kernel")),
     ("ublkd/offload/*", BASE),
-    ("ublkd/peers/*", BASE + rooms("ublkd", "kernel offload")),
+    ("ublkd/peers/*", BASE + rooms("ublkd", "kernel offload") + ["ublkd/values/path_text.h"]),
     ("ublkd/authority/*", BASE + rooms("ublkd", "peers")),
     ("ublkd/cgroups/*", BASE + rooms("ublkd", "offload")),
     ("ublkd/model/*", COMMON + PROTO + ["targets/known/*", "targets/target_desc.h", "targets/target_tree.h", "targets/target_tree_kept.h"]),

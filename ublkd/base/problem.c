@@ -76,3 +76,12 @@ void problem_list_clear(struct problem_list *list)
         free(list->items);
         *list = (struct problem_list){};
 }
+
+const char *pointer_rest(const char *pointer, const char *outer)
+{
+        const char *rest = pointer + strlen(outer);
+
+        if (strncmp(pointer, outer, strlen(outer)) != 0 || (*rest != '\0' && *rest != '/'))
+                return NULL;
+        return rest;
+}

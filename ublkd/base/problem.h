@@ -32,4 +32,7 @@ int problem_list_append(struct problem_list *list, const struct problem_list *fr
 /* Free the items and empty the list; it may be used again. */
 void problem_list_clear(struct problem_list *list);
 
+/* Return what follows `outer` in the RFC 6901 pointer: "" or "/..."; NULL: it is not within. */
+const char *pointer_rest(const char *pointer, const char *outer);
+
 #define _cleanup_problems_ _cleanup_(problem_list_clear)

@@ -19,14 +19,9 @@ enum { CPU_MASK_SIZE = 4096 / 8, HANG_AFTER_MIN = 1000 * 1000 /* microseconds */
 /* Return whether no problem was found at `pointer` or below it. */
 static bool is_good(const struct problem_list *problems, const char *pointer)
 {
-        size_t length = strlen(pointer);
-
-        for (size_t i = 0; i < problems->count; i++) {
-                const char *at = problems->items[i].pointer;
-
-                if (strncmp(at, pointer, length) == 0 && (at[length] == '\0' || at[length] == '/'))
+        for (size_t i = 0; i < problems->count; i++)
+                if (pointer_rest(problems->items[i].pointer, pointer))
                         return false;
-        }
         return problems->dropped == 0;
 }
 

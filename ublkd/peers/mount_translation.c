@@ -4,6 +4,7 @@
 
 #include "ublkd/base/cleanup.h"
 #include "ublkd/kernel/mount_line.h"
+#include "ublkd/values/path_text.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -40,16 +41,6 @@ static int read_mounts(char *text, struct mounts *ret)
         return 0;
 }
 
-/* Return what follows `directory` in the path: "" or "/..."; NULL: the path is not in it. */
-static const char *rest_of(const char *path, const char *directory)
-{
-        size_t length = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
-
-        if (strncmp(path, directory, length) != 0 || (path[length] != '/' && path[length] != '\0'))
-                return NULL;
-        return path + length;
-}
-
 static bool is_root(const struct mounts *mounts, const struct mount_line *mount)
 {
         if (strcmp(mount->point, "/") != 0)
@@ -77,8 +68,8 @@ static const struct mount_line *find_next(
         for (size_t i = 0; i < mounts->count; i++) {
                 const struct mount_line *child = &mounts->items[i];
 
-                if (child->parent == mount->id && child != mount && rest_of(path, child->point)
-                        && rest_of(child->point, mount->point)
+                if (child->parent == mount->id && child != mount && path_rest(path, child->point)
+                        && path_rest(child->point, mount->point)
                         && (!next || strlen(child->point) < strlen(next->point)))
                         next = child;
         }
@@ -111,7 +102,7 @@ static int join(const char *directory, const char *rest, char **ret)
 static int path_through(
         const struct mounts *mounts, const struct mount_line *mount, const char *inside, char **ret)
 {
-        const char *rest = rest_of(inside, mount->root);
+        const char *rest = path_rest(inside, mount->root);
         _cleanup_free_ char *path = NULL;
         int r = rest ? join(mount->point, rest, &path) : -ENOENT;
 
@@ -173,6 +164,6 @@ int mount_translate(char *theirs, char *ours, const char *path, bool writes, cha
                 return -ENOENT;
         if (writes && is_read_only(mount))
                 return -EROFS;
-        r = join(mount->root, rest_of(path, mount->point), &inside);
+        r = join(mount->root, path_rest(path, mount->point), &inside);
         return r < 0 ? r : find_ours(&our_mounts, mount, inside, ret);
 }

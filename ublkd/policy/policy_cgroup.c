@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Which control groups a rule is for. */
 #include "ublkd/policy/policy_cgroup.h"
+#include "ublkd/values/path_text.h"
 
 #include <stddef.h>
 #include <string.h>
 
 bool policy_cgroup_is_below(const char *path, const char *of)
 {
-        size_t length = strlen(of);
-
-        return strncmp(path, of, length) == 0 && (path[length] == '\0' || path[length] == '/');
+        if (strcmp(of, "/") == 0)
+                return strcmp(path, of) == 0;
+        return path_rest(path, of) != NULL;
 }
 
 static bool ends_with(const char *name, size_t length, const char *end)

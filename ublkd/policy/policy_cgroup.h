@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Return whether `path` is the group `of`, or one below it: "/a/b" is below "/a", "/ab" is not. Both are absolute, without a
- * "/" at the end. */
+/* Return whether `path` is the group `of`, or one below it: "/a/b" is below "/a", "/ab" is not, and nothing is
+ * below "/". Both are absolute, without a "/" at the end. */
 bool policy_cgroup_is_below(const char *path, const char *of);
 
 /* Return whether a process in that group belongs to the unit of the system's systemd: a service, a scope, or a slice around

@@ -82,9 +82,9 @@ static void check_targets(struct policy_verdict *verdict)
 
 static bool is_below(const char *path, const char *directory)
 {
-        size_t length = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
+        const char *rest = path_rest(path, directory);
 
-        return strncmp(path, directory, length) == 0 && path[length] == '/' && path[length + 1] != '\0';
+        return rest && rest[0] != '\0' && rest[1] != '\0';
 }
 
 /* Return 1 if the path, as text, is below a directory of the rule, 0 if not, -ENOMEM. */

@@ -51,6 +51,15 @@ int path_make_absolute(const char *directory, const char *path, char **ret)
         return 0;
 }
 
+const char *path_rest(const char *path, const char *directory)
+{
+        size_t length = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
+
+        if (strncmp(path, directory, length) != 0 || (path[length] != '/' && path[length] != '\0'))
+                return NULL;
+        return path + length;
+}
+
 static bool is_octal(const char *text)
 {
         for (unsigned i = 0; i < 3; i++)

@@ -7,5 +7,9 @@
  * frees *ret. Return 0 or -ENOMEM. */
 int path_make_absolute(const char *directory, const char *path, char **ret);
 
+/* Return what follows `directory` in the path: "" or "/..."; NULL: the path is not in it. Both are absolute. Of "/" it is the
+ * whole path. */
+const char *path_rest(const char *path, const char *directory);
+
 /* Undo the escapes of /proc (mountinfo, swaps), in place: "\040" is a space. */
 void path_unescape(char *text);

@@ -39,13 +39,6 @@ static bool learn_share(struct managed_device *device, const struct worker_store
         return own->shares;
 }
 
-static bool is_within(const char *pointer, const char *outer)
-{
-        size_t length = strlen(outer);
-
-        return strncmp(pointer, outer, length) == 0 && (pointer[length] == '\0' || pointer[length] == '/');
-}
-
 /* Return the number of the store that the worker's first problem is about; -1: unknown, or about none. */
 static int problem_store(const struct managed_device *device)
 {
@@ -60,7 +53,7 @@ static int problem_store(const struct managed_device *device)
                 return 0;
         for (unsigned i = 0; record && record->spec && i < stores->count; i++) {
                 device_spec_store_pointer(record->spec, i, pointer);
-                if (is_within(problems->items[0].pointer, pointer))
+                if (pointer_rest(problems->items[0].pointer, pointer))
                         return (int)i;
         }
         return -1;

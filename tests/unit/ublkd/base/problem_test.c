@@ -57,11 +57,24 @@ static void test_clear_leaves_an_empty_list(void)
         problem_list_clear(&list);
 }
 
+static void test_what_follows_a_pointer(void)
+{
+        CHECK_STR(pointer_rest("/target", "/target"), "");
+        CHECK_STR(pointer_rest("/target/child/path", "/target"), "/child/path");
+        CHECK_STR(pointer_rest("/size", ""), "/size");
+        CHECK_STR(pointer_rest("", ""), "");
+        CHECK(!pointer_rest("/targets", "/target"));
+        CHECK(!pointer_rest("/target/children/10", "/target/children/1"));
+        CHECK(!pointer_rest("/target", "/target/child"));
+        CHECK(!pointer_rest("", "/target"));
+}
+
 int main(void)
 {
         test_add_copies();
         test_no_pointer_is_the_document();
         test_bounded();
         test_clear_leaves_an_empty_list();
+        test_what_follows_a_pointer();
         return check_report();
 }

@@ -16,6 +16,8 @@ static void test_paths(void)
         CHECK(!policy_cgroup_is_below("/x/a.slice", "/a.slice"));
         CHECK(!policy_cgroup_is_below("/a", "/a/b"));
         CHECK(!policy_cgroup_is_below("/", "/a"));
+        CHECK(policy_cgroup_is_below("/", "/"));
+        CHECK(!policy_cgroup_is_below("/a.slice", "/")); /* a rule for "/" is not one for all processes */
 }
 
 static void test_units(void)

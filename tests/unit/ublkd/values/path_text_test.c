@@ -24,6 +24,18 @@ static void test_escapes(void)
         }
 }
 
+static void test_what_follows_a_directory(void)
+{
+        CHECK_STR(path_rest("/srv/a", "/srv"), "/a");
+        CHECK_STR(path_rest("/srv", "/srv"), "");
+        CHECK_STR(path_rest("/srv/a", "/"), "/srv/a");
+        CHECK_STR(path_rest("/", "/"), "/");
+        CHECK(!path_rest("/srv-evil/a", "/srv"));
+        CHECK(!path_rest("/x/srv", "/srv"));
+        CHECK(!path_rest("/srv", "/srv/a"));
+        CHECK(!path_rest("/", "/srv"));
+}
+
 int main(void)
 {
         static const struct {
@@ -52,5 +64,6 @@ int main(void)
                 CHECK_STR(absolute, samples[i].absolute);
         }
         test_escapes();
+        test_what_follows_a_directory();
         return check_report();
 }
