@@ -15,6 +15,7 @@
 enum { WORKERS = 1 << 15 }; /* at a time */
 
 struct fake_workers fake_workers = TAILQ_HEAD_INITIALIZER(fake_workers);
+pid_t fake_pid = FAKE_PID;
 unsigned fake_kills;
 int fake_adopt_error = -ENOENT;
 
@@ -74,7 +75,7 @@ struct worker_stand_in *worker_stand_in_at(int index)
 
 pid_t worker_stand_in_pid(int index _unused_)
 {
-        return FAKE_PID;
+        return fake_pid;
 }
 
 bool on_worker_exiting(pid_t pid _unused_)
@@ -224,7 +225,7 @@ static void send_hello(struct fake_worker *worker, enum worker_stage stage)
                                   .epoch = worker->epoch,
                                   .started_at = 1,
                                   .acts = fake_acts,
-                                  .pid = FAKE_PID,
+                                  .pid = fake_pid,
                                   .number = worker->number,
                                   .stage = stage}
         },
