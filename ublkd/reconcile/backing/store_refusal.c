@@ -39,7 +39,8 @@ static bool learn_share(struct managed_device *device, const struct worker_store
         return own->shares;
 }
 
-int store_refusal_number(const struct managed_device *device)
+/* Return the number of the store that the worker's first problem is about; -1: unknown, or about none. */
+static int problem_store(const struct managed_device *device)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
@@ -60,7 +61,7 @@ int store_refusal_number(const struct managed_device *device)
 
 const struct worker_store *store_refusal_place(const struct managed_device *device)
 {
-        int number = store_refusal_number(device);
+        int number = problem_store(device);
 
         return number < 0 ? NULL : &device_backing_of_worker(device)->items[number];
 }
@@ -70,7 +71,7 @@ bool store_refusal_take(struct managed_device *device, bool served)
 {
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
         const struct worker_stores *stores = device_backing_of_worker(device);
-        int number = store_refusal_number(device);
+        int number = problem_store(device);
 
         if (served || number < 0 || stores->items[number].fd >= 0)
                 return false;
@@ -86,7 +87,7 @@ bool store_refusal_explain(struct managed_device *device, const struct device_re
 {
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
         const struct worker_stores *stores = device_backing_of_worker(device);
-        int number = store_refusal_number(device);
+        int number = problem_store(device);
 
         if (number < 0 || !stores->is_list || problems->items[0].error != ESTALE
                 || backing_identity_is_empty(&stores->items[number].identity)

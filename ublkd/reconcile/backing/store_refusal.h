@@ -7,8 +7,6 @@
 struct device_record;
 struct managed_device;
 
-/* Return the number of the store that the worker's first problem is about; -1: unknown, or about none. */
-int store_refusal_number(const struct managed_device *device);
 /* Return the store of the worker that its first problem is about; NULL: unknown. */
 const struct worker_store *store_refusal_place(const struct managed_device *device);
 /* Note which store of a list the worker has refused, as it knows neither the pointer nor the command that accepts another store.

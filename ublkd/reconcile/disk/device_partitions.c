@@ -11,6 +11,7 @@
 #include "ublkd/reconcile/view/partitions_due.h"
 
 #include "ublkd/base/clock.h"
+#include "ublkd/base/sentence.h"
 
 #include <string.h>
 
@@ -63,49 +64,17 @@ static int set_trouble(
         return 0;
 }
 
-/* The facts that set_trouble() names. */
-static struct partition_trouble key_of(enum condition_reason reason, const struct partitions_key *key,
-        const struct partition_outcome *outcome)
-{
-        struct partition_trouble trouble = {.reason = reason, .number = key->number};
-
-        if (outcome->cut_off || outcome->error < 0) {
-                trouble.error = outcome->error;
-                trouble.cut_off = outcome->cut_off;
-                trouble.shown = key->shown;
-        } else if (outcome->fault != PARTITION_GOOD) {
-                trouble.fault = outcome->fault;
-                trouble.partition = outcome->faulty;
-        } else if (outcome->refused > 0) {
-                trouble.error = outcome->refusal;
-                trouble.partition = outcome->refused_number;
-                trouble.more = outcome->refused > 1;
-        }
-        return trouble;
-}
-
-static bool is_same_trouble(const struct partition_trouble *one, const struct partition_trouble *other)
-{
-        return one->reason == other->reason && one->number == other->number && one->error == other->error
-               && one->fault == other->fault && one->partition == other->partition
-               && one->shown == other->shown && one->cut_off == other->cut_off && one->more == other->more;
-}
-
-/* Make an event before the condition becomes False, or for another trouble. */
+/* Make an event before the condition becomes False, or gets another message. */
 static void take_trouble(struct managed_device *device, const struct partition_outcome *outcome)
 {
         struct device_condition trouble = {};
         struct device_partitions *partitions = &device->partitions;
-        struct partition_trouble key;
 
         (void)set_trouble(&trouble, partitions->key.number, partitions->key.shown, outcome);
-        key = key_of(trouble.reason, &partitions->key, outcome);
-        if (trouble.message
-                && (!partitions->trouble.message || !is_same_trouble(&key, &partitions->reported)))
+        if (trouble.message && !sentence_equal(trouble.message, partitions->trouble.message))
                 device_emit(device, EVENT_WARNING, trouble.reason, "%s", trouble.message);
         free(partitions->trouble.message);
         partitions->trouble = trouble;
-        partitions->reported = key;
 }
 
 static enum partitions_result result_of(const struct partition_outcome *outcome)

@@ -15,17 +15,6 @@ enum worker_state {
         WORKER_DEAD,   /* NULL: it died */
 };
 
-/* In what two deaths of workers can differ: two that are equal are one piece of news. */
-struct death_cause {
-        bool served; /* the disk, before that */
-        enum condition_reason reason;
-        int store,
-                error; /* of the problem that the worker reported: number of a store, errno value; -1, 0: none */
-        pid_t holder;   /* of the lock of the store, or 0 */
-        bool by_signal; /* and the code: as of struct worker_death */
-        int code;
-};
-
 /* Written by device_worker.c alone. Others may read which worker there is, `state`, `lost_since` and the
  * history. */
 struct device_process {
@@ -40,6 +29,5 @@ struct device_process {
                 down_since; /* CLOCK_MONOTONIC: the driver shows that its disk is down since then; 0: it does not */
         uint64_t lost_since; /* CLOCK_MONOTONIC: its disk's I/O waits since then; 0: it does not */
         uint64_t died_at;    /* CLOCK_MONOTONIC: ublkd saw the last serving worker dead; 0: recovered since */
-        struct death_cause last_cause; /* of the last death that has left a note */
         struct region_history history; /* as in its region, which keeps it for the next supervisor */
 };

@@ -23,6 +23,7 @@
 #include "ublkd/base/sentence.h"
 
 #include <signal.h>
+#include <string.h>
 
 enum {
         HELLO_USEC = 5 * 1000 * 1000
@@ -192,35 +193,12 @@ static void report_death(const struct managed_device *device, bool served, bool 
                                  : "ublkd starts another worker after a back-off");
 }
 
-static struct death_cause cause_of(const struct managed_device *device, bool served)
+/* A worker that could not serve for the same reason as the last one makes no event. */
+static bool is_news(const struct managed_device *device, const char *sentence_before)
 {
-        const struct worker_death *death = worker_proc_death(device->process.worker);
-        const struct problem_list *problems = worker_proc_problems(device->process.worker);
+        const char *sentence = device->note.sentence;
 
-        return (struct death_cause){
-                .served = served,
-                .reason = device->note.reason,
-                .store = store_refusal_number(device),
-                .error = problems->count > 0 ? problems->items[0].error : 0,
-                .holder = worker_proc_holder(device->process.worker),
-                .by_signal = death->by_signal,
-                .code = death->code,
-        };
-}
-
-static bool is_same_cause(const struct death_cause *one, const struct death_cause *other)
-{
-        return one->served == other->served && one->reason == other->reason && one->store == other->store
-               && one->error == other->error && one->holder == other->holder
-               && one->by_signal == other->by_signal && one->code == other->code;
-}
-
-/* A worker that could not serve for the same reason as the last one makes no event. noted: the reason before this death. */
-static bool is_news(
-        const struct managed_device *device, enum condition_reason noted, const struct death_cause *cause)
-{
-        return cause->reason == REASON_NONE || cause->reason != noted
-               || !is_same_cause(cause, &device->process.last_cause);
+        return !sentence || !sentence_equal(sentence, sentence_before);
 }
 
 /* Return whether an adopted worker died before its HELLO: treat it as dead before the start of ublkd. */
@@ -239,15 +217,12 @@ static bool is_wanted(const struct device_record *record)
 /* Note and report the death of a worker that was to serve the device. */
 static void explain_death(struct managed_device *device, const struct device_record *record, bool served)
 {
-        enum condition_reason noted = device->note.reason;
-        struct death_cause cause;
+        _cleanup_free_ char *before = device->note.sentence ? strdup(device->note.sentence) : NULL;
         bool broke = broke_protocol(device), out_of_memory = ran_out_of_memory(device);
 
         note_death(device, record, served, out_of_memory);
-        cause = cause_of(device, served);
-        if (broke || (device->process.state != WORKER_KILLED && (served || is_news(device, noted, &cause))))
+        if (broke || (device->process.state != WORKER_KILLED && (served || is_news(device, before))))
                 report_death(device, served, out_of_memory);
-        device->process.last_cause = cause;
         if (served || (broke && device->view.facts.kernel != KERNEL_ABSENT)) /* a recovery begins */
                 device->process.died_at = worker_proc_died_at(device->process.worker);
 }

@@ -15,7 +15,6 @@
 enum { WORKERS = 1 << 15 }; /* at a time */
 
 struct fake_workers fake_workers = TAILQ_HEAD_INITIALIZER(fake_workers);
-pid_t fake_pid = FAKE_PID;
 unsigned fake_kills;
 int fake_adopt_error = -ENOENT;
 
@@ -75,7 +74,7 @@ struct worker_stand_in *worker_stand_in_at(int index)
 
 pid_t worker_stand_in_pid(int index _unused_)
 {
-        return fake_pid;
+        return FAKE_PID;
 }
 
 bool on_worker_exiting(pid_t pid _unused_)
@@ -225,7 +224,7 @@ static void send_hello(struct fake_worker *worker, enum worker_stage stage)
                                   .epoch = worker->epoch,
                                   .started_at = 1,
                                   .acts = fake_acts,
-                                  .pid = fake_pid,
+                                  .pid = FAKE_PID,
                                   .number = worker->number,
                                   .stage = stage}
         },

@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 enum {
-        FAKE_PID = 4711, /* of every worker, unless a test changes fake_pid */
+        FAKE_PID = 4711, /* of every worker */
         FAKE_STORES = 3, /* of a list */
 };
 
@@ -50,7 +50,6 @@ TAILQ_HEAD(fake_workers, fake_worker);
 extern struct fake_workers fake_workers;
 
 extern unsigned fake_kills;      /* of workers */
-extern pid_t fake_pid;           /* of each worker that starts */
 extern int fake_adopt_error;     /* -errno of every attempt to adopt a worker; -ENOENT: none lives; 0: a
                                 worker lives, and has not sent HELLO yet */
 extern const char *fake_version; /* that they send with their next HELLO */

@@ -274,56 +274,6 @@ static void the_event_shows_how_a_worker_exited_that_ublkd_asked_to(void)
         world_free(&world);
 }
 
-/* The back-off of a few deaths is short. */
-static struct fake_worker *next_worker(struct world *world)
-{
-        for (unsigned tries = 0; !fake_worker("data") && tries < 1000; tries++)
-                world_settle(world, 5);
-        return fake_worker("data");
-}
-
-/* Let the worker die, and return how many events have the reason once the next worker has started. */
-static unsigned die(struct world *world, const char *refusal)
-{
-        struct fake_worker *worker = next_worker(world);
-
-        if (!CHECK(worker))
-                return 0;
-        if (refusal)
-                fake_worker_refuse(worker, "BackingTooSmall", refusal);
-        else
-                fake_worker_die(worker);
-        world_settle(world, 0);
-        fake_pid++;
-        CHECK(next_worker(world));
-        return world_count_events(world, refusal ? REASON_BACKING_TOO_SMALL : REASON_WORKER_DIED);
-}
-
-/* Each worker is another process, and each refusal has another sentence. */
-static void deaths_of_one_cause_before_a_worker_serves_are_one_event(void)
-{
-        struct world world;
-        unsigned events;
-
-        world_new(&world);
-        world_put_loop(&world, "data", "");
-        CHECK_INT(die(&world, NULL), 1);
-        events = die(&world, NULL); /* the first back-off that the status shows */
-        CHECK_INT(die(&world, NULL), events);
-        events = die(&world, "It has 4KiB.");
-        CHECK(events > 0);
-        CHECK_INT(die(&world, "It has 8KiB."), events);
-        events = world_count_events(&world, REASON_WORKER_DIED);
-        CHECK(die(&world, NULL) > events);
-        events = world_count_events(&world, REASON_WORKER_DIED);
-        world_put_loop(&world, "data", ",\"labels\":{\"a\":\"b\"}"); /* what failed before may succeed now */
-        world_settle(&world, 5);
-        (void)die(&world, NULL); /* this one may be of the old spec */
-        CHECK(die(&world, NULL) > events);
-        fake_pid = FAKE_PID;
-        world_free(&world);
-}
-
 int main(void)
 {
         fake_adopt_error = -ENOENT;
@@ -337,6 +287,5 @@ int main(void)
         a_growth_is_judged_by_its_own_try();
         a_growth_that_is_asked_for_again_is_judged_by_that_try();
         the_event_shows_how_a_worker_exited_that_ublkd_asked_to();
-        deaths_of_one_cause_before_a_worker_serves_are_one_event();
         return check_report();
 }

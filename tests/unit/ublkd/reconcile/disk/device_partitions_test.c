@@ -175,40 +175,6 @@ static void test_trouble_is_reported_once(void)
         }
 }
 
-static void test_another_trouble_is_reported(void)
-{
-        static const struct partition_outcome troubles[] = {
-                {.error = -ETIMEDOUT},
-                {.error = -ETIMEDOUT, .cut_off = true},
-                {.error = -EIO, .cut_off = true},
-                {.fault = PARTITION_EMPTY, .faulty = 1},
-                {.fault = PARTITION_EMPTY, .faulty = 2},
-                {.fault = PARTITION_OVERLAPS, .faulty = 2, .refused = 3, .refusal = -EBUSY},
-                {.refused = 1, .refused_number = 2, .refusal = -EBUSY},
-                {.refused = 1, .refused_number = 3, .refusal = -EBUSY},
-                {.refused = 1, .refused_number = 3, .refusal = -EINVAL},
-                {.refused = 2, .refused_number = 3, .refusal = -EINVAL},
-        };
-        /* The sentences of these are those of the one before. */
-        static const struct partition_outcome same[] = {
-                {.fault = PARTITION_EMPTY, .faulty = 2, .refused = 1, .refusal = -EBUSY},
-                {.fault = PARTITION_EMPTY, .faulty = 2, .changed = 1},
-        };
-        struct managed_device device;
-
-        begin(&device);
-        for (size_t i = 0; i < ARRAY_SIZE(troubles); i++) {
-                end_scan(&troubles[i]);
-                CHECK_INT(reported, (int)i + 1);
-                end_scan(&troubles[i]);
-                CHECK_INT(reported, (int)i + 1);
-        }
-        for (size_t i = 0; i < ARRAY_SIZE(same); i++)
-                end_scan(&same[i]);
-        CHECK_INT(reported, (int)ARRAY_SIZE(troubles) + 1);
-        device_partitions_drop(&device);
-}
-
 static void then(struct managed_device *device)
 {
         CHECK(device);
@@ -278,7 +244,6 @@ int main(void)
         env.config.partition_scanner = (struct partition_scanner *)&scan;
         test_a_disk_is_scanned_when_something_may_be_new();
         test_trouble_is_reported_once();
-        test_another_trouble_is_reported();
         test_a_stop_waits_for_the_process();
         test_a_stop_does_not_wait_for_ever();
         test_a_disk_that_is_gone();
