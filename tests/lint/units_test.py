@@ -94,7 +94,8 @@ def test_systemd_ends_no_worker(unit, setting):
 
 
 @pytest.mark.parametrize("unit", [
-    "ublkd.service.in", "ublkd.socket", "ublkd.target", "ublkd-workers.service", "ublk-disk@.service.in", "ublk-disk@.path"])
+    "ublkd.service.in", "ublkd.socket", "ublkd.target", "ublkd-workers.service", "ublk-disk@.service.in", "ublk-disk@.path",
+    "ublk-watch@.service"])
 def test_a_change_of_the_target_stops_no_disk(unit):
     """As it stops no mount."""
     assert _setting(unit, "IgnoreOnIsolate") == "IgnoreOnIsolate=yes"

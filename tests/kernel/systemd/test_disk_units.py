@@ -45,6 +45,10 @@ def _printed(name):
     return output("journalctl", "--no-pager", "-o", "cat", f"_SYSTEMD_UNIT={_unit(name)}").splitlines()
 
 
+def _property(unit, name):
+    return output("systemctl", "show", "-p", name, "--value", unit).strip()
+
+
 def _wait_printed(name, line):
     """The journal may lag behind."""
     wait_until(lambda: line in _printed(name), lambda: f"{line} in {_printed(name)}")
@@ -207,6 +211,20 @@ def test_a_disk_that_is_made_while_its_name_goes(service, directory):
     api.delete("data")
 
 
+def test_a_change_of_a_disk_starts_no_process(service):
+    """udev announces each close after a write, and the owner of a disk may write as often as he likes."""
+    disk = Disk(service.create(null_spec("data"))["status"]["id"])
+    _wait_state("data", "active")
+    watch, started = "ublk-watch@data.service", "ExecMainStartTimestampMonotonic"
+    wait_until(lambda: _property(watch, "ExecMainExitTimestampMonotonic") != "0", "the end of what the new disk has started")
+    before = _property(watch, started)
+    for _ in range(3):
+        run("udevadm", "trigger", "--settle", "--action=change", f"/sys/block/{pathlib.Path(disk.path).name}")
+    run("systemctl", "daemon-reload")  # systemd has taken in what came before
+    assert _property(watch, started) == before
+    service.delete("data")
+
+
 def test_a_disk_that_fails(service, file_of):
     """Failed with the sentence of the status, here of a manual device that lost its worker; then active again."""
     api = service
@@ -244,10 +262,6 @@ def test_a_stop_of_the_manager_stops_no_disk(service, file_of):
     wait_until(api.is_ready, "ublkd ready")
     assert units.state(_unit("data")) == "active"
     api.delete("data")
-
-
-def _property(unit, name):
-    return output("systemctl", "show", "-p", name, "--value", unit).strip()
 
 
 def test_nothing_waits_for_the_link_of_a_tenant(service, rules):
