@@ -134,7 +134,27 @@ static bool is_owner(const struct range_lookup *lookup, const char *owner)
         return strcmp(owner, lookup->name) == 0 || (lookup->has_uid && is_uid && uid == lookup->uid);
 }
 
-/* OWNER:FIRST:COUNT, of subuid(5), with the name or the uid of the owner. */
+static bool is_range(uint64_t first, uint64_t length)
+{
+        return first > 0 && first <= UID_LAST && length > 0 && length <= UID_LAST - first + 1;
+}
+
+/* What of it can be uids of users; length 0: nothing. */
+static void cut_range(uint64_t *first, uint64_t *length)
+{
+        if (*first == 0 && *length > 0) {
+                *first = 1;
+                --*length;
+        }
+        if (*first > UID_LAST)
+                *length = 0;
+        else if (*length > UID_LAST - *first + 1)
+                *length = UID_LAST - *first + 1;
+}
+
+/* OWNER:FIRST:COUNT, of subuid(5), with the name or the uid of the owner. A line that is not as it should be, and that
+ * newuidmap(1) may take, is left out where a rule names its owner. All ranges are asked for to refuse them: such a line is
+ * cut to what can be, or a fault. */
 static int read_range(char *const fields[static FIELDS_MAX], void *userdata)
 {
         struct range_lookup *lookup = userdata;
@@ -143,8 +163,11 @@ static int read_range(char *const fields[static FIELDS_MAX], void *userdata)
 
         if (!is_owner(lookup, fields[0]))
                 return 0;
-        if (!parse_number(fields[1], &first) || !parse_number(fields[2], &length) || first == 0
-                || first > UID_LAST || length == 0 || length > UID_LAST - first + 1)
+        if (!parse_number(fields[1], &first) || !parse_number(fields[2], &length))
+                return lookup->name ? 0 : -EBADMSG;
+        if (!lookup->name)
+                cut_range(&first, &length);
+        if (!is_range(first, length))
                 return 0;
         ranges = reallocarray(*lookup->ranges, *lookup->count + 1, sizeof(*ranges));
         if (!ranges)

@@ -236,9 +236,9 @@ static int read_subuids(struct parse *parse)
                 return r;
         parse->faults->faulty = true;
         return problem_add(parse->faults->problems, EINVAL, "", "PolicyInvalid",
-                "The subordinate uids of /etc/subuid cannot be read: %s; rules for groups, units and control "
-                "groups need them",
-                strerror(-r));
+                "The subordinate uids of /etc/subuid cannot be read: %s; correct the file, because rules for "
+                "groups, units and control groups need them",
+                r == -EBADMSG ? "it is no file, or a number in it is no plain decimal" : strerror(-r));
 }
 
 int policy_parse(const struct policy_files *files, const struct policy_accounts *accounts,

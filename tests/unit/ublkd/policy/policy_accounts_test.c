@@ -93,11 +93,25 @@ static void test_subuids_of_all(void)
         CHECK_INT(ranges[0].first, 100000);
         CHECK_INT(ranges[1].first, 3000);
         CHECK_INT(ranges[2].last, 300009);
+        free(TAKE_PTR(ranges));
+        count = 0;
+        accounts = accounts_of("alice:0:10\nbob:4294967000:4294967295\ncarol:4294967295:2\ndave:0:1\n");
+        CHECK_INT(policy_accounts_all_subuids(&accounts, &ranges, &count), 0);
+        if (!CHECK_INT(count, 2))
+                return;
+        CHECK_INT(ranges[0].first, 1);
+        CHECK_INT(ranges[0].last, 9);
+        CHECK_INT(ranges[1].first, 4294967000);
+        CHECK_INT(ranges[1].last, 4294967294);
+        accounts = accounts_of("alice:0x186a0:65536\n");
+        CHECK_INT(policy_accounts_all_subuids(&accounts, &ranges, &count), -EBADMSG);
+        accounts = accounts_of("alice: 100000:65536\n");
+        CHECK_INT(policy_accounts_all_subuids(&accounts, &ranges, &count), -EBADMSG);
         accounts.subuid = "/dev/null";
         CHECK_INT(policy_accounts_all_subuids(&accounts, &ranges, &count), -EBADMSG);
         accounts.subuid = "/nonexistent/subuid";
         CHECK_INT(policy_accounts_all_subuids(&accounts, &ranges, &count), 0);
-        CHECK_INT(count, 3);
+        CHECK_INT(count, 2);
 }
 
 int main(void)
