@@ -137,6 +137,7 @@ static void check_memory(struct policy_verdict *verdict)
         const struct device_options *options = &verdict->spec->options;
         uint64_t queues = options->queues == OPTION_AUTO ? QUEUES_AUTO_MAX : (uint64_t)options->queues;
         uint64_t least = WORKER_OWN_BYTES + queues * (uint64_t)options->queue_depth * options->max_io_size;
+        uint64_t most = verdict->rule->options.resources.memory_max;
         char text[SIZE_TEXT_MAX];
 
         if (verdict->rule->options.waiting || options->resources.memory_max == 0
@@ -145,9 +146,9 @@ static void check_memory(struct policy_verdict *verdict)
         format_size(least, text);
         policy_forbid(verdict, "/resources/memoryMax",
                 "allows no resources.memoryMax below %s for these queues (\"waiting\"), because sync(2) of "
-                "every process would wait for a worker that dies of it again and again; give as much, or "
-                "smaller queues, queueDepth and maxIoSize",
-                text);
+                "every process would wait for a worker that dies of it again and again; give %ssmaller "
+                "queues, queueDepth and maxIoSize",
+                text, most > 0 && most < least ? "" : "as much, or ");
 }
 
 /* ---- bursts ---- */
