@@ -197,7 +197,7 @@ def _disks(nofail, targets):
 
 def wait_mounted(point):
     """Wait for a mount of MOUNTED: the tests may start before that of a line with nofail."""
-    wait_until(lambda: os.path.ismount(point), f"the mount of {point}", timeout=240)
+    wait_until(lambda: os.path.ismount(point), f"the mount of {point}", timeout=480)
 
 
 def swaps():

@@ -67,7 +67,7 @@ def test_the_administrator_brings_the_files_and_goes_on():
         (machine.IMAGES / f"{point.name}.away").rename(machine.IMAGES / f"{point.name}.img")
     for point in _GONE:
         wait_until(lambda name=point.name: units.state(f"ublk-disk@{name}.service") == "active", "the unit, when the file is back")
-    run("systemctl", "start", "local-fs.target", timeout=240)
+    run("systemctl", "start", "local-fs.target", timeout=480)
     machine.wait_mounted(machine.WAITING)
     for point in (*machine.MOUNTED, *_GONE):
         assert os.path.ismount(point) and (point / "written").exists()
