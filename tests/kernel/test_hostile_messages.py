@@ -88,6 +88,7 @@ def _write_on(cpu, disk):
 
 
 @pytest.mark.timed
+@pytest.mark.variant  # of the floods
 def test_one_thread_that_spins_beside_others_holds_up_no_other_device(lair, make_daemon):
     """The second queue of the disk serves on. The thread has one CPU, as any process could, and nothing beyond that."""
     daemon = make_daemon(worker=programs.worker_hostile()).start()

@@ -86,6 +86,7 @@ if ublk.is_new():
         daemon.api.delete("data")
 
 
+    @pytest.mark.variant
     def test_an_opener_keeps_the_number(daemon, file_of):
         """This driver waits for it when it deletes the disk, and shows nothing of the disk meanwhile."""
         device = daemon.api.create(_spec(file_of(size=_SIZE), _ALICE, _ALICE))

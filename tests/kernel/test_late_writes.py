@@ -122,6 +122,7 @@ def _wait_held(pid, name, firsts):
     )
 
 
+@pytest.mark.variant  # it shows what the tests of late writes need
 @_batch
 def test_rings_hold_the_character_device(batch, ext4, file_of, make_daemon):
     """The rings do, unless no I/O outlives the process, and a command is about many requests."""

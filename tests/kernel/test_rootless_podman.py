@@ -101,6 +101,7 @@ def _create(container, daemon):
     return daemon.api.wait_for(name, lambda now: now["status"]["node"], "with a node")
 
 
+@pytest.mark.storm
 def test_a_container_has_a_disk_and_another_user_has_none_of_it(daemon, inside):
     """In short, what the others do with Podman at length: this one is in each `./check`."""
     device = _create(inside, daemon)

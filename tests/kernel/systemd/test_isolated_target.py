@@ -37,6 +37,7 @@ def fixture_target():
     run("systemctl", "daemon-reload")
 
 
+@pytest.mark.variant  # tests/lint/units_test.py reads each unit
 def test_an_isolation_stops_no_disk(mounted, target, log):
     api, _, point = mounted
     run("mount", "/dev/ublk/by-name/data", point)
