@@ -24,7 +24,7 @@ int policy_accounts_group(const struct policy_accounts *accounts, const char *na
  * Return how many ranges were appended, or -errno. */
 int policy_accounts_subuids(
         const struct policy_accounts *accounts, const char *name, struct uid_range **ranges, size_t *count);
-/* Append all subordinate uids of this host, but those of root, as only root can be these users. Return 0; -EBADMSG: a number
- * in a line is no plain decimal, or there is no file but something else; other -errno. */
+/* Append all subordinate uids of this host, but those of root, as only root can be these users. Return 0; -EBADMSG: the
+ * path leads to something else than a file, or a line has another number than a plain decimal; other -errno. */
 int policy_accounts_all_subuids(
         const struct policy_accounts *accounts, struct uid_range **ranges, size_t *count);

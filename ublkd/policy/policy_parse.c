@@ -238,7 +238,9 @@ static int read_subuids(struct parse *parse)
         return problem_add(parse->faults->problems, EINVAL, "", "PolicyInvalid",
                 "The subordinate uids of /etc/subuid cannot be read: %s; correct the file, because rules for "
                 "groups, units and control groups need them",
-                r == -EBADMSG ? "it is no file, or a number in it is no plain decimal" : strerror(-r));
+                r == -EBADMSG ? "the path leads to something else, or a line has another number than a plain "
+                                "decimal"
+                              : strerror(-r));
 }
 
 int policy_parse(const struct policy_files *files, const struct policy_accounts *accounts,
