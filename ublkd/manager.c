@@ -17,6 +17,7 @@
 #include "ublkd/base/log.h"
 #include "ublkd/base/version.h"
 #include "ublkd/tasks/config_reload.h"
+#include "ublkd/tasks/subuid_watch.h"
 #include "ublkd/tasks/declared_devices.h"
 #include "ublkd/disk_users/disk_search.h"
 #include "ublkd/tasks/driver_keeper.h"
@@ -216,6 +217,25 @@ static int open_config_reload(struct manager *manager, const struct manager_opti
                         .userdata = manager,
                 },
                 &manager->config_reload);
+}
+
+static void on_subuids_changed(void *userdata)
+{
+        config_reload_subuids(((struct manager *)userdata)->config_reload);
+}
+
+/* Disks are served without it. The look finds what has changed since the policy was read. */
+static void open_subuid_watch(struct manager *manager)
+{
+        int r = subuid_watch_new(manager->event, "/etc", on_subuids_changed, manager, &manager->subuid_watch);
+
+        if (r < 0)
+                log_warning(NULL,
+                        "Watching /etc/subuid failed: %s; reload ublkd after a new user has become a member "
+                        "of a "
+                        "group of the policy",
+                        strerror(-r));
+        config_reload_subuids(manager->config_reload);
 }
 
 /* The policy names the pools. */
@@ -478,6 +498,7 @@ int manager_new(const struct manager_options *options, struct manager **ret, str
         r = open_front(manager, options, problems);
         if (r < 0)
                 return r;
+        open_subuid_watch(manager);
         declared_devices_apply(manager->declared); /* then the driver is asked, and the reconciler opened */
         *ret = TAKE_PTR(manager);
         return 0;
@@ -489,6 +510,7 @@ struct manager *manager_free(struct manager *manager)
                 return NULL;
         api_free(manager->api);
         authority_free(manager->authority);
+        subuid_watch_free(manager->subuid_watch);
         config_reload_free(manager->config_reload); /* the API has a name of its configuration */
         declared_devices_free(manager->declared);
         runtime_guard_free(manager->runtime_guard);

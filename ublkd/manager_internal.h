@@ -20,6 +20,7 @@ struct manager {
         sd_event *event;
         struct host host;
         struct config_reload *config_reload;
+        struct subuid_watch *subuid_watch; /* NULL: it could not be opened */
         struct runtime_dir *runtime_dir;
         struct runtime_guard *runtime_guard;
         struct device_store *store;

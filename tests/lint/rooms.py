@@ -99,6 +99,7 @@ QUOTED = [
     ("ublkd/tasks/driver_keeper.[ch]", ["!", "ublkd/tasks/driver_keeper.h"] + BASE + rooms("ublkd", "driver host")),
     ("ublkd/tasks/declared_devices.[ch]", ["!", "ublkd/tasks/declared_devices.h"] + BASE + rooms("ublkd", "declared host records")),
     ("ublkd/tasks/manager_reports.[ch]", ["!", "ublkd/tasks/manager_reports.h", "ublkd/tasks/service_state.h"] + BASE + rooms("ublkd", "host store")),
+    ("ublkd/tasks/subuid_watch.[ch]", ["!", "ublkd/tasks/subuid_watch.h"] + BASE),
     ("ublkd/tasks/tenant_policy.[ch]", ["!", "ublkd/tasks/tenant_policy.h"] + BASE + rooms("ublkd", "policy values")),
     (
         "ublkd/tasks/runtime_guard.[ch]",

@@ -47,6 +47,13 @@ struct policy *policy_free(struct policy *policy)
         return NULL;
 }
 
+void policy_set_subuids(struct policy *policy, struct uid_range *ranges, size_t count)
+{
+        free(policy->subuids);
+        policy->subuids = ranges;
+        policy->subuid_count = count;
+}
+
 const struct policy_pool *policy_pool(const struct policy *policy, const char *name)
 {
         for (size_t i = 0; policy && i < policy->pool_count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A policy: what users may have who are not administrators of the devices of this host. Parsed from all files of its
- * directory (policy_load.h), immutable after that. No I/O.
+ * directory (policy_load.h), immutable after that but for the subordinate uids of the host. No I/O.
  *
  * Which rule counts for a client is decided by numbers of the host alone, and only by those that the host has given to the
  * process:
@@ -80,6 +80,8 @@ struct policy *policy_free(struct policy *policy);
 DEFINE_CLEANUP(struct policy, policy_free);
 #define _cleanup_policy_ _cleanup_(policy_free_pointer)
 
+/* Set the subordinate uids of all users but root. Takes `ranges`, which free() frees. */
+void policy_set_subuids(struct policy *policy, struct uid_range *ranges, size_t count);
 /* Return the pool with that name, or NULL. policy NULL: it has none. */
 const struct policy_pool *policy_pool(const struct policy *policy, const char *name);
 /* Return the uids whose devices count together with those of `uid`, for which the rule matches: all subordinate uids of a

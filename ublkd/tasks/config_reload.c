@@ -5,6 +5,7 @@
 #include "ublkd/base/log.h"
 #include "ublkd/host/host.h"
 #include "ublkd/offload/job_thread.h"
+#include "ublkd/policy/policy_accounts.h"
 #include "ublkd/tasks/access_groups.h"
 
 #include <string.h>
@@ -17,6 +18,7 @@ struct config_reload {
         struct problem_list policy_problems; /* of the last one that was read */
         struct job_thread *thread;
         bool running, again;
+        bool reads_subuids, reads_subuids_again;
 };
 
 /* The request is a copy: the thread may outlive ublkd's. Its texts are those of argv. */
@@ -29,6 +31,14 @@ struct job {
         struct tenant_policy policy; /* read if the configuration is good */
         int error;
         struct config_option options[];
+};
+
+struct subuid_job {
+        struct thread_job job;
+        struct config_reload *owner; /* for the loop */
+        struct uid_range *ranges;
+        size_t count;
+        int error;
 };
 
 DEFINE_CLEANUP(struct config_reload, config_reload_free);
@@ -177,6 +187,71 @@ void config_reload_begin(struct config_reload *reload)
                 job->options[i] = request->options[i];
         job->request.options = job->options;
         reload->running = true;
+        job_thread_add(reload->thread, &job->job);
+}
+
+/* ---- subordinate uids ---- */
+
+/* A reload before has its policy in force, as the thread and the loop take one job after the other. NULL: none is. */
+static struct policy *policy_in_force(const struct config_reload *reload)
+{
+        return reload->policy ? reload->policy : reload->config.policy->policy;
+}
+
+static void run_subuid_job(struct thread_job *thread_job)
+{
+        struct subuid_job *job = (struct subuid_job *)thread_job;
+
+        job->error =
+                policy_accounts_all_subuids(&(const struct policy_accounts){}, &job->ranges, &job->count);
+}
+
+static void drop_subuid_job(struct thread_job *thread_job)
+{
+        struct subuid_job *job = (struct subuid_job *)thread_job;
+
+        free(job->ranges);
+        free(job);
+}
+
+static void on_subuid_job_done(struct thread_job *thread_job)
+{
+        struct subuid_job *job = (struct subuid_job *)thread_job;
+        struct config_reload *reload = job->owner;
+        struct policy *policy = policy_in_force(reload);
+
+        if (job->error < 0)
+                log_error(NULL,
+                        "Reading /etc/subuid failed: %s; the ranges from before count; correct it, and "
+                        "reload "
+                        "ublkd",
+                        strerror(-job->error));
+        else if (policy)
+                policy_set_subuids(policy, TAKE_PTR(job->ranges), job->count);
+        drop_subuid_job(thread_job);
+        reload->reads_subuids = false;
+        if (reload->reads_subuids_again)
+                config_reload_subuids(reload);
+}
+
+void config_reload_subuids(struct config_reload *reload)
+{
+        struct subuid_job *job;
+
+        reload->reads_subuids_again = reload->reads_subuids;
+        if (reload->reads_subuids)
+                return;
+        if (!reload->running && !policy_asks_groups(policy_in_force(reload)))
+                return;
+        job = calloc(1, sizeof(*job));
+        if (!job) {
+                log_error(NULL, "Reading /etc/subuid failed: %s; reload ublkd", strerror(ENOMEM));
+                return;
+        }
+        job->job = (struct thread_job){
+                .run = run_subuid_job, .done = on_subuid_job_done, .drop = drop_subuid_job};
+        job->owner = reload;
+        reload->reads_subuids = true;
         job_thread_add(reload->thread, &job->job);
 }
 

@@ -27,6 +27,26 @@ int __wrap_config_load(const struct config_request *request, struct config **ret
         return load_error < 0 ? load_error : __real_config_load(request, ret);
 }
 
+static struct uid_range subuids = {.first = 100000, .last = 165535}; /* of the host */
+static int subuids_error;
+static atomic_uint subuids_read;
+
+int __wrap_policy_accounts_all_subuids(
+        const struct policy_accounts *accounts, struct uid_range **ranges, size_t *count);
+int __wrap_policy_accounts_all_subuids(
+        const struct policy_accounts *accounts _unused_, struct uid_range **ranges, size_t *count)
+{
+        subuids_read++;
+        if (subuids_error < 0)
+                return subuids_error;
+        *ranges = malloc(sizeof(**ranges));
+        if (!CHECK(*ranges))
+                return -ENOMEM;
+        **ranges = subuids;
+        *count = 1;
+        return 0;
+}
+
 static unsigned errors;
 
 void __wrap_log_record(int level, const struct log_fields *fields, const char *format, ...) _printf_(3, 4);
@@ -44,8 +64,9 @@ struct world {
         struct tenant_policy policy; /* of the start */
         char *policy_dir;
         unsigned applied, done, policies;
-        size_t rules; /* of the policy that was applied last */
-        bool refuses; /* the values that were applied last */
+        const struct policy *last_policy; /* that was applied last */
+        size_t rules;                     /* of it */
+        bool refuses;                     /* the values that were applied last */
 };
 
 static void on_apply(void *userdata, const struct setting_values *values, const struct api_rights *rights)
@@ -62,6 +83,7 @@ static void on_policy(void *userdata, const struct policy *policy)
         struct world *world = userdata;
 
         world->policies++;
+        world->last_policy = policy;
         world->rules = policy->rule_count;
 }
 
@@ -282,6 +304,51 @@ static void test_problems_of_the_policy_stay(void)
         close_world(&world);
 }
 
+static bool has_rule(const struct policy *policy, uid_t uid)
+{
+        return policy_rule_for(
+                policy, &(const struct policy_client){.uid = uid, .gid = 50, .home = POLICY_HOME_HOST});
+}
+
+/* A user who is added after the load has a range, too, and needs no reload to be in a group. */
+static void test_subordinate_uids_are_read_again(void)
+{
+        static const char policy[] = "{\"rules\":[{\"name\":\"a\",\"who\":{\"groups\":[50]}}]}";
+        struct world world;
+
+        open_world(&world);
+        subuids_read = 0;
+        config_reload_subuids(world.reload); /* no rule is for a group */
+        CHECK(sd_event_run(world.event, 0) >= 0);
+        CHECK_INT(subuids_read, 0);
+        write_policy(&world, policy);
+        config_reload_begin(world.reload);
+        wait_until_done(&world, 1);
+        CHECK_INT(subuids_read, 1);
+        CHECK(!has_rule(world.last_policy, 100000) && has_rule(world.last_policy, 200000));
+
+        subuids = (struct uid_range){.first = 200000, .last = 265535};
+        config_reload_subuids(world.reload);
+        config_reload_subuids(world.reload); /* it changes while it is read */
+        while (subuids_read < 3 && sd_event_run(world.event, 10 * 1000 * 1000) > 0)
+                ;
+        while (sd_event_run(world.event, 100 * 1000) > 0)
+                ;
+        CHECK_INT(subuids_read, 3);
+        CHECK(has_rule(world.last_policy, 100000) && !has_rule(world.last_policy, 200000));
+        CHECK_INT(world.policies, 1); /* no client loses its connection */
+
+        errors = 0;
+        subuids_error = -EIO;
+        config_reload_subuids(world.reload);
+        while (errors == 0 && sd_event_run(world.event, 10 * 1000 * 1000) > 0)
+                ;
+        CHECK_INT(errors, 1);
+        CHECK(!has_rule(world.last_policy, 200000));
+        subuids_error = 0;
+        close_world(&world);
+}
+
 int main(void)
 {
         CHECK_INT(sem_init(&entered, 0, 0), 0);
@@ -293,5 +360,6 @@ int main(void)
         test_a_policy_is_read_again();
         test_a_policy_with_faults_changes_nothing();
         test_problems_of_the_policy_stay();
+        test_subordinate_uids_are_read_again();
         return check_report();
 }
