@@ -75,9 +75,9 @@ def test_git_runs_it(tmp_path):
 
 
 def test_subjects_of_commits(tmp_path):
-    """Those since all earlier ones were seen to pass: each takes a process."""
+    """The newest ones: each takes a process."""
     log = subprocess.run(
-        ["git", "log", "--no-merges", "--since=2026-11-28T09:00:00Z", "--format=%s"],
+        ["git", "log", "--no-merges", "-n", "100", "--format=%s"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )
     for subject in set(log.stdout.splitlines()):
