@@ -338,6 +338,7 @@ static void try_mistakes(struct world *world, bool list)
                 [KEEPS_THE_SLOT_OF_THE_DEAD] = "keep the slot of one that is dead",
                 [SWALLOWS_CALLS_OF_THE_DEAD] = "say nothing of the calls of one that died",
                 [HAS_NO_DEADLINE] = "wait for ever",
+                [COMPARES_NO_COOKIE] = "recover whatever disk has the number",
         };
 
         for (world->mistake = NO_MISTAKE + 1; world->mistake < _HELPER_MISTAKE_MAX; world->mistake++) {

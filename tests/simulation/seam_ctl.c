@@ -132,6 +132,8 @@ int on_ctl_submitted(const struct ctl_wish *wish, struct ctl_call *call)
                                                                : wish->worker - FIRST_PID,
                 .request = wish->request,
                 .size = (unsigned)(wish->size / MIB),
+                .guarded = wish->guarded,
+                .cookie = wish->cookie,
                 .instance = world->ublkd.seen.instance,
                 .incarnation = world->ublkd.incarnation,
                 .call = call,
@@ -145,6 +147,8 @@ int on_ctl_submitted(const struct ctl_wish *wish, struct ctl_call *call)
                 return -EINVAL;
         judge_command(world, &command);
         r = helper_submit(world, &command);
+        if (r >= 0 && command.type == COMMAND_BEGIN_RECOVERY) /* between the last look and the effect */
+                kernel_may_be_replaced(world, command.number, 30, 200);
         if (r >= 0)
                 (void)ublkd_dies_here(world, "having sent a command");
         return r < 0 ? r : 0;

@@ -75,8 +75,10 @@ struct command {
         bool stubborn;  /* not even SIGKILL gets it out of the driver */
         enum command_type type;
         int number;
-        unsigned instance;                    /* the disk that it is meant for */
-        int worker;                           /* START, END */
+        unsigned instance; /* the disk that it is meant for */
+        int worker;        /* START, END */
+        bool guarded;      /* only for the disk with that cookie */
+        uint64_t cookie;
         struct kernel_device_request request; /* ADD */
         unsigned size;                        /* SET_PARAMS, UPDATE_SIZE */
         unsigned incarnation;                 /* of ublkd */
@@ -118,6 +120,7 @@ enum helper_mistake {
         KEEPS_THE_SLOT_OF_THE_DEAD,
         SWALLOWS_CALLS_OF_THE_DEAD,
         HAS_NO_DEADLINE,
+        COMPARES_NO_COOKIE,
         _HELPER_MISTAKE_MAX
 };
 
@@ -280,8 +283,9 @@ enum event_kind {
         EVENT_STATE_FOLLOWS, /* the kernel notices that a worker is dead */
         EVENT_RELEASED,      /* the last reference of a dead worker is gone */
         EVENT_OPENER_CLOSES,
-        EVENT_SOURCE, /* of sd-event */
-        EVENT_ANSWER, /* who uses a disk */
+        EVENT_STRANGER, /* another program replaces a disk */
+        EVENT_SOURCE,   /* of sd-event */
+        EVENT_ANSWER,   /* who uses a disk */
         EVENT_CONTROL,
         EVENT_UBLKD_STARTS,
 };
@@ -396,6 +400,10 @@ void kernel_state_follows(struct world *world, int worker);
 void kernel_released(struct world *world, int worker);
 void kernel_open_block_device(struct world *world, int number);
 void kernel_close_block_device(struct world *world, int number, unsigned instance, bool exclusive);
+/* Another program may delete it, and make one with its number, within that time. */
+void kernel_may_be_replaced(struct world *world, int number, unsigned per_mille, uint64_t within);
+/* It does so, unless a process has the disk open. The new one has no server now. */
+void kernel_disk_is_replaced(struct world *world, int number, unsigned instance);
 
 /* sim_worker.c */
 /* Starts a copy of `process`. Its index, or NO_PROCESS. */

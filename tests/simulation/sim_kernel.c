@@ -41,7 +41,7 @@ int kernel_attach(struct world *world, int number, int worker)
                 return r;
         if (!disk->was_started)
                 disk->store = store;
-        else if (store != disk->store && store != disk->consented)
+        else if (!disk->foreign && store != disk->store && store != disk->consented)
                 world_break(world, "a disk goes on with another store than it was made on");
         kernel_disk_attach(disk, worker);
         return 0;
@@ -89,7 +89,39 @@ void kernel_released(struct world *world, int worker)
                 seam_event_closed(world, i);
                 kernel_disk_release(disk);
                 vanish_if_unused(world, disk);
+                kernel_may_be_replaced(world, i, 150, 2 * MS);
         }
+}
+
+void kernel_may_be_replaced(struct world *world, int number, unsigned per_mille, uint64_t within)
+{
+        const struct kernel_disk *disk = &world->disks[number];
+
+        if (disk->exists && !disk->foreign && !world->calm && world_chance(world, per_mille))
+                world_at(world, world->now + world_random(world, within), EVENT_STRANGER, number, 0,
+                        disk->instance);
+}
+
+/* The new disk had a server, too; the next one of that may have sent START_USER_RECOVERY. */
+void kernel_disk_is_replaced(struct world *world, int number, unsigned instance)
+{
+        struct kernel_disk *disk = find_disk(world, number, instance);
+
+        if (!disk || world->calm || disk->holder != NO_PROCESS || kernel_delete(world, number) != 0
+                || disk->exists)
+                return;
+        *disk = (struct kernel_disk){.exists = true,
+                .foreign = true,
+                .instance = ++world->instances,
+                .cookie = 1, /* of no uid */
+                .flags = FEATURE_RECOVERY,
+                .state = KERNEL_STATE_QUIESCED,
+                .was_started = true,
+                .begun = world_chance(world, 500),
+                .store = NO_STORE,
+                .consented = NO_STORE,
+                .holder = NO_PROCESS};
+        TRACE(world, "foreign: disk %d is replaced", number);
 }
 
 void kernel_worker_died(struct world *world, int worker)
@@ -252,6 +284,22 @@ static int begin_recovery(struct world *world, struct kernel_disk *disk, int wor
         return r;
 }
 
+/* START_USER_RECOVERY and END_USER_RECOVERY, for which the helper compares right before. */
+static int recover(struct world *world, struct command *command)
+{
+        struct kernel_disk *disk = &world->disks[command->number];
+        bool compares = command->guarded && world->mistake != COMPARES_NO_COOKIE;
+        int r = kernel_disk_recognise(disk, compares ? command->cookie : disk->cookie);
+
+        if (r < 0)
+                return r;
+        if (disk->foreign)
+                world_break(world, "a foreign disk is recovered");
+        if (command->type == COMMAND_BEGIN_RECOVERY)
+                return begin_recovery(world, disk, command->worker);
+        return go_live(world, disk, command->worker, kernel_disk_check_end_recovery(disk, command->worker));
+}
+
 /* The helper opens the disk exclusively first. */
 static int stop_unheld(struct world *world, struct kernel_disk *disk, int number)
 {
@@ -270,6 +318,8 @@ int kernel_execute(struct world *world, struct command *command)
         }
         if (command->type == COMMAND_ADD)
                 return add(world, command);
+        if (command->type == COMMAND_BEGIN_RECOVERY || command->type == COMMAND_END_RECOVERY)
+                return recover(world, command);
         if (!disk)
                 return -ENODEV;
         switch (command->type) {
@@ -281,11 +331,6 @@ int kernel_execute(struct world *world, struct command *command)
                 return update_size(world, disk, command->size * MIB);
         case COMMAND_START:
                 return start(world, disk, command->worker);
-        case COMMAND_BEGIN_RECOVERY:
-                return begin_recovery(world, disk, command->worker);
-        case COMMAND_END_RECOVERY:
-                return go_live(
-                        world, disk, command->worker, kernel_disk_check_end_recovery(disk, command->worker));
         case COMMAND_QUIESCE:
                 return quiesce(world, disk);
         case COMMAND_TRY_STOP:

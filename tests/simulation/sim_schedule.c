@@ -83,6 +83,15 @@ static void block_device_is_opened(struct world *world)
         kernel_open_block_device(world, number);
 }
 
+/* A worker of ours may have it open. */
+static void foreign_goes(struct world *world, int number)
+{
+        if (world->disks[number].holder == NO_PROCESS)
+                world->disks[number].exists = false;
+        else
+                (void)kernel_delete(world, number);
+}
+
 static void foreign_comes_or_goes(struct world *world)
 {
         int number = (int)world_random(world, 3); /* the others stay free */
@@ -96,7 +105,7 @@ static void foreign_comes_or_goes(struct world *world)
                         .state = KERNEL_STATE_LIVE,
                         .holder = NO_PROCESS};
         else if (disk->foreign)
-                disk->exists = false;
+                foreign_goes(world, number);
         TRACE(world, "foreign: disk %d %s", number,
                 disk->exists ? disk->foreign ? "comes" : "is ours" : "goes");
 }
@@ -207,7 +216,7 @@ static void calm_down(struct world *world)
         restore_path(world);
         /* a foreign disk may keep a number of ours for good */
         if (number >= 0 && world->disks[number].exists && world->disks[number].foreign)
-                world->disks[number].exists = false;
+                foreign_goes(world, number);
 }
 
 static void begin(struct world *world)
@@ -286,6 +295,9 @@ static void happen(struct world *world, const struct event *event)
                 break;
         case EVENT_OPENER_CLOSES:
                 kernel_close_block_device(world, event->a, event->c, event->b);
+                break;
+        case EVENT_STRANGER:
+                kernel_disk_is_replaced(world, event->a, event->c);
                 break;
         case EVENT_SOURCE:
                 seam_event_fires(world, event);

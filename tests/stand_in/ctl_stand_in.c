@@ -48,6 +48,13 @@ void ctl_calls_stop(struct ctl_calls *calls _unused_)
 {
 }
 
+bool ctl_stand_in_guards = true;
+
+bool ctl_calls_guard(const struct ctl_calls *calls _unused_)
+{
+        return ctl_stand_in_guards;
+}
+
 bool ctl_calls_are_idle(const struct ctl_calls *calls _unused_)
 {
         return true;
@@ -98,8 +105,12 @@ static enum command_type type_of(const struct ctl_request *request)
 static struct ctl_wish wish_of(const struct ctl_request *request)
 {
         const struct ublksrv_ctrl_dev_info *info = &request->payload.info;
-        struct ctl_wish wish = {.type = type_of(request), .number = (int)request->number};
+        struct ctl_wish wish = {.type = type_of(request),
+                .number = (int)request->number,
+                .guarded = ctl_request_is_guarded(request)};
 
+        if (wish.guarded)
+                wish.cookie = request->payload.cookie;
         switch (wish.type) {
         case COMMAND_ADD:
                 wish.request = (struct kernel_device_request){

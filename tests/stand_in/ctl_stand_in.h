@@ -26,7 +26,9 @@ enum command_type {
 struct ctl_wish {
         enum command_type type;
         int number;
-        pid_t worker;                         /* START, END_RECOVERY */
+        pid_t worker; /* START, END_RECOVERY */
+        bool guarded; /* send it only to the disk with that cookie */
+        uint64_t cookie;
         uint64_t size;                        /* SET_PARAMS, UPDATE_SIZE: bytes */
         struct kernel_device_request request; /* ADD */
 };
@@ -37,6 +39,9 @@ struct ctl_wish {
 int on_ctl_submitted(const struct ctl_wish *wish, struct ctl_call *call);
 /* Drop the call. */
 void on_ctl_cancelled(struct ctl_call *call);
+
+/* Whether the helper compares cookies, as ublkd sees it; true unless a test sets it. */
+extern bool ctl_stand_in_guards;
 
 /* ---- by the kernel ---- */
 

@@ -86,6 +86,13 @@ void kernel_disk_go_live(struct kernel_disk *disk)
         disk->refusals = 0;
 }
 
+int kernel_disk_recognise(const struct kernel_disk *disk, uint64_t cookie)
+{
+        if (!disk->exists)
+                return -ENODEV;
+        return disk->cookie == cookie ? 0 : -ESTALE;
+}
+
 int kernel_disk_begin_recovery(struct kernel_disk *disk, bool refuses_second)
 {
         if (!(disk->flags & FEATURE_RECOVERY) || (refuses_second && disk->begun))

@@ -61,6 +61,8 @@ int kernel_disk_update_size(struct kernel_disk *disk, uint64_t size);
 int kernel_disk_check_start(const struct kernel_disk *disk, int worker);
 int kernel_disk_check_end_recovery(const struct kernel_disk *disk, int worker);
 void kernel_disk_go_live(struct kernel_disk *disk);
+/* What the control helper finds before a guarded command: 0, -ESTALE: a disk with another cookie; or -ENODEV. */
+int kernel_disk_recognise(const struct kernel_disk *disk, uint64_t cookie);
 /* refuses_second: EINVAL without a FETCH since the last one. */
 int kernel_disk_begin_recovery(struct kernel_disk *disk, bool refuses_second);
 /* Take the queues away from the worker. */

@@ -448,16 +448,23 @@ int ublk_ctl_del(
         return submit_plain(ctl, CTL_DEL, number, 0, done, userdata, ret);
 }
 
-int ublk_ctl_begin_recovery(
-        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret)
+int ublk_ctl_begin_recovery(struct ublk_ctl *ctl, int number, uint64_t cookie, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret)
 {
-        return submit_plain(ctl, CTL_BEGIN_RECOVERY, number, 0, done, userdata, ret);
+        return submit(ctl, CTL_BEGIN_RECOVERY, &(struct ctl_request){CTL_GUARDED(number, 0, cookie)}, done,
+                userdata, ret);
 }
 
-int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret)
+int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, uint64_t cookie, pid_t worker, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret)
 {
-        return submit_plain(ctl, CTL_END_RECOVERY, number, (uint64_t)worker, done, userdata, ret);
+        return submit(ctl, CTL_END_RECOVERY, &(struct ctl_request){CTL_GUARDED(number, worker, cookie)}, done,
+                userdata, ret);
+}
+
+bool ublk_ctl_guards(const struct ublk_ctl *ctl)
+{
+        return ctl_calls_guard(ctl->calls);
 }
 
 void ublk_ctl_call_cancel(struct ublk_ctl_call *call)

@@ -159,12 +159,21 @@ int ublk_ctl_update_size(struct ublk_ctl *ctl, int number, uint64_t size, ublk_c
  * until the last reference to it is gone. */
 int ublk_ctl_del(
         struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-/* Begin the recovery. While the driver still holds what a dead worker had, the command is sent again for some
- * milliseconds; then -EBUSY. */
-int ublk_ctl_begin_recovery(
-        struct ublk_ctl *ctl, int number, ublk_ctl_done done, void *userdata, struct ublk_ctl_call **ret);
-int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, pid_t worker, ublk_ctl_done done, void *userdata,
-        struct ublk_ctl_call **ret);
+/* Begin, or end, the recovery of the disk with that number and that cookie: ublksrv_flags, as GET_DEV_INFO has returned it.
+ * The helper compares right before the command. Result -ESTALE: another disk has the number, or the driver does not say
+ * which one, and no command was sent; -ENODEV: none has it.
+ *
+ * begin: the helper compares also after the command, with the same results, so any result but these and -EBUSY is about that
+ * disk, which still had the number then. While the driver still holds what a dead worker had, the helper compares and sends
+ * again for some milliseconds; then -EBUSY.
+ * end: while the worker has /dev/ublkcN open, the disk cannot lose the number between comparison and command. */
+int ublk_ctl_begin_recovery(struct ublk_ctl *ctl, int number, uint64_t cookie, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret);
+int ublk_ctl_end_recovery(struct ublk_ctl *ctl, int number, uint64_t cookie, pid_t worker, ublk_ctl_done done,
+        void *userdata, struct ublk_ctl_call **ret);
+/* Return whether the helper that gets the next command compares, which an older one, started after an upgrade was reversed,
+ * does not: it sends the two commands to whatever disk has the number. */
+bool ublk_ctl_guards(const struct ublk_ctl *ctl);
 
 /* Cancel a call: `done` will not be called; the command may still take effect. */
 void ublk_ctl_call_cancel(struct ublk_ctl_call *call);

@@ -51,6 +51,7 @@ struct ctl_helper {
         sd_event_source *channel_source, *pidfd_source;
         struct call_list waiting, sent;
         LIST_HEAD(, given_up) given_up;
+        bool guards;     /* it has greeted so */
         unsigned misses; /* deadlines that have passed since it answered anything */
 };
 
@@ -319,6 +320,7 @@ static int helper_receive(struct ctl_helper *helper)
         if (reply.sequence > 0) {
                 on_reply(helper, &reply);
         } else {
+                helper->guards = reply.payload.greeting.guards == CTL_GUARDS;
                 helper->calls->handlers->greeted(helper->calls->owner, &reply);
                 if (reply.result < 0)
                         return reply.result;
@@ -362,6 +364,14 @@ static struct ctl_helper *find_helper(struct ctl_calls *calls, enum helper_state
                 if (calls->helpers[i].state == state)
                         return &calls->helpers[i];
         return NULL;
+}
+
+bool ctl_calls_guard(const struct ctl_calls *calls)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(calls->helpers); i++)
+                if (calls->helpers[i].state == HELPER_ACTIVE)
+                        return calls->helpers[i].guards;
+        return false;
 }
 
 static int helper_start(struct ctl_calls *calls, struct ctl_helper **ret)

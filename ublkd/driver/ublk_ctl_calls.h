@@ -63,6 +63,9 @@ void ctl_calls_stop(struct ctl_calls *calls);
 /* Return whether there is no helper, not even one that was killed and has not ended. */
 bool ctl_calls_are_idle(const struct ctl_calls *calls);
 
+/* Return whether the helper that gets the next call is there, and heeds CTL_GUARDED(). */
+bool ctl_calls_guard(const struct ctl_calls *calls);
+
 /* Send the call, and start a helper if there is none. Return 0; -EALREADY: it `changes` a device for which
  * such a call was given up and is not released; -EAGAIN: too many helpers hang; other -errno. On a failure
  * the call is still the owner's. */

@@ -13,7 +13,12 @@
  * costs one thread of the ring however often it is tried.
  *
  * START_USER_RECOVERY that the driver refuses as busy is sent again for some milliseconds, a fraction of one apart: a
- * recovery waits for the driver's release of a dead worker, and each try of the supervisor is a turn. */
+ * recovery waits for the driver's release of a dead worker, and each try of the supervisor is a turn.
+ *
+ * A guarded command is an errand, too: ask which disk has the number, and send the command if it is the one that the
+ * command is for. What the supervisor has seen may be older: another program can have removed the disk, and made another
+ * one with its number. A newer driver answers the question at once, without a thread. START_USER_RECOVERY is followed by
+ * another question, because a worker goes to the disk after it. */
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/driver/ublk_ctl.h"
@@ -39,11 +44,13 @@ enum { SUBMISSIONS = 64, COMPLETIONS = 4096, BLOCKED_COMMANDS_MAX = 64 };
 
 /* What the ring is doing for a request. */
 enum errand_stage {
-        ERRAND_COMMAND, /* nothing else is to be done */
-        ERRAND_OPENING, /* the disk */
-        ERRAND_HOLDING, /* the disk, while the command is under way */
-        ERRAND_CLOSING, /* the disk */
-        ERRAND_WAITING, /* nothing: the command was refused as busy, and is sent again */
+        ERRAND_COMMAND,    /* nothing else is to be done */
+        ERRAND_OPENING,    /* the disk */
+        ERRAND_HOLDING,    /* the disk, while the command is under way */
+        ERRAND_CLOSING,    /* the disk */
+        ERRAND_WAITING,    /* nothing: the command was refused as busy, and is sent again */
+        ERRAND_LOOKING,    /* asking which disk has the number, before the command */
+        ERRAND_CONFIRMING, /* the same, after the command */
 };
 
 struct errand {
@@ -55,7 +62,8 @@ struct errand {
         int64_t deadline;    /* CLOCK_MONOTONIC, ms, of ERRAND_OPENING */
         uint64_t again_at;   /* CLOCK_MONOTONIC, microseconds, of ERRAND_WAITING */
         uint64_t busy_until; /* the same, of a command that may be sent again; 0: before its first answer */
-        char path[CTL_HOLD_PATH_SIZE]; /* the kernel may read it late */
+        char path[CTL_HOLD_PATH_SIZE];     /* the kernel may read it late */
+        struct ublksrv_ctrl_dev_info seen; /* of ERRAND_LOOKING and ERRAND_CONFIRMING */
         LIST_ENTRY(errand) link; /* in `opening`, with ERRAND_OPENING; in `waiting`, with ERRAND_WAITING */
 };
 
@@ -97,18 +105,11 @@ static void withdraw(struct io_uring_sqe *sqe)
         io_uring_prep_nop(sqe);
 }
 
-static int submit(struct helper *helper, struct errand *errand)
+static int submit(
+        struct helper *helper, struct errand *errand, uint32_t operation, const struct command *command)
 {
         struct io_uring_sqe *sqe = get_entry(helper);
         const struct ctl_request *request = &errand->request;
-        struct command command = {
-                .dev_id = request->number,
-                .queue_id = UINT16_MAX,
-                .len = (uint16_t)request->size,
-                .addr = request->size ? (uint64_t)(uintptr_t)&request->payload : 0,
-                .data = request->data,
-                .dev_path_len = request->path_size,
-        };
         int user = 0, r;
 
         if (!sqe)
@@ -122,8 +123,8 @@ static int submit(struct helper *helper, struct errand *errand)
         sqe->personality = (uint16_t)user;
         sqe->opcode = IORING_OP_URING_CMD;
         sqe->fd = helper->control;
-        sqe->cmd_op = request->command;
-        memcpy(sqe->cmd, &command, sizeof(command));
+        sqe->cmd_op = operation;
+        memcpy(sqe->cmd, command, sizeof(*command));
         io_uring_sqe_set_data(sqe, errand);
         r = io_uring_submit(&helper->ring);
         if (user > 0) /* the command keeps the rights for itself */
@@ -131,6 +132,36 @@ static int submit(struct helper *helper, struct errand *errand)
         if (r < 0)
                 withdraw(sqe);
         return r < 0 ? r : 0;
+}
+
+static int submit_command(struct helper *helper, struct errand *errand)
+{
+        const struct ctl_request *request = &errand->request;
+        uint32_t size =
+                ctl_request_is_guarded(request) ? 0 : request->size; /* the cookie is for the helper */
+        const struct command command = {
+                .dev_id = request->number,
+                .queue_id = UINT16_MAX,
+                .len = (uint16_t)size,
+                .addr = size ? (uint64_t)(uintptr_t)&request->payload : 0,
+                .data = request->data,
+                .dev_path_len = request->path_size,
+        };
+
+        return submit(helper, errand, request->command, &command);
+}
+
+static int submit_look(struct helper *helper, struct errand *errand)
+{
+        const struct command command = {
+                .dev_id = errand->request.number,
+                .queue_id = UINT16_MAX,
+                .len = sizeof(errand->seen),
+                .addr = (uint64_t)(uintptr_t)&errand->seen,
+        };
+
+        errand->seen = (struct ublksrv_ctrl_dev_info){};
+        return submit(helper, errand, UBLK_U_CMD_GET_DEV_INFO, &command);
 }
 
 /* May block: the supervisor reads, or is gone. */
@@ -192,12 +223,58 @@ static int begin_command(struct helper *helper, struct errand *errand, enum erra
         int r;
 
         errand->stage = stage;
-        r = submit(helper, errand);
+        r = submit_command(helper, errand);
         if (r >= 0)
                 return 0;
         errand->result = r;
         return stage == ERRAND_HOLDING ? begin_closing(helper, errand) : finish(helper, errand, r);
 }
+
+/* ---- which disk ---- */
+
+/* result: of the question. Return 0: the disk is the one that the command is for; -ENODEV: there is none; -ESTALE: it is
+ * another one, or the driver does not say. A disk in unprivileged mode is asked for by its path only; it has no recovery. */
+static int recognise(const struct errand *errand, int result)
+{
+        if (result == -ENODEV)
+                return -ENODEV;
+        return result >= 0 && errand->seen.dev_id == errand->request.number
+                               && errand->seen.ublksrv_flags == errand->request.payload.cookie
+                       ? 0
+                       : -ESTALE;
+}
+
+static int begin_looking(struct helper *helper, struct errand *errand, enum errand_stage stage)
+{
+        int r;
+
+        errand->stage = stage;
+        r = submit_look(helper, errand);
+        return r < 0 ? finish(helper, errand, recognise(errand, r)) : 0;
+}
+
+static int looked(struct helper *helper, struct errand *errand, int result)
+{
+        int r = recognise(errand, result);
+
+        return r < 0 ? finish(helper, errand, r) : begin_command(helper, errand, ERRAND_COMMAND);
+}
+
+static int confirmed(struct helper *helper, struct errand *errand, int result)
+{
+        int r = recognise(errand, result);
+
+        return finish(helper, errand, r < 0 ? r : errand->result);
+}
+
+/* A command that needs no opened disk. */
+static int begin_plain(struct helper *helper, struct errand *errand)
+{
+        return ctl_request_is_guarded(&errand->request) ? begin_looking(helper, errand, ERRAND_LOOKING)
+                                                        : begin_command(helper, errand, ERRAND_COMMAND);
+}
+
+/* ---- a disk that is held ---- */
 
 static bool is_being_opened(const struct helper *helper, uint32_t number)
 {
@@ -240,11 +317,18 @@ static bool may_wait(struct errand *errand, int result)
 
 static int command_done(struct helper *helper, struct errand *errand, int result)
 {
-        if (!may_wait(errand, result))
+        const struct ctl_request *request = &errand->request;
+
+        if (may_wait(errand, result)) {
+                errand->stage = ERRAND_WAITING;
+                LIST_INSERT_HEAD(&helper->waiting, errand, link);
+                return 0;
+        }
+        if (!ctl_request_is_guarded(request) || request->command != UBLK_U_CMD_START_USER_RECOVERY
+                || result == -EBUSY)
                 return finish(helper, errand, result);
-        errand->stage = ERRAND_WAITING;
-        LIST_INSERT_HEAD(&helper->waiting, errand, link);
-        return 0;
+        errand->result = result;
+        return begin_looking(helper, errand, ERRAND_CONFIRMING);
 }
 
 /* Send again what is due. Return the microseconds until the next, -1: there is none; or -errno of the channel in
@@ -265,7 +349,7 @@ static int64_t send_again(struct helper *helper, int *ret_error)
                         continue;
                 }
                 LIST_REMOVE(errand, link);
-                *ret_error = begin_command(helper, errand, ERRAND_COMMAND);
+                *ret_error = begin_plain(helper, errand);
                 if (*ret_error < 0)
                         return -1;
         }
@@ -285,6 +369,10 @@ static int go_on(struct helper *helper, struct errand *errand, int result)
                 return begin_closing(helper, errand);
         case ERRAND_CLOSING:
                 return finish(helper, errand, errand->result);
+        case ERRAND_LOOKING:
+                return looked(helper, errand, result);
+        case ERRAND_CONFIRMING:
+                return confirmed(helper, errand, result);
         default:
                 return command_done(helper, errand, result);
         }
@@ -293,7 +381,7 @@ static int go_on(struct helper *helper, struct errand *errand, int result)
 static int begin(struct helper *helper, struct errand *errand)
 {
         if (!errand->request.hold || !ctl_hold_has_disk(errand->request.number))
-                return begin_command(helper, errand, ERRAND_COMMAND);
+                return begin_plain(helper, errand);
         if (is_being_opened(helper, errand->request.number))
                 return finish(helper, errand, -ETIME);
         return begin_opening(helper, errand);
@@ -406,7 +494,7 @@ static int get_features(struct helper *helper, uint64_t *ret)
                             .command = UBLK_U_CMD_GET_FEATURES, .number = UINT32_MAX, .size = UBLK_FEATURES_LEN}
         };
         struct io_uring_cqe *cqe;
-        int r = submit(helper, &errand);
+        int r = submit_command(helper, &errand);
 
         if (r >= 0)
                 r = io_uring_wait_cqe(&helper->ring, &cqe);
@@ -452,6 +540,8 @@ int ublk_ctl_helper_main(int fd)
         (void)prctl(PR_SET_NAME, "ublkd-control");
         greeting.step = prepare(&helper, &greeting.payload.features, &error);
         greeting.result = error;
+        if (greeting.step == CTL_STEP_READY)
+                greeting.payload.greeting.guards = CTL_GUARDS;
         if (greeting.step == CTL_STEP_RING) /* here, for the supervisor's loop reads no file of /proc */
                 greeting.payload.io_uring_disabled = ctl_io_uring_disabled();
         if (send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) < 0 || greeting.step != CTL_STEP_READY)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the supervisor and its control helper: the same program on both ends, so plain structs, one in each
- * message of a SOCK_SEQPACKET socket. Requests are answered in any order. */
+/* Between the supervisor and its control helper: plain structs, one in each message of a SOCK_SEQPACKET socket. Requests are
+ * answered in any order. After an upgrade or its reversal the next helper may be of another version than the supervisor, so
+ * the structs keep their sizes, and padding means nothing. */
 #pragma once
 
 #include "ublkd/driver/ublk_ctl.h"
 #include "ublkd/kernel/ublk_uapi.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { CTL_DEV_PATH_SIZE = 32 };
@@ -19,6 +21,11 @@ union ctl_payload {
         } info2;
         struct ublk_all_params params;
         uint64_t features;
+        struct {
+                uint64_t features;
+                uint32_t guards;   /* CTL_GUARDS: it compares cookies. Older helpers leave 0 */
+        } greeting;                /* of CTL_STEP_READY */
+        uint64_t cookie;           /* of the disk for which a guarded command is */
         int32_t io_uring_disabled; /* in a greeting, CTL_STEP_RING: ctl_io_uring_disabled() */
         unsigned char queue_cpus[KERNEL_CPUS_SIZE];
         unsigned char behind_path[CTL_DEV_PATH_SIZE
@@ -40,6 +47,21 @@ struct ctl_request {
         uint32_t uid, gid;
         union ctl_payload payload;
 };
+
+enum { CTL_GUARDS = 0x67756172 };
+
+/* Initialises a request that goes only to the disk with that cookie: of START_USER_RECOVERY and END_USER_RECOVERY, which have
+ * no payload of their own. A helper that does not know of it sends the command all the same. */
+#define CTL_GUARDED(disk, pid, disk_cookie)                                                                  \
+        .number = (uint32_t)(disk), .data = (uint64_t)(pid), .size = sizeof(uint64_t),                       \
+        .payload.cookie = (disk_cookie)
+
+static inline bool ctl_request_is_guarded(const struct ctl_request *request)
+{
+        return (request->command == UBLK_U_CMD_START_USER_RECOVERY
+                       || request->command == UBLK_U_CMD_END_USER_RECOVERY)
+               && request->path_size == 0 && request->size == sizeof(request->payload.cookie);
+}
 
 /* How far the helper has got, for the sentence about a failure. */
 enum ctl_step { CTL_STEP_OPEN, CTL_STEP_RING, CTL_STEP_FEATURES, CTL_STEP_READY, _CTL_STEP_MAX };

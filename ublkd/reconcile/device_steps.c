@@ -266,15 +266,15 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
                 return;
         }
         device_command_sent(device,
-                ublk_ctl_begin_recovery(
-                        device->env->ctl, record->number, on_recovery_begun, device, &device->step.call),
+                ublk_ctl_begin_recovery(device->env->ctl, record->number, device->view.kernel.cookie,
+                        on_recovery_begun, device, &device->step.call),
                 on_recovery_begun);
 }
 
 static void step_end_recovery(struct managed_device *device, const struct device_record *record)
 {
         device_command_sent(device,
-                ublk_ctl_end_recovery(device->env->ctl, record->number,
+                ublk_ctl_end_recovery(device->env->ctl, record->number, device->view.kernel.cookie,
                         worker_proc_pid(device->process.worker), on_live, device, &device->step.call),
                 on_live);
 }

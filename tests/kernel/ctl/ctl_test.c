@@ -137,8 +137,8 @@ static void test_nothing_there(struct test *test)
         CHECK_INT(CALL(del, NUMBER), -ENODEV);
         CHECK_INT(CALL(set_params, NUMBER, &sample), -ENODEV);
         CHECK_INT(CALL(start, NUMBER, getpid()), -ENODEV);
-        CHECK_INT(CALL(begin_recovery, NUMBER), -ENODEV);
-        CHECK_INT(CALL(end_recovery, NUMBER, getpid()), -ENODEV);
+        CHECK_INT(CALL(begin_recovery, NUMBER, cookie), -ENODEV);
+        CHECK_INT(CALL(end_recovery, NUMBER, cookie, getpid()), -ENODEV);
 }
 
 void check_device(struct test *test, enum kernel_state state)
@@ -168,7 +168,9 @@ static void test_add_and_delete(struct test *test)
         CHECK_INT(CALL(set_params, NUMBER, &sample), 0); /* as often as one likes, before the start */
         too_much.max_io_size = 1 << 20;
         CHECK_INT(CALL(set_params, NUMBER, &too_much), -EINVAL);
-        CHECK(CALL(begin_recovery, NUMBER) < 0);
+        CHECK(CALL(begin_recovery, NUMBER, cookie) < 0);
+        CHECK_INT(CALL(begin_recovery, NUMBER, cookie + 1), -ESTALE); /* as if another disk had the number */
+        CHECK_INT(CALL(end_recovery, NUMBER, cookie + 1, getpid()), -ESTALE);
         CHECK_INT(CALL(stop, NUMBER), 0); /* legal at any time */
         CHECK_INT(CALL(get_info, NUMBER), 0);
         CHECK_INT(CALL(del, NUMBER), 0);
@@ -331,7 +333,7 @@ static int begin_recovery(struct test *test)
         int r = -EBUSY;
 
         for (unsigned i = 0; r == -EBUSY && i < RECOVERY_TRIES; i++) {
-                r = CALL(begin_recovery, NUMBER);
+                r = CALL(begin_recovery, NUMBER, cookie);
                 if (r == -EBUSY)
                         nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
         }
@@ -394,6 +396,7 @@ static bool recover_disk(struct test *test, void (*end_worker)(struct test *test
         if (!CHECK(reaches(test, WORKER_STAGE_OPEN)))
                 return false;
         times[STEP_OPEN] = now_usec();
+        CHECK_INT(CALL(begin_recovery, NUMBER, cookie + 1), -ESTALE);
         if (!CHECK_INT(begin_recovery(test), 0))
                 return false;
         times[STEP_BEGUN] = now_usec();
@@ -406,7 +409,8 @@ static bool recover_disk(struct test *test, void (*end_worker)(struct test *test
         if (!CHECK(reaches(test, WORKER_STAGE_READY)))
                 return false;
         times[STEP_READY] = now_usec();
-        CHECK_INT(CALL(end_recovery, NUMBER, worker_proc_pid(test->worker)), 0);
+        CHECK_INT(CALL(end_recovery, NUMBER, cookie + 1, worker_proc_pid(test->worker)), -ESTALE);
+        CHECK_INT(CALL(end_recovery, NUMBER, cookie, worker_proc_pid(test->worker)), 0);
         times[STEP_LIVE] = now_usec();
         CHECK_INT(worker_proc_live(test->worker), 0);
         print_times(times);

@@ -8,7 +8,7 @@
 
 static enum condition_reason reason_of(enum plan_action action, int error)
 {
-        if (error == -EINPROGRESS || (error == -EEXIST && action == ACTION_ADD_DEV))
+        if (error == -EINPROGRESS || error == -ESTALE || (error == -EEXIST && action == ACTION_ADD_DEV))
                 return REASON_NUMBER_TAKEN;
         if (error == -EBUSY && action == ACTION_BEGIN_RECOVERY)
                 return REASON_REQUESTS_UNDER_WAY;

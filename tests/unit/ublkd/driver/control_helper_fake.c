@@ -45,7 +45,7 @@ static void fill_info(struct ublksrv_ctrl_dev_info *info, uint32_t number)
                 .dev_id = number,
                 .ublksrv_pid = -1,
                 .flags = number == NUMBER_FOREIGN ? UBLK_F_UNPRIVILEGED_DEV : UBLK_F_USER_RECOVERY,
-                .ublksrv_flags = UINT64_C(0xfedcba9876543210),
+                .ublksrv_flags = CONTROL_COOKIE,
         };
 }
 
@@ -143,6 +143,12 @@ static int simulate_by_path(const struct ctl_request *request, union ctl_payload
         }
 }
 
+/* A guarded command to one of ours. */
+static bool is_for_disk(const struct ctl_request *request)
+{
+        return ctl_request_is_guarded(request) && request->payload.cookie == CONTROL_COOKIE;
+}
+
 static bool is_question(uint32_t command)
 {
         return command == UBLK_U_CMD_GET_DEV_INFO || command == UBLK_U_CMD_GET_DEV_INFO2;
@@ -163,11 +169,14 @@ static int simulate(const struct ctl_request *request, union ctl_payload *payloa
                 return simulate_add(request, payload);
         case UBLK_U_CMD_SET_PARAMS:
                 return simulate_set_params(request);
-        case UBLK_U_CMD_START_DEV:
         case UBLK_U_CMD_END_USER_RECOVERY:
+                if (!is_for_disk(request))
+                        return -ESTALE;
+                return request->data == 4711 ? 0 : -EINVAL;
+        case UBLK_U_CMD_START_DEV:
                 return request->data == 4711 && request->size == 0 ? 0 : -EINVAL;
         case UBLK_U_CMD_START_USER_RECOVERY:
-                return -EBUSY;
+                return is_for_disk(request) ? -EBUSY : -ESTALE;
         case UBLK_U_CMD_STOP_DEV:
                 return -EINTR;
         case UBLK_U_CMD_DEL_DEV: /* of a kernel before 6.9, so that DEL_DEV_ASYNC is unknown */

@@ -2,6 +2,8 @@
 /* Control helpers for the test of ublk_ctl: each plays one part. */
 #pragma once
 
+#define CONTROL_COOKIE UINT64_C(0xfedcba9876543210) /* of every device */
+
 /* Numbers of devices to which the part "kernel" gives odd answers. */
 enum {
         NUMBER_FOREIGN = 500,  /* created without privileges: the driver describes it only by path */

@@ -85,7 +85,7 @@ static void test_info(sd_event *event, struct ublk_ctl *ctl)
         CHECK(answer.with_device);
         CHECK_INT(answer.device.number, 7);
         CHECK_INT(answer.device.state, KERNEL_STATE_QUIESCED);
-        CHECK(answer.device.cookie == UINT64_C(0xfedcba9876543210));
+        CHECK(answer.device.cookie == CONTROL_COOKIE);
         CHECK_INT(answer.device.flags, UBLK_F_USER_RECOVERY);
         CHECK_INT(answer.device.server_pid, -1);
         CHECK_INT(answer.device.queues, 2);
@@ -225,9 +225,14 @@ static void test_plain(sd_event *event, struct ublk_ctl *ctl)
         struct answer answer = {};
 
         check_result(event, ublk_ctl_start(ctl, 7, 4711, on_done, &answer, NULL), &answer, 0);
-        check_result(event, ublk_ctl_end_recovery(ctl, 7, 4711, on_done, &answer, NULL), &answer, 0);
-        check_result(event, ublk_ctl_end_recovery(ctl, 7, 1, on_done, &answer, NULL), &answer, -EINVAL);
-        check_result(event, ublk_ctl_begin_recovery(ctl, 7, on_done, &answer, NULL), &answer, -EBUSY);
+        check_result(event, ublk_ctl_end_recovery(ctl, 7, CONTROL_COOKIE, 4711, on_done, &answer, NULL),
+                &answer, 0);
+        check_result(event, ublk_ctl_end_recovery(ctl, 7, CONTROL_COOKIE, 1, on_done, &answer, NULL), &answer,
+                -EINVAL);
+        check_result(event, ublk_ctl_begin_recovery(ctl, 7, CONTROL_COOKIE, on_done, &answer, NULL), &answer,
+                -EBUSY);
+        check_result(event, ublk_ctl_begin_recovery(ctl, 7, 1, on_done, &answer, NULL), &answer, -ESTALE);
+        check_result(event, ublk_ctl_end_recovery(ctl, 7, 1, 4711, on_done, &answer, NULL), &answer, -ESTALE);
         check_result(event, ublk_ctl_get_affinity(ctl, 7, 4, on_done, &answer, NULL), &answer, -EINVAL);
         CHECK_INT(ublk_ctl_get_affinity(ctl, 7, 3, on_done, &answer, NULL), 0);
         await(event, &answer);

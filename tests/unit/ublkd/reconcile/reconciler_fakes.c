@@ -30,6 +30,14 @@ void fake_disk_comes(int number)
                 (struct kernel_disk){.exists = true, .cookie = FAKE_FOREIGN, .holder = NO_PROCESS};
 }
 
+void fake_disk_comes_down(int number)
+{
+        fake_disk_comes(number);
+        fake_disks[number].flags = FEATURE_RECOVERY;
+        fake_disks[number].state = KERNEL_STATE_QUIESCED;
+        fake_disks[number].was_started = true;
+}
+
 /* ---- its commands ---- */
 
 static int get_info(const struct ctl_wish *wish, struct kernel_disk *disk)
@@ -72,10 +80,26 @@ static int update_size(const struct ctl_wish *wish, struct kernel_disk *disk)
         return kernel_disk_update_size(disk, wish->size);
 }
 
+/* What the control helper does about a guarded command, before it and after it. */
+static int recognise(const struct ctl_wish *wish, const struct kernel_disk *disk)
+{
+        return wish->guarded ? kernel_disk_recognise(disk, wish->cookie) : 0;
+}
+
 static int begin_recovery(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
-        (void)wish;
-        return fake_kernel.held ? -EBUSY : kernel_disk_begin_recovery(disk, false);
+        int r = recognise(wish, disk), confirmed;
+
+        if (r < 0)
+                return r;
+        if (fake_kernel.held)
+                return -EBUSY;
+        fake_kernel.begun++;
+        r = kernel_disk_begin_recovery(disk, false);
+        if (fake_kernel.replaces)
+                fake_disk_comes_down(wish->number);
+        confirmed = recognise(wish, disk);
+        return confirmed < 0 ? confirmed : r;
 }
 
 /* A test sends no command that would block. */
@@ -95,7 +119,10 @@ static int start(const struct ctl_wish *wish, struct kernel_disk *disk)
 
 static int end_recovery(const struct ctl_wish *wish, struct kernel_disk *disk)
 {
-        (void)wish;
+        int r = recognise(wish, disk);
+
+        if (r < 0)
+                return r;
         return go_live(disk, kernel_disk_check_end_recovery(disk, disk->holder));
 }
 

@@ -21,12 +21,14 @@ struct fake_kernel {
         unsigned releases;      /* as many ADD_DEVs find the number taken by a deleted disk */
         bool hurried;           /* another program takes the number before the next ADD_DEV, once */
         bool held;              /* dead workers have requests in flight */
+        bool replaces;          /* another program, a disk: right after START_USER_RECOVERY */
         bool vanishes;          /* a disk, between GET_DEV_INFO and DEL_DEV */
         bool crashes;           /* a quiesced worker dies by SIGSEGV */
         uint64_t dropped_flags; /* that the kernel drops from ADD_DEV */
         unsigned looks;         /* GET_DEV_INFOs */
         unsigned adds;          /* ADD_DEVs */
         unsigned quiesces;      /* QUIESCE_DEVs */
+        unsigned begun;         /* START_USER_RECOVERYs that the driver got */
         bool searches_stop;     /* a search for openers does, when it begins: see world_continue_search() */
         unsigned holds;         /* STOP_DEVs with the disk held exclusively */
 };
@@ -36,5 +38,7 @@ extern struct fake_kernel fake_kernel;
 void fake_kernel_begin(void);
 /* A disk of another program. */
 void fake_disk_comes(int number);
+/* One that had a server, and can be recovered. */
+void fake_disk_comes_down(int number);
 /* Answer the oldest command. Return false if there is none. */
 bool fake_ctl_answer(void);
