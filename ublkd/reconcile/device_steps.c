@@ -265,6 +265,7 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
                 device_step_done(device, r);
                 return;
         }
+        device->step.seen_at = monotonic_now(); /* the command looks itself */
         device_command_sent(device,
                 ublk_ctl_begin_recovery(device->env->ctl, record->number, device->view.kernel.cookie,
                         on_recovery_begun, device, &device->step.call),

@@ -2,6 +2,7 @@
 /* One turn of a device: ask the kernel, look at the worker, plan(), carry out one step. An event meanwhile
  * only queues another turn. History (how often, since when) is in struct attempt; decisions read facts. */
 #include "ublkd/reconcile/device_turn.h"
+#include "ublkd/reconcile/device_look.h"
 #include "ublkd/reconcile/device_publish.h"
 #include "ublkd/reconcile/device_steps.h"
 #include "ublkd/reconcile/backing/device_backing.h"
@@ -366,6 +367,12 @@ static void device_decide(struct managed_device *device, const struct device_rec
         bool waits;
 
         due = choose_step(device, &wish, now);
+        if (device->step.unasked && !device_command_looks(device->step.action)) {
+                device->step.seen_at = 0;
+                device->turn.again = true;
+                device_rest(device, UINT64_MAX);
+                return;
+        }
         if (!is_served(device))
                 device_progress_end(device);
         if ((device->step.action == ACTION_NOTHING || is_served(device))
@@ -385,10 +392,15 @@ static void device_decide(struct managed_device *device, const struct device_rec
                 take_step(device, record);
 }
 
+static bool has_new_request(const struct managed_device *device, const struct device_record *record)
+{
+        return !user_request_equal(device->handled.request, user_request_of(record));
+}
+
 /* Note a new spec, or a new request to try or to recover: what failed before may succeed now. */
 static void device_take_request(struct managed_device *device, const struct device_record *record)
 {
-        bool new_request = !user_request_equal(device->handled.request, user_request_of(record));
+        bool new_request = has_new_request(device, record);
         bool new_recover = record->recover_requested && !device->handled.recover;
 
         if (new_request) {
@@ -427,6 +439,7 @@ static void device_stay_blind(struct managed_device *device, const struct device
         uint64_t now = monotonic_now(), next_try = attempt_blind(&device->attempt, now);
         struct plan_wish wish;
 
+        device->step.seen_at = 0;
         device_note(device, REASON_CONTROL_PLANE, "Asking the kernel about /dev/ublkb%d failed: %s.",
                 record->number, strerror(-error));
         turn_view_stay(&device->view);
@@ -448,6 +461,7 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
                 device_take_death(device);
         if (worker_now(device)
                 != device->view.worker_seen) { /* kernel and worker were seen at different times */
+                device->step.seen_at = 0;
                 device->turn.again = true;
                 device_rest(device, UINT64_MAX);
                 return;
@@ -457,6 +471,7 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
                 return;
         }
         device->first.unseen = false;
+        device->step.seen_at = device->step.asked_at;
         turn_view_see(&device->view, record, result < 0 ? NULL : kernel);
         measure_disk(device, record);
         if (device->view.facts.kernel != KERNEL_ABSENT)
@@ -469,31 +484,27 @@ static void on_kernel_answer(void *userdata, int result, const struct kernel_dev
         device_decide(device, record);
 }
 
-/* Return whether the kernel need not be asked: the driver has just taken START_USER_RECOVERY, and the worker is ready for
- * the end of it. What another program has done to the disk since, END_USER_RECOVERY shows by its error, and the turn
- * after that asks. It is two changes of processes less on the way of each recovery. */
-static bool recovery_may_end(const struct managed_device *device)
-{
-        return device->step.action == ACTION_BEGIN_RECOVERY && attempt_succeeded(&device->attempt)
-               && device->view.facts.kernel == KERNEL_DOWN && device->view.worker_seen == PLAN_WORKER_READY;
-}
-
 static void device_ask_kernel(struct managed_device *device, const struct device_record *record)
 {
         int r;
 
         device->turn.state = TURN_OBSERVING;
         device->view.worker_seen = worker_now(device);
+        device->step.unasked =
+                record->number >= 0
+                && ((!has_new_request(device, record) && device_may_begin_unasked(device, record))
+                        || device_may_end_unasked(device));
+        device->step.asked_at = device->step.unasked ? device->step.seen_at : monotonic_now();
         if (record->number < 0) {
                 on_kernel_answer(device, -ENODEV, NULL);
                 return;
         }
-        if (recovery_may_end(device)) {
+        if (device->step.unasked) {
                 struct kernel_device kernel = device->view.kernel;
 
                 /* The answer may be older than the driver's release of the disk. Since then the driver has taken
                  * START_USER_RECOVERY, which it does not for a live one (ublk_ctrl_start_recovery(), ublk_drv.c). */
-                if (kernel.state == KERNEL_STATE_LIVE)
+                if (device_may_end_unasked(device) && kernel.state == KERNEL_STATE_LIVE)
                         kernel.state = KERNEL_STATE_QUIESCED;
                 on_kernel_answer(device, 0, &kernel);
                 return;

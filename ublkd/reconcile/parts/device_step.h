@@ -13,6 +13,11 @@ struct managed_device;
  * well. */
 struct device_step {
         enum plan_action action;
+        /* CLOCK_MONOTONIC: the kernel was asked then, and the view of the turn is its answer, or the step has a command that
+         * looks itself; 0: there is no answer since, or the last one was not used */
+        uint64_t seen_at;
+        uint64_t asked_at; /* the same, of an answer that is under way */
+        bool unasked; /* the turn goes by the view of an earlier one: only a command that looks itself may follow */
         struct ublk_ctl_call *call; /* NULL: none is under way */
         void (*done)(struct managed_device *device, int result);
         uint64_t dropped_flags;        /* that the driver has dropped from ADD_DEV, with this spec */
