@@ -231,9 +231,8 @@ static void open_subuid_watch(struct manager *manager)
 
         if (r < 0)
                 log_warning(NULL,
-                        "Watching /etc/subuid failed: %s; reload ublkd after a new user has become a member "
-                        "of a "
-                        "group of the policy",
+                        "Watching /etc/subuid failed: %s; reload ublkd after a new user is in a group of the "
+                        "policy",
                         strerror(-r));
         config_reload_subuids(manager->config_reload);
 }

@@ -222,9 +222,7 @@ static void on_subuid_job_done(struct thread_job *thread_job)
 
         if (job->error < 0)
                 log_error(NULL,
-                        "Reading /etc/subuid failed: %s; the ranges from before count; correct it, and "
-                        "reload "
-                        "ublkd",
+                        "Reading /etc/subuid failed: %s; the ranges from before count; correct the file",
                         strerror(-job->error));
         else if (policy)
                 policy_set_subuids(policy, TAKE_PTR(job->ranges), job->count);

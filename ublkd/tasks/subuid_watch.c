@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches /etc/subuid. useradd(8) writes another file and renames it, so the directory is watched. */
+/* Watches /etc/subuid. useradd(8) writes another file and renames it, so the directory is watched.
+ * Without the file no user would have a range, so its removal counts at a reload only: an editor may write the next one in a
+ * moment. */
 #include "ublkd/tasks/subuid_watch.h"
 
 #include "ublkd/base/cleanup.h"
@@ -43,8 +45,8 @@ int subuid_watch_new(sd_event *event, const char *directory, void (*changed)(voi
                 return -ENOMEM;
         watch->changed = changed;
         watch->userdata = userdata;
-        r = sd_event_add_inotify(event, &watch->source, directory,
-                IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR, on_change, watch);
+        r = sd_event_add_inotify(event, &watch->source, directory, IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR,
+                on_change, watch);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(watch);

@@ -6,7 +6,8 @@
 
 struct subuid_watch;
 
-/* Call changed() after each change of the file DIRECTORY/subuid, also one that replaces or removes it. Return 0 or -errno. */
+/* Call changed() after each write of the file DIRECTORY/subuid, also where another file replaces it; not where it is removed, or
+ * becomes a link, whose target is not watched. Return 0 or -errno. */
 int subuid_watch_new(sd_event *event, const char *directory, void (*changed)(void *userdata), void *userdata,
         struct subuid_watch **ret);
 /* End the watch. NULL is fine. Return NULL. */
