@@ -44,20 +44,21 @@ static const struct {
         uint64_t deadline_usec;
         bool brings_device; /* its answer is a struct ublksrv_ctrl_dev_info, or a mask */
         bool only_asks;    /* it changes nothing, and waits for no other command */
+        bool by_number;    /* also for a disk in unprivileged mode, which has no recovery: the helper sees another disk */
 } kinds[] = {
-        [CTL_GET_INFO]       = {UBLK_U_CMD_GET_DEV_INFO,        SECONDS(10), true,  true},
-        [CTL_GET_AFFINITY]   = {UBLK_U_CMD_GET_QUEUE_AFFINITY,  SECONDS(10), true,  true},
-        [CTL_ADD]            = {UBLK_U_CMD_ADD_DEV,             SECONDS(10), true,  false},
-        [CTL_SET_PARAMS]     = {UBLK_U_CMD_SET_PARAMS,          SECONDS(10), false, false},
-        [CTL_START]          = {UBLK_U_CMD_START_DEV,           SECONDS(30), false, false},
-        [CTL_STOP]           = {UBLK_U_CMD_STOP_DEV,            SECONDS(10), false, false},
-        [CTL_TRY_STOP]       = {UBLK_U_CMD_TRY_STOP_DEV,        SECONDS(10), false, false},
-        [CTL_STOP_UNHELD]    = {UBLK_U_CMD_STOP_DEV,            SECONDS(15), false, false},
-        [CTL_QUIESCE]        = {UBLK_U_CMD_QUIESCE_DEV,         SECONDS(10), false, false},
-        [CTL_UPDATE_SIZE]    = {UBLK_U_CMD_UPDATE_SIZE,         SECONDS(10), false, false},
-        [CTL_DEL]            = {UBLK_U_CMD_DEL_DEV_ASYNC,       SECONDS(10), false, false},
-        [CTL_BEGIN_RECOVERY] = {UBLK_U_CMD_START_USER_RECOVERY, SECONDS(10), false, false},
-        [CTL_END_RECOVERY]   = {UBLK_U_CMD_END_USER_RECOVERY,   SECONDS(30), false, false},
+        [CTL_GET_INFO]       = {UBLK_U_CMD_GET_DEV_INFO,        SECONDS(10), true,  true,  true},
+        [CTL_GET_AFFINITY]   = {UBLK_U_CMD_GET_QUEUE_AFFINITY,  SECONDS(10), true,  true,  false},
+        [CTL_ADD]            = {UBLK_U_CMD_ADD_DEV,             SECONDS(10), true,  false, true},
+        [CTL_SET_PARAMS]     = {UBLK_U_CMD_SET_PARAMS,          SECONDS(10), false, false, false},
+        [CTL_START]          = {UBLK_U_CMD_START_DEV,           SECONDS(30), false, false, false},
+        [CTL_STOP]           = {UBLK_U_CMD_STOP_DEV,            SECONDS(10), false, false, false},
+        [CTL_TRY_STOP]       = {UBLK_U_CMD_TRY_STOP_DEV,        SECONDS(10), false, false, false},
+        [CTL_STOP_UNHELD]    = {UBLK_U_CMD_STOP_DEV,            SECONDS(15), false, false, false},
+        [CTL_QUIESCE]        = {UBLK_U_CMD_QUIESCE_DEV,         SECONDS(10), false, false, false},
+        [CTL_UPDATE_SIZE]    = {UBLK_U_CMD_UPDATE_SIZE,         SECONDS(10), false, false, false},
+        [CTL_DEL]            = {UBLK_U_CMD_DEL_DEV_ASYNC,       SECONDS(10), false, false, false},
+        [CTL_BEGIN_RECOVERY] = {UBLK_U_CMD_START_USER_RECOVERY, SECONDS(10), false, false, true},
+        [CTL_END_RECOVERY]   = {UBLK_U_CMD_END_USER_RECOVERY,   SECONDS(30), false, false, true},
 };
 /* clang-format on */
 _Static_assert(ARRAY_SIZE(kinds) == _CTL_KIND_MAX, "every kind has a row");
@@ -328,8 +329,7 @@ static int submit(struct ublk_ctl *ctl, enum ctl_kind kind, const struct ctl_req
                 return -ENOMEM;
         call->call.request = *request;
         call->call.request.command = kinds[kind].command;
-        if (kind != CTL_GET_INFO && kind != CTL_ADD
-                && unprivileged_disks_have(ctl->unprivileged, (int)request->number))
+        if (!kinds[kind].by_number && unprivileged_disks_have(ctl->unprivileged, (int)request->number))
                 name_node(&call->call.request);
         if (kind == CTL_DEL && (ctl->no_async_delete || call->call.request.path_size > 0))
                 call->call.request.command = UBLK_U_CMD_DEL_DEV;

@@ -31,5 +31,5 @@ bool device_may_begin_unasked(const struct managed_device *device, const struct 
 bool device_may_end_unasked(const struct managed_device *device)
 {
         return device->step.action == ACTION_BEGIN_RECOVERY && device->view.worker_seen == PLAN_WORKER_READY
-               && has_just_seen(device);
+               && has_just_seen(device) && ublk_ctl_guards(device->env->ctl);
 }

@@ -156,6 +156,8 @@ static bool is_question(uint32_t command)
 
 static int simulate(const struct ctl_request *request, union ctl_payload *payload)
 {
+        if (request->number == NUMBER_FOREIGN && ctl_request_is_guarded(request))
+                return -ESTALE;
         if (request->number == NUMBER_FOREIGN && !is_question(request->command))
                 return simulate_by_path(request, payload);
         switch (request->command) {

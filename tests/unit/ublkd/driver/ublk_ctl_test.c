@@ -206,6 +206,12 @@ static void test_a_device_in_unprivileged_mode(sd_event *event, struct ublk_ctl 
         CHECK_INT(answer.device.queue_cpus[0], 0x0c);
         answer = (struct answer){};
         check_result(event, ublk_ctl_start(ctl, NUMBER_FOREIGN, 4711, on_done, &answer, NULL), &answer, 0);
+        check_result(event,
+                ublk_ctl_begin_recovery(ctl, NUMBER_FOREIGN, CONTROL_COOKIE, on_done, &answer, NULL), &answer,
+                -ESTALE);
+        check_result(event,
+                ublk_ctl_end_recovery(ctl, NUMBER_FOREIGN, CONTROL_COOKIE, 4711, on_done, &answer, NULL),
+                &answer, -ESTALE);
         check_result(event, ublk_ctl_del(ctl, NUMBER_FOREIGN, on_done, &answer, NULL), &answer, 0);
 }
 
