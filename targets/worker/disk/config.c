@@ -7,6 +7,7 @@
 #include "targets/known/target_tree_parse.h"
 #include "targets/target_tree_kept.h"
 #include "targets/worker/disk/registry.h"
+#include "targets/worker/disk/target_check.h"
 #include "ublkd/values/cpu_list.h"
 #include "ublkd/values/json_util.h"
 
@@ -89,19 +90,25 @@ static int parse_cpus(const char *text, struct worker_config *ret, struct proble
         return 0;
 }
 
-/* Return NULL with a problem where this worker has no such target, or on ENOMEM. */
+/* Return NULL with a problem where this worker has no such target, or one that is not complete; or on ENOMEM. */
 static const struct target *target_of(
         const struct target_tree *tree, unsigned number, struct problem_list *problems)
 {
         const struct target_desc *desc = tree->nodes[number].desc;
         const struct target *target = desc ? target_find(desc->name) : NULL;
+        const char *lack = target ? target_check(target) : NULL;
         char pointer[TARGET_POINTER_SIZE + 8];
 
-        if (target)
+        if (target && !lack)
                 return target;
         target_tree_pointer(tree, number, pointer);
         strcat(pointer, "/type");
-        (void)problem_add(problems, ENOENT, pointer, "UnknownTarget", "This worker has no such target.");
+        if (!target)
+                (void)problem_add(
+                        problems, ENOENT, pointer, "UnknownTarget", "This worker has no such target.");
+        else
+                (void)problem_add(problems, ENOENT, pointer, "UnknownTarget",
+                        "The target \"%s\" of this worker is not complete. %s", desc->name, lack);
         return NULL;
 }
 
