@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The target for tests: what rules ask for reaches the opener of the disk, and what was acknowledged survives it."""
 
+import time
+
 import pytest
 
 from harness.api import condition_of
@@ -54,6 +56,41 @@ def test_an_opener_sees_the_error_of_a_rule(file_of, allowing):
     assert disk.write_later(len(errors) * 4096, block("b")).result() is None
     assert _bytes_of(path, len(errors) * 4096, 4096) == block("b")
     assert _fired(allowing) == [1] * len(errors)
+
+
+def _bits_that_differ(one, other):
+    assert len(one) == len(other)
+    return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).bit_count()
+
+
+def test_short_corrupt_and_late_requests(file_of, allowing):
+    """What the opener gets, and what is in the file: each rule is for a MiB of its own, far from what a kernel looks at."""
+    length, delay = 16 << 10, 0.4
+    short_write, short_read, corrupt_write, corrupt_read, late = places = [number * _MIB for number in range(8, 13)]
+    original, path = block("o", length), file_of(size=16 * _MIB)
+    path.write_bytes(block("o", 16 * _MIB))
+    kinds = [{"action": "short", "op": "write", "bytes": 3 * 4096 + 100}, {"action": "short", "op": "read", "bytes": 4096},
+             {"action": "corrupt", "op": "write"}, {"action": "corrupt", "op": "read"},
+             {"action": "delay", "op": "write", "delay": f"{int(delay * 1000)}ms"}]
+    rules = [{**kind, "from": place, "to": place + length} for kind, place in zip(kinds, places)]
+    disk = Disk(allowing.api.create(_over(path, *rules))["status"]["id"])
+
+    def left(offset):
+        return _bytes_of(path, offset, length)
+
+    assert disk.write_later(short_write, block("s", length)).result() == "EIO"
+    assert left(short_write) == block("s", 3 * 4096) + original[3 * 4096:]
+    assert disk.read_later(short_read, length).result() == "EIO"
+    disk.write(corrupt_write, block("c", length))
+    assert _bits_that_differ(left(corrupt_write), block("c", length)) == 1
+    assert disk.read(corrupt_write, length) == left(corrupt_write)
+    assert _bits_that_differ(disk.read(corrupt_read, length), original) == 1
+    assert left(corrupt_read) == original
+    begin = time.monotonic()
+    disk.write(late, block("l", length))
+    assert time.monotonic() - begin >= delay
+    assert left(late) == block("l", length)
+    assert _fired(allowing) == [1] * len(places)
 
 
 @pytest.mark.parametrize("moment", ["before", "during", "after"])
