@@ -103,6 +103,13 @@ static const struct crash_case cases[] = {
                         "61440,\"child\":{\"type\":"
                         "\"loop\",\"path\":\"@0\"}},{\"type\":\"loop\",\"path\":\"@1\"}]}}", .files = 2,
          .file_size = 64 * 1024},
+        {.name = "list, plain",
+         .spec = "{\"target\":{\"type\":\"linear\",\"children\":[{\"type\":\"linear\",\"length\":"
+                        "61440,\"child\":{\"type\":"
+                        "\"loop\",\"path\":\"@0\"}},{\"type\":\"loop\",\"path\":\"@1\"}]}}", .parent = "/var/tmp",
+         .files = 2,
+         .file_size = 64 * 1024,
+         .entry = CLIENT_PLAIN},
 };
 
 static uint64_t now(void)
