@@ -3,6 +3,8 @@
  * follows from its leaves by the rules of tree_rules.h. What a leaf can do is taken from a disk that is that leaf alone. */
 #include "tests/target/scratch.h"
 #include "tests/unit/check.h"
+#include "targets/loop/loop.h"
+#include "targets/loop/loop_options.h"
 #include "targets/null/null.h"
 #include "targets/worker/disk/registry.h"
 #include "tests/target/tree_rules.h"
@@ -52,7 +54,8 @@ static struct {
 
 static unsigned trees, opened, mixed, refused, lines, shortcuts;
 
-/* The linker puts ours in the place of the worker's, for `null` with limits that no loop has. */
+/* The linker puts ours in the place of the worker's: for `null` with limits that no loop has, and for `loop` with what it finds on
+ * a host that has more. */
 const struct target *__real_target_find(const char *name);
 const struct target *__wrap_target_find(const char *name);
 
@@ -70,12 +73,39 @@ static int open_odd(struct target_device *device, struct target_geometry *ret, s
         return r;
 }
 
+static const struct leaf *file_at(const char *path)
+{
+        for (unsigned i = 0; i < LEAVES_MAX; i++)
+                if (strcmp(files[i].path, path) == 0)
+                        return &files[i];
+        return NULL;
+}
+
+/* Another user of the same bytes, and for some a name that stays. */
+static int open_known(
+        struct target_device *device, struct target_geometry *ret, struct problem_list *problems)
+{
+        const struct loop_options *options = device->config;
+        const struct leaf *file = file_at(options->path);
+        int r = loop_target.open(device, ret, problems);
+
+        if (r < 0 || !CHECK(file && ret->sharing.count == 0 && !ret->stable_path))
+                return r;
+        if (file->stable[0])
+                ret->stable_path = strdup(file->stable);
+        return problem_add(&ret->sharing, EBUSY, "/target/path", "BackingInUse", "%s", file->path);
+}
+
 const struct target *__wrap_target_find(const char *name)
 {
-        static struct target odd;
+        static struct target odd, known;
 
         odd = null_target;
         odd.open = open_odd;
+        known = loop_target;
+        known.open = open_known;
+        if (strcmp(name, "loop") == 0)
+                return &known;
         return strcmp(name, "null") == 0 ? &odd : __real_target_find(name);
 }
 
@@ -186,6 +216,36 @@ static void check_lock(unsigned store, const struct leaf *file, const struct rea
         CHECK_INT(range->lock, DISK_LOCK_WANTED);
 }
 
+/* A problem of the loop has the pointer of its place. */
+static void check_sharing(unsigned number)
+{
+        const struct problem_list *sharing = &now.disk.params.sharing;
+        char pointer[PLACE_POINTER_SIZE + 8];
+        unsigned found = 0;
+
+        expect_pointer(&now.places, number, pointer);
+        strcat(pointer, "/path");
+        for (size_t i = 0; i < sharing->count; i++) {
+                if (strcmp(sharing->items[i].detail, now.places.all[number].leaf->path) != 0)
+                        continue;
+                found++;
+                CHECK_STR(sharing->items[i].pointer, pointer);
+                CHECK_STR(sharing->items[i].reason, "BackingInUse");
+                CHECK_INT(sharing->items[i].error, EBUSY);
+        }
+        CHECK_INT(found, 1);
+}
+
+static void check_stable_path(void)
+{
+        const char *wanted = expect_stable_path(&now.places), *got = now.disk.params.stable_path;
+
+        if (wanted && got)
+                CHECK_STR(got, wanted);
+        else
+                CHECK(!wanted && !got);
+}
+
 /* The store, its witness and its lock are in the list at the same place, and so is its path. */
 static void check_store(unsigned store, const struct place *place, unsigned number, uint64_t size)
 {
@@ -208,8 +268,12 @@ static void check_stores(uint64_t size)
         unsigned stores = 0;
 
         for (unsigned i = 0; i < now.places.count; i++)
-                if (now.places.all[i].tree->kind == LOOP_LEAF)
+                if (now.places.all[i].tree->kind == LOOP_LEAF) {
                         check_store(stores++, &now.places.all[i], i, size);
+                        check_sharing(i);
+                }
+        CHECK_INT(now.disk.params.sharing.count, stores);
+        check_stable_path();
         CHECK_INT(now.disk.witness_count, stores);
         CHECK_INT(now.disk.range_count, stores);
         CHECK_INT(now.disk.device.file_count, 2 * stores);
@@ -455,6 +519,8 @@ static bool make_file(unsigned number)
                 || !CHECK_INT(stat(file->path, &status), 0))
                 return false;
         file->inode = status.st_ino;
+        if (number % 3 == 1)
+                snprintf(file->stable, sizeof(file->stable), "/dev/disk/by-id/%s", name);
         return true;
 }
 

@@ -2,6 +2,9 @@
 /* What must become of a tree of targets. */
 #include "tests/target/tree_rules.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static unsigned part = 4096;
 
 static const struct {
@@ -100,6 +103,37 @@ unsigned expect_flags(const struct places *places)
                                  : flag_rules[i].rule == OF_ANY ? any
                                                                 : 0);
         return flags;
+}
+
+void expect_pointer(const struct places *places, unsigned number, char ret[static PLACE_POINTER_SIZE])
+{
+        const struct place *place = &places->all[number];
+        unsigned index = 0;
+        size_t used;
+
+        if (place->parent < 0) {
+                snprintf(ret, PLACE_POINTER_SIZE, "/target");
+                return;
+        }
+        expect_pointer(places, (unsigned)place->parent, ret);
+        used = strlen(ret);
+        for (unsigned i = 0; i < number; i++)
+                index += places->all[i].parent == place->parent;
+        if (places->all[place->parent].tree->kind >= FIRST_OF_MANY)
+                snprintf(ret + used, PLACE_POINTER_SIZE - used, "/children/%u", index);
+        else
+                snprintf(ret + used, PLACE_POINTER_SIZE - used, "/child");
+}
+
+/* Of several the last. */
+const char *expect_stable_path(const struct places *places)
+{
+        const char *path = NULL;
+
+        for (unsigned i = 0; i < places->count; i++)
+                if (places->all[i].leaf && places->all[i].leaf->stable[0])
+                        path = places->all[i].leaf->stable;
+        return path;
 }
 
 static uint32_t larger(uint32_t one, uint32_t other)

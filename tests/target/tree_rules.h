@@ -5,6 +5,7 @@
 
 #include "targets/worker/disk/disk.h"
 
+enum { PLACE_POINTER_SIZE = 64 };
 enum {
         WIDTH_MAX = 3,
         LEAVES_MAX = WIDTH_MAX * WIDTH_MAX,
@@ -40,6 +41,7 @@ struct leaf {
         struct disk_params params;
         bool in_memory, ends_with_process, end_known;
         char path[256], key[BACKING_KEY_MAX + 1];
+        char stable[32]; /* the same store by a name that stays; empty: it has none */
         uint64_t size, inode;
 };
 
@@ -80,6 +82,10 @@ unsigned tree_faults(const struct tree *tree);
 unsigned expect_flags(const struct places *places);
 /* Return the size of the disk in bytes; 0: as large as asked for. *ret_refused: of enum refusal. */
 uint64_t expect_size(const struct places *places, unsigned *ret_refused);
+/* Write the pointer of the target at a place: "/target/children/1". */
+void expect_pointer(const struct places *places, unsigned number, char ret[static PLACE_POINTER_SIZE]);
+/* Return the name that stays of a store of the disk, or NULL. */
+const char *expect_stable_path(const struct places *places);
 /* Return what the disk reaches of the loop at a place. */
 struct reach expect_reach(const struct places *places, unsigned number);
 /* Return what the kernel shows of a disk of `size` bytes. */
