@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a target that stands on others can do: one table. */
+/* The table: a rule for each field. */
 #include "targets/worker/disk/stack_rules.h"
 
 enum rule {

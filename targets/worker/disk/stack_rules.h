@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a target that stands on others can do, by what they can: one table. What a whole tree promises (its flags) is in
- * targets/target_tree.h. Pure. */
+/* What a target that stands on others can do, by what they can: one table, of the geometry. The other properties of a tree: what it
+ * promises, needs and waits for (flags, needs, waits) is in targets/target_tree.c; its stores, their locks, identities and ends
+ * in stack_stores.c; claims, sharing and the stable path are collected by stack.c. tests/target/stack_table_test.c holds all of
+ * them against one set of rules. Pure. */
 #pragma once
 
 #include "targets/target.h"
