@@ -65,6 +65,52 @@ def case_markdown(case, results, instructions=True):
     return text + (f"\nNot measured:\n\n{''.join(left_out)}" if left_out else "")
 
 
+def with_builds_in_rows(results):
+    """Return the results with the name of the build as a part of the row's, where there are several builds."""
+    return [
+        result | {"row": f"{result['row']} ({result['build']})"} if "build" in result else result for result in results
+    ]
+
+
+def median_and_range(values, digits=0):
+    """Return the text "median (smallest to largest)"; of one value alone that value, of none "-"."""
+    if not values:
+        return "-"
+    text = f"{statistics.median(values):,.{digits}f}"
+    return f"{text} ({min(values):,.{digits}f} to {max(values):,.{digits}f})" if len(values) > 1 else text
+
+
+def ratio_of_medians(values, reference):
+    """Return the text of the ratio, or "-" if there is none."""
+    divisor = statistics.median(reference) if reference else 0
+    return f"{statistics.median(values) / divisor:.3f}" if values and divisor else "-"
+
+
+def _builds_line(title, builds, values):
+    """Return the line of one figure, of {build: values}; the reference is the second build."""
+    reference = values[builds[1]]
+    cells = [median_and_range(values[build]) for build in builds]
+    ratios = [ratio_of_medians(values[build], reference) for build in builds if build != builds[1]]
+    return [title, *cells, *ratios]
+
+
+def builds_markdown(builds, results):
+    """Return the table of several builds of ublkd: median (smallest to largest) of each, and ratios to the second
+    build, which is the first of --beside."""
+    measured = [result for result in results if "build" in result]
+    lines, left_out = [], []
+    for case, row in dict.fromkeys((result["case"], result["row"]) for result in measured):
+        own = {build: [one for one in of_cell(measured, case, row) if one["build"] == build] for build in builds}
+        for name, title in (("total_ns", "whole path"), ("server_ns", "server's share")):
+            values = {build: [one[name] for one in own[build] if one.get(name) is not None] for build in builds}
+            lines.append(_builds_line(f"{case}, {row}: {title}", builds, values))
+        failed = [(build, one) for build in builds for one in own[build] if "total_ns" not in one]
+        left_out += [f"- {case}, {row} ({build}), round {one['round']}: {reason([one])}\n" for build, one in failed]
+    ratios = [f"{build} : {builds[1]}" for build in builds if build != builds[1]]
+    text = f"### Builds\n\n{host.table(['ns an I/O', *builds, *ratios], lines)}"
+    return text + (f"\nNot measured:\n\n{''.join(left_out)}" if left_out else "")
+
+
 def _cell(results):
     total, share = figure(results, "total_ns"), figure(results, "server_ns")
     return _number(total) if share is None else f"{_number(total)} / {_number(share)}"

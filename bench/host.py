@@ -4,6 +4,7 @@
 import datetime
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,8 @@ sys.path.insert(0, os.path.join(_HERE, "guest"))
 # pylint: disable=wrong-import-position
 import peers
 
-_OWN_PROGRAMS = ("ublkd", "ublkd-helper", "ublkd-worker", "ublkd-worker-without-statistics", "ublkctl", "ublkd-follow")
+_HELPER = "ublkd-helper"
+_OWN_PROGRAMS = ("ublkd", _HELPER, "ublkd-worker", "ublkd-worker-without-statistics", "ublkctl", "ublkd-follow")
 
 
 def add_options(parser, name, guest=True):
@@ -45,21 +47,31 @@ class Workspace:
     def file(self, name):
         return os.path.join(self.path, name)
 
-    def own_programs(self, build):
-        """Return ({"ublkd": program} or {}, {"ublkd": why it is missing} or {}, versions)."""
+    def folder(self, name):
+        """Return the path of a new folder in it."""
+        os.mkdir(self.file(name))
+        return self.file(name)
+
+    def own_programs(self, build, needed=_OWN_PROGRAMS, folder=None):
+        """Return ({"ublkd": program} or {}, {"ublkd": why it is missing} or {}, versions).
+
+        An old build may lack programs that are not `needed`; the helper is, if its ublkd has one. The folder is the
+        workspace itself, or one in it."""
+        folder = folder or self.path
         for name in _OWN_PROGRAMS:
             program = os.path.join(build, name)
-            if not os.access(program, os.X_OK):
+            if os.access(program, os.X_OK):
+                shutil.copy(program, folder)
+            elif name in needed or (name == _HELPER and _contains(os.path.join(folder, "ublkd"), name)):
                 return {}, {"ublkd": f"{program} is not built"}, []
-            shutil.copy(program, self.file(name))
-        program = self.file("ublkd")
+        program = os.path.join(folder, "ublkd")
         version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-        return {"ublkd": program}, {}, [f"{version.stdout.strip()} ({_revision()})"]
+        return {"ublkd": program}, {}, [f"{version.stdout.strip()} ({_revision(build)})"]
 
-    def programs(self, build, rows=None):
+    def programs(self, build, rows=None, needed=_OWN_PROGRAMS):
         """Return (programs, missing, versions) of ublkd and the peers that these
         rows need (None: all); they stay in the cache as long as this workspace."""
-        programs, missing, versions = self.own_programs(build)
+        programs, missing, versions = self.own_programs(build, needed)
         for name in peers.NAMES:
             if rows is not None and not any(row.split("/")[0] == name for row in rows):
                 continue
@@ -94,8 +106,23 @@ class Workspace:
             return code, [json.loads(line) for line in source]
 
 
-def _revision():
-    command = ["git", "-C", ROOT, "describe", "--always", "--dirty"]
+def _contains(program, text):
+    with open(program, "rb") as source:
+        return text.encode() in source.read()
+
+
+def _source(build):
+    """Return the tree that a build is of, as CMake noted it; without that note, this tree."""
+    try:
+        with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as cache:
+            noted = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.+)$", cache.read(), re.MULTILINE)
+    except FileNotFoundError:
+        noted = None
+    return noted[1] if noted else ROOT
+
+
+def _revision(build):
+    command = ["git", "-C", _source(build), "describe", "--always", "--dirty"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "no git"
 

@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
 import backends
+import builds
 import cases
 import fio
 import processes
@@ -93,20 +94,21 @@ def _print(result):
         text = f"{result['total_ns']:.0f} ns, server {share} ns"
     else:
         text = result.get("failed") or result["not_applicable"]
-    print(f"{result['case']:30} {result['row']:30} {text}", flush=True)
+    print(f"{result['case']:30} {result['row']:30} {result.get('build', ''):10} {text}", flush=True)
 
 
-def _measure_all(environment, configuration, output):
+def _measure_all(all_builds, configuration, output):
     for number in range(1, configuration["rounds"] + 1):
         for case_name, row_name in configuration["cells"]:
-            began = time.monotonic()
             case, row = cases.CASES[case_name], servers.ROWS[row_name]
-            result = {"round": number, "case": case_name, "row": row_name}
-            result |= _attempt(environment, case, row, configuration["seconds"])
-            result["guest_seconds"] = round(time.monotonic() - began, 1)
-            output.write(json.dumps(result) + "\n")
-            output.flush()
-            _print(result)
+            for build, environment in all_builds.turns(row.server, number):
+                began = time.monotonic()
+                result = {"round": number, "case": case_name, "row": row_name, **build}
+                result |= _attempt(environment, case, row, configuration["seconds"])
+                result["guest_seconds"] = round(time.monotonic() - began, 1)
+                output.write(json.dumps(result) + "\n")
+                output.flush()
+                _print(result)
 
 
 def main():
@@ -114,14 +116,14 @@ def main():
         configuration = json.load(source)
     run("modprobe", "ublk_drv")
     run("modprobe", "loop")
-    environment = servers.Environment(configuration["programs"], configuration["missing"])
+    all_builds = builds.Builds(servers.Environment(configuration["programs"], configuration["missing"]), configuration)
     with open(configuration["results"], "w", encoding="utf-8") as output:
         about = {"kernel": os.uname().release, "fio": fio.version()}
         output.write(json.dumps({"about": about}) + "\n")
         try:
-            _measure_all(environment, configuration, output)
+            _measure_all(all_builds, configuration, output)
         finally:
-            environment.close()
+            all_builds.close()
 
 
 if __name__ == "__main__":

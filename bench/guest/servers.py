@@ -74,21 +74,27 @@ class Row:
         return f"{self.server}/{self.path}" if self.path else self.server
 
 
-def copy_programs(programs):
-    """Copy programs and their libraries into memory: reading a file of the host
-    takes time of the host. A copied program uses the copied libraries."""
-    os.makedirs(_PROGRAMS, exist_ok=True)
+def _copy(programs, folder):
+    """Copy programs, what lies beside them and their libraries; return the programs there."""
+    os.makedirs(folder, exist_ok=True)
     libraries = set()
     for program in programs.values():
         every = [os.path.join(os.path.dirname(program), name) for name in os.listdir(os.path.dirname(program))]
         for path in every:
             if os.access(path, os.X_OK) and os.path.isfile(path) and path.rsplit(".")[-1] != "so":
-                shutil.copy(path, _PROGRAMS)
-                libraries |= set(re.findall(r"=> (/\S+)", run("ldd", path)))
+                shutil.copy(path, folder)
+                libraries |= set(re.findall(r"=> (/\S+)", run("env", "-u", "LD_LIBRARY_PATH", "ldd", path)))
     for path in libraries:
-        shutil.copy(path, _PROGRAMS)
+        shutil.copy(path, folder)
+    return {name: os.path.join(folder, os.path.basename(path)) for name, path in programs.items()}
+
+
+def copy_programs(programs):
+    """Copy programs and their libraries into memory: reading a file of the host
+    takes time of the host. A copied program uses the copied libraries."""
+    copies = _copy(programs, _PROGRAMS)
     os.environ["LD_LIBRARY_PATH"] = _PROGRAMS
-    return {name: os.path.join(_PROGRAMS, os.path.basename(path)) for name, path in programs.items()}
+    return copies
 
 
 class Environment:
@@ -99,6 +105,7 @@ class Environment:
         self._programs = copy_programs(programs) if in_memory else programs
         self._missing = missing
         self._daemons = {}
+        self._libraries = None  # the folder of its ublkd's libraries, unless they are those of all programs
 
     def program(self, name):
         if name not in self._programs:
@@ -110,15 +117,40 @@ class Environment:
         if worker not in self._daemons:
             program = self.program("ublkd")
             options = ("--worker", os.path.join(os.path.dirname(program), worker))
-            self._daemons[worker] = Daemon(program, tempfile.mkdtemp(prefix="ublkd-", dir="/run"), options)
+            folder = tempfile.mkdtemp(prefix="ublkd-", dir="/run")
+            self._daemons[worker] = Daemon(program, folder, options, libraries=self._libraries)
         return self._daemons[worker]
+
+    def stop_daemons(self):
+        """Stop every ublkd; the caller has deleted its devices."""
+        while self._daemons:
+            self._daemons.popitem()[1].close()
 
     def close(self):
         """Stop and remove everything."""
-        while self._daemons:
-            self._daemons.popitem()[1].close()
+        self.stop_daemons()
         self.backends.close()
         shutil.rmtree(_PROGRAMS, ignore_errors=True)
+
+
+class OtherBuild(Environment):
+    """Another build of ublkd on the backends of an environment, with programs and libraries in a folder of its own."""
+
+    def __init__(self, name, programs, environment):
+        folder = f"{_PROGRAMS}-{name}"
+        super().__init__(_copy(programs, folder), {}, in_memory=False)
+        self.backends = environment.backends
+        self._libraries = folder
+
+    def close(self):
+        """Stop its ublkd and remove its programs; the backends stay."""
+        self.stop_daemons()
+        shutil.rmtree(self._libraries, ignore_errors=True)
+
+
+def workers(rows):
+    """Return the programs of workers that these rows have."""
+    return {_UBLKD_WORKERS[ROWS[row].server] for row in rows if ROWS[row].server in _UBLKD_WORKERS}
 
 
 def want_of_case(environment, case):

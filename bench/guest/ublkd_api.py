@@ -43,9 +43,10 @@ def request(path, method, target, body=None):
 
 
 class Daemon:
-    """An ublkd of our own, with a folder of its own; `ready`: what answers 200 once it is started."""
+    """An ublkd of our own, with a folder of its own; `ready`: what answers 200 once it is started; `libraries`: the
+    folder of the libraries that it and its workers use."""
 
-    def __init__(self, program, folder, options=(), poll=0.05, ready="/readyz"):
+    def __init__(self, program, folder, options=(), poll=0.05, ready="/readyz", libraries=None):
         self.socket = os.path.join(folder, "run/ublkd.sock")
         self._folder = folder
         self._poll_seconds = poll
@@ -53,9 +54,10 @@ class Daemon:
         self._log = os.path.join(folder, "log")
         os.makedirs(os.path.join(folder, "run"), exist_ok=True)
         command = [program, "--state-dir", folder, "--runtime-dir", os.path.join(folder, "run"), *options]
+        environment = os.environ | ({"LD_LIBRARY_PATH": libraries} if libraries else {})
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
-                [*command, "--log-level", "warning"], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                [*command, "--log-level", "warning"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
             )
         self._await_ready()
 
