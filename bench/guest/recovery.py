@@ -14,6 +14,7 @@ import time
 sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
+import builds
 import fio
 import servers
 import tracing
@@ -80,13 +81,13 @@ def _kill_once(probe, path, pid, arguments):
     return json.loads(run(probe, number, str(pid), *arguments, timeout=90))
 
 
-def _measure(environment, configuration, start, record):
+def _measure(environment, configuration, start, record, kills):
     backing = environment.backends.path(configuration["backend"])
     want = servers.Want("loop", backing, _QUEUES, _DEPTH, recovery=True)
     with start(environment, want) as (path, pid, arguments, after):
         run("udevadm", "settle")
         with Load(path, _QUEUES, _DEPTH, _SIZE, errors_allowed=start is _rublk) as load:
-            for number in range(1, configuration["kills"] + 1):
+            for number in kills:
                 time.sleep(_PAUSE)
                 load.await_flow(_FLOW)
                 victim = pid()
@@ -96,11 +97,26 @@ def _measure(environment, configuration, start, record):
                 record({"kill": number, **times, **after()})
 
 
+def _attempt(environment, configuration, server, record, kills):
+    try:
+        _measure(environment, configuration, SERVERS[server], record, kills)
+    except servers.NotApplicable as reason:
+        record({"not_applicable": str(reason)})
+    except (CommandError, OSError) as problem:
+        record({"failed": str(problem)})
+
+
+def _rounds(all_builds, server, kills):
+    """Return [(number of the round, kills of one disk)]: a disk has all kills, or one if builds take turns."""
+    numbers = range(1, kills + 1)
+    return [(number, [number]) for number in numbers] if all_builds.take_turns(server) else [(1, numbers)]
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as source:
         configuration = json.load(source)
     run("modprobe", "ublk_drv")
-    environment = servers.Environment(configuration["programs"], configuration["missing"])
+    all_builds = builds.Builds(servers.Environment(configuration["programs"], configuration["missing"]), configuration)
     with open(configuration["results"], "w", encoding="utf-8") as output:
 
         def write(line):
@@ -109,17 +125,14 @@ def main():
 
         write({"about": {"kernel": os.uname().release, "fio": fio.version()}})
         for name in configuration["servers"]:
+            for number, kills in _rounds(all_builds, name, configuration["kills"]):
+                for build, environment in all_builds.turns(name, number):
 
-            def record(result, name=name):
-                write({"server": name, **result})
-                print(f"{name}: {json.dumps(result)}", flush=True)
+                    def record(result, name=name, build=build):
+                        write({"server": name, **build, **result})
+                        print(f"{name}: {json.dumps({**build, **result})}", flush=True)
 
-            try:
-                _measure(environment, configuration, SERVERS[name], record)
-            except servers.NotApplicable as reason:
-                record({"not_applicable": str(reason)})
-            except (CommandError, OSError) as problem:
-                record({"failed": str(problem)})
+                    _attempt(environment, configuration, name, record, kills)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import host
 import beside
 import builds
 import figures
+import recovery_table
 
 CASE, ROW = "null/randread-4k", "ublkd/auto"
 
@@ -123,6 +124,30 @@ def test_builds_are_rows_of_their_own_in_the_other_tables():
     text = figures.cases_markdown([CASE], figures.with_builds_in_rows([cell("this", 90, 40), cell("old", 100, 50), peer]))
     table = lines(text.split("###")[0])
     assert table[f"{ROW} (this)"] == ["90 / 40"] and table[f"{ROW} (old)"] == ["100 / 50"] and table["null_blk"] == ["10"]
+
+
+def kill(build, live, **more):
+    return {"server": "ublkd", "kill": 1, "build": build, "live": live, "inFlight": 90, **more}
+
+
+def test_recovery_has_a_row_for_each_build_and_one_of_ratios():
+    results = [kill("this", 19), kill("this", 20), kill("this", 18), kill("old", 20, tries=1), kill("old", None)]
+    results += [{"server": "ublkd", "build": "old", "failed": "it broke"}] * 2
+    results += [{"server": "kublk", "kill": 1, "live": 60}]
+    text, notes = recovery_table.markdown(["ublkd", "kublk"], ["this", "old"], results)
+    table = lines(text)
+    live = table["server"].index("LIVE (kernel)")
+    assert table["ublkd (this)"][0] == "3" and table["ublkd (this)"][live] == "19.0 / 20.0"
+    assert table["ublkd (old)"][0] == "2" and table["ublkd (old)"][live] == "20.0 / 20.0 (1 not seen)"
+    ratios = table["ublkd, this : old"]
+    assert ratios[live] == "0.950" and set(ratios) == {"-", "0.950"}
+    assert table["kublk"][live] == "60.0 / 60.0"
+    assert notes == ["- ublkd (old): it broke\n"]
+
+
+def test_recovery_of_one_build_is_named_as_the_server():
+    text, notes = recovery_table.markdown(["ublkd"], [], [{"server": "ublkd", "kill": 1, "live": 30}])
+    assert list(lines(text)) == ["server", "---", "ublkd"] and not notes
 
 
 def build_of(folder, *names, text="#!/bin/sh\necho ublkd 0\n"):
