@@ -319,14 +319,16 @@ static int print_unusable(
         return error;
 }
 
+static unsigned queues_of(const struct crash_case *crash)
+{
+        return crash->queues ? crash->queues : 1;
+}
+
 static int open_host(const struct run *run, struct target_host *host, const char *spec, int region,
         struct problem_list *problems)
 {
-        unsigned queues = run->crash->queues ? run->crash->queues : 1;
-
         _Static_assert((int)HOST_QUEUES_MAX <= (int)RECORD_LOOPS_MAX, "the record sees all queues");
-        assert(region < 0 || queues == 1);
-        return region < 0 ? target_host_open_queues(host, spec, queues, problems)
+        return region < 0 ? target_host_open_queues(host, spec, queues_of(run->crash), problems)
                           : target_host_open_kept(host, spec, region, problems);
 }
 
@@ -469,7 +471,7 @@ static int prepare(struct run *run)
         r = place_open(&run->before, crash, crash->parent ? crash->parent : memory_directory(), crash->spec);
         if (r < 0)
                 return r;
-        r = kept_init(&run->kept, run->before.spec);
+        r = kept_init(&run->kept, run->before.spec, queues_of(crash));
         if (r < 0)
                 return r;
         r = place_open(

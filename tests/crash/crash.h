@@ -11,9 +11,8 @@
  * memory of the target at the same time does not show. Of the plain way (queue/plain.h), which no callback of the target
  * sees, its rules and moves are judged; queue_requests.c around them is not.
  *
- * What it does not show either: kept memory of several queues; errors of the files; a worker that is replaced while the
- * driver replays what was in flight; of the stores into kept memory between two moments, a death that leaves only some
- * of them; what the kernel and the disk below the files do. And all that crash_record.h cannot see. */
+ * What it does not show either: errors of the files; a worker that is replaced while the driver replays what was in flight; of
+ * the stores into kept memory between two moments, of one queue or of several, a death that leaves only some of them; what the kernel and the disk below the files do. And all that crash_record.h cannot see. */
 #pragma once
 
 #include "tests/crash/crash_client.h"
@@ -31,7 +30,7 @@ struct crash_case {
         uint64_t capacity;      /* bytes that each file may grow to; 0: file_size */
         /* Make of the empty files what the target opens. Return 0 or -errno. NULL: they are as they should be. */
         int (*prepare)(char *const *paths);
-        unsigned queues;           /* at least so many; 0: one. Only of a target without kept memory */
+        unsigned queues;           /* at least so many; 0: one */
         enum client_entry entry;   /* a plain one: of a disk that lies in one file as it is */
         bool discard_is_undefined; /* a discarded sector need not read as zeroes */
         bool deaths_only; /* all of the disk is in kept memory, which a power cut empties: no power cuts */

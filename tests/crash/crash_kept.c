@@ -63,12 +63,12 @@ static int map_kept(struct crash_kept *kept)
         return kept->live && kept->there ? 0 : -ENOMEM;
 }
 
-int kept_init(struct crash_kept *kept, const char *spec)
+int kept_init(struct crash_kept *kept, const char *spec, unsigned queues)
 {
         int r;
 
         *kept = (struct crash_kept){.before = -1, .after = -1};
-        r = target_host_new_region(spec, &kept->before, &kept->size);
+        r = target_host_new_region(spec, queues, &kept->before, &kept->size);
         if (r < 0 || !is_there(kept))
                 return r;
         r = copy_region(kept->before, &kept->after);

@@ -31,8 +31,9 @@ struct crash_kept {
         bool out_of_memory;
 };
 
-/* Make the regions for the target of a spec. Return 0, also if it keeps nothing; -errno. Clear it in any case. */
-int kept_init(struct crash_kept *kept, const char *spec);
+/* Make the regions for the target of a spec, with so many queues. Return 0, also if it keeps nothing; -errno. Clear it in any
+ * case. */
+int kept_init(struct crash_kept *kept, const char *spec, unsigned queues);
 void kept_clear(struct crash_kept *kept);
 /* Note that the record begins. */
 void kept_begin(struct crash_kept *kept);

@@ -192,7 +192,7 @@ static int renew_region(struct disk_under_test *disk)
         uint64_t size;
 
         disk->region = close_fd(disk->region);
-        return target_host_new_region(disk->spec, &disk->region, &size);
+        return target_host_new_region(disk->spec, 1, &disk->region, &size);
 }
 
 static void renew(struct disk_under_test *disk)

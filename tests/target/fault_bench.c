@@ -65,7 +65,7 @@ static void set_up(struct fault_bench *bench, unsigned before, const char *more,
                 "\"path\":\"%s\"}}%s}",
                 above, more, rules, bench->path, before > 0 ? "}" : "");
         if (before > 0) {
-                CHECK_INT(target_host_new_region(bench->spec, &bench->region, &size), 0);
+                CHECK_INT(target_host_new_region(bench->spec, 1, &bench->region, &size), 0);
         } else {
                 bench->region = memfd_create("region", MFD_CLOEXEC);
                 fault_bench_format(bench->region);

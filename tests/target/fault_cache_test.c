@@ -273,7 +273,7 @@ static void test_requests_begin_within_a_block_of_the_disk(void)
         fault_bench_set_up_below(&bench, CACHE, "");
         target_host_close(&bench.host);
         close(bench.region);
-        CHECK_INT(target_host_new_region(bench.spec, &bench.region, &size), 0); /* as if it was lost */
+        CHECK_INT(target_host_new_region(bench.spec, 1, &bench.region, &size), 0); /* as if it was lost */
         memcpy(bench.spec + strlen(bench.spec) - 1, of_disk, sizeof(of_disk));
         bench.exists = true;
         if (CHECK_INT(fault_bench_open(&bench), 0)) {

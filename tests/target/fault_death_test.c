@@ -156,7 +156,7 @@ static void test_below_a_stripe(void)
                 "{\"type\":\"fault\",\"rules\":[{\"action\":\"die\",\"moment\":\"suspended\",\"await\":9}],"
                 "\"child\":{\"type\":\"loop\",\"path\":\"%s\"}},{\"type\":\"loop\",\"path\":\"%s\"}]}}",
                 bench.path, other);
-        CHECK_INT(target_host_new_region(bench.spec, &bench.region, &size), 0);
+        CHECK_INT(target_host_new_region(bench.spec, 1, &bench.region, &size), 0);
         CHECK_INT(in_child(&bench, write_all_parts), ENDED);
         scratch_remove(&bench.scratch);
         close(bench.region);

@@ -115,17 +115,19 @@ static int parse(
         return worker_config_parse(&msg, config, problems);
 }
 
-int target_host_new_region(const char *spec, int *ret, uint64_t *ret_size)
+int target_host_new_region(const char *spec, unsigned queues, int *ret, uint64_t *ret_size)
 {
-        const struct device_region_key key = {.queues = 1};
+        struct device_region_key key = {.queues = queues};
         _cleanup_problems_ struct problem_list problems = {};
         _cleanup_close_ int fd = -1;
         struct region_kept_wish wish = {.new_disk = true};
         struct target_tree_kept kept;
         struct worker_config config;
-        int r = parse(&config, spec, key.queues, &problems);
+        int r = parse(&config, spec, queues, &problems);
 
         if (r >= 0) {
+                if (target_tree_flags(config.tree) & TARGET_ONE_QUEUE)
+                        key.queues = 1;
                 target_tree_kept(config.tree, &kept);
                 wish.target = kept.name;
                 wish.disk_bytes = kept.disk_bytes;
@@ -201,7 +203,11 @@ int target_host_open_queues(
 int target_host_open_kept(
         struct target_host *host, const char *spec, int region, struct problem_list *problems)
 {
-        return open_with(host, spec, 1, region, problems);
+        struct device_region_header header;
+        int r = device_region_read_header(region, &header);
+
+        *host = (struct target_host){};
+        return r < 0 ? r : open_with(host, spec, header.queues, region, problems);
 }
 
 static int turn(struct io_loop *loop, bool wait)

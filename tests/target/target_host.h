@@ -43,7 +43,8 @@ int target_host_open(struct target_host *host, const char *spec, struct problem_
 /* The same with up to HOST_QUEUES_MAX queues, or one if the target cannot serve several. */
 int target_host_open_queues(
         struct target_host *host, const char *spec, unsigned queues, struct problem_list *problems);
-/* The same with the kept memory of a region that stays the caller's: one of a single queue (region_kept_format()). */
+/* The same with the kept memory of a region that stays the caller's (region_kept_format()), and with as many queues as that
+ * is for, up to HOST_QUEUES_MAX. */
 int target_host_open_kept(
         struct target_host *host, const char *spec, int region, struct problem_list *problems);
 /* Parse a spec as the worker would, for target_host_start(): set `config` for so many queues, and all else to zero. Return 0,
@@ -52,10 +53,10 @@ int target_host_configure(
         struct target_host *host, const char *spec, unsigned queues, struct problem_list *problems);
 /* The same as target_host_open() with a host whose `config` is set and all else zero. */
 int target_host_start(struct target_host *host, struct problem_list *problems);
-/* Make a region for target_host_open_kept(), with the kept memory of the target of a spec, which is new. The caller closes
- * *ret, and is given the bytes of that memory, heads and alignment included. Return 0; with *ret = -1: the target keeps
- * nothing; -errno. */
-int target_host_new_region(const char *spec, int *ret, uint64_t *ret_size);
+/* Make a region for target_host_open_kept(), with the kept memory of the target of a spec, which is new: for so many queues, or
+ * one if the target cannot serve several. The caller closes *ret, and is given the bytes of that memory, heads and alignment
+ * included. Return 0; with *ret = -1: the target keeps nothing; -errno. */
+int target_host_new_region(const char *spec, unsigned queues, int *ret, uint64_t *ret_size);
 void target_host_close(struct target_host *host);
 
 static inline struct io_loop *target_host_loop(struct target_host *host, unsigned queue)
