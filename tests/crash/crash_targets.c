@@ -80,6 +80,10 @@ static const struct crash_case cases[] = {
         {.name = "keeping",
          .spec = "{\"target\":{\"type\":\"null\"},\"size\":32768}", /* without its report */
                 .deaths_only = true},
+        {.name = "keeping, 3 queues",
+         .spec = "{\"target\":{\"type\":\"null\"},\"size\":32768}",
+         .queues = 3,
+         .deaths_only = true},
         {.name = "stripe of two loops",
          .spec = "{\"target\":{\"type\":\"stripe\",\"chunk\":4096,\"children\":[{\"type\":\"loop\","
                         "\"path\":\"@0\"},"

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _BLOCK, _BLOCKS = 512, 64  # as in tests/kernel/keeping
 _KEPT = 8 + 64 * 1024
-_REPORT = struct.Struct("=QIIII")
-_SPEC = null_spec("data", size=(_BLOCKS + 1) * _BLOCK, dataPath="copy")
+_REPORT = struct.Struct("=QIIIII")
+_SPEC = null_spec("data", size=(_BLOCKS + 1) * _BLOCK, dataPath="copy", queues=1)
 
 
 _PLACE = (_BLOCKS + 1) * _BLOCK  # of one target on the disk, with its report
@@ -32,8 +32,8 @@ def _start(make_daemon):
     return daemon, _disk(daemon.api.create(_SPEC))
 
 
-def _disk(device):
-    assert device["status"]["keptBytes"] == _KEPT
+def _disk(device, kept=_KEPT):
+    assert device["status"]["keptBytes"] == kept
     return Disk(device["status"]["id"])
 
 
@@ -43,7 +43,7 @@ def _data(letter):
 
 def _check(disk, letter, workers, fresh=False):
     """The disk is of that letter ("": zeroes), and `workers` have served it."""
-    count, disk_was_fresh, queue_was_fresh, records, rejected = _REPORT.unpack_from(
+    count, disk_was_fresh, queue_was_fresh, records, rejected, _ = _REPORT.unpack_from(
         disk.read(_BLOCKS * _BLOCK, _BLOCK)
     )
     assert (count, disk_was_fresh, queue_was_fresh) == (workers, fresh, fresh)
@@ -106,7 +106,7 @@ def test_each_target_of_a_tree_has_what_it_kept(make_daemon, target, size, place
             data[place] = os.urandom(place[1])
             disk.write(place[0], data[place])
 
-    disk = look(daemon.api.create({"name": "data", "target": target, "size": size, "dataPath": "copy"}))
+    disk = look(daemon.api.create({"name": "data", "target": target, "size": size, "dataPath": "copy", "queues": 1}))
     write()
     pid = daemon.kill_worker("data")
     disk = look(daemon.api.wait_other_worker("data", pid))
@@ -124,10 +124,60 @@ def test_each_target_of_a_tree_has_what_it_kept(make_daemon, target, size, place
     daemon.start()
     disk = look(daemon.api.wait_other_worker("data", pid))
     for place in places if target is _LIST else []:
-        workers, disk_was_fresh, queue_was_fresh, records, rejected = _REPORT.unpack_from(
+        workers, disk_was_fresh, queue_was_fresh, records, rejected, _ = _REPORT.unpack_from(
             disk.read(place[0] + _BLOCKS * _BLOCK, _BLOCK)
         )
         assert (workers, disk_was_fresh, queue_was_fresh, records, rejected) == (4, 0, 0, _BLOCKS, 0)
+    assert not [event for event in daemon.events("data") if event["reason"] == "KeptMemoryLost"]
+
+
+def _write_on(cpu, disk, offset, data):
+    """The queue follows the CPU."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        disk.write(offset, data)
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def test_each_queue_has_its_part(make_daemon):
+    """A block that both queues have written is as the later one left it, whichever that was."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    queues = len(cpus)  # a guest with one CPU has one
+    spec, kept = {**_SPEC, "queues": queues}, 8 + queues * 64 * 1024
+    daemon = make_daemon(program=programs.ublkd_keeping(), worker=programs.worker_keeping()).start()
+    disk = _disk(daemon.api.create(spec), kept)
+    quarter = _BLOCKS // 4 * _BLOCK
+    data = bytearray(_BLOCKS * _BLOCK)
+
+    def write(cpu, offset, length):
+        data[offset : offset + length] = os.urandom(length)
+        _write_on(cpu, disk, offset, bytes(data[offset : offset + length]))
+
+    for workers in range(1, 4):
+        for first, second in ((cpus[0], cpus[-1]), (cpus[-1], cpus[0])):
+            write(first, 0, 3 * quarter)
+            write(second, quarter, 3 * quarter)
+            write(first, 2 * quarter, quarter)
+        if workers == 1:
+            pid = daemon.kill_worker("data")
+            device = daemon.api.wait_other_worker("data", pid)
+        elif workers == 2:
+            device = daemon.api.restart("data")
+        else:
+            pid = daemon.worker_pid("data")
+            daemon.kill()
+            os.kill(pid, signal.SIGKILL)
+            daemon.start()
+            device = daemon.api.wait_other_worker("data", pid)
+        disk = _disk(device, kept)
+        assert disk.read(0, len(data)) == bytes(data)
+        count, disk_was_fresh, queue_was_fresh, records, rejected, used = _REPORT.unpack_from(
+            disk.read(_BLOCKS * _BLOCK, _BLOCK)
+        )
+        assert (count, disk_was_fresh, queue_was_fresh, rejected, used) == (workers + 1, 0, 0, 0, queues)
+        assert records == queues * _BLOCKS
     assert not [event for event in daemon.events("data") if event["reason"] == "KeptMemoryLost"]
 
 

@@ -13,6 +13,7 @@ enum {
 /* What a read of the last block begins with. tests/kernel/test_kept_memory.py has the same. */
 struct keeping_report {
         uint64_t workers; /* that have served the disk, this one included: in the memory of the disk */
-        uint32_t disk_was_fresh, queue_was_fresh;
-        uint32_t records, rejected;
+        uint32_t disk_was_fresh, queue_was_fresh; /* any queue */
+        uint32_t records, rejected;               /* of all queues */
+        uint32_t queues_with_records;
 };

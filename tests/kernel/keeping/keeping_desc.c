@@ -7,7 +7,7 @@
 const struct target_desc null_desc = {
         .name = "null",
         .summary = "Keeps its data in the memory that outlives its worker",
-        .flags = TARGET_ONE_QUEUE | TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE,
+        .flags = TARGET_NEVER_WAITS | TARGET_NATIVE_FUA | TARGET_REISSUE_SAFE,
         .size_required = true,
         .options = &null_options_table,
         .kept_disk_bytes = sizeof(uint64_t),
