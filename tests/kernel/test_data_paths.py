@@ -158,6 +158,7 @@ def test_a_crash_in_every_mode(way, make_daemon, store):
         api.delete(mode)
 
 
+@pytest.mark.long
 def test_user_copy_needs_no_other_thread(daemon):
     """/dev/ublkcN is open with O_NONBLOCK: else io_uring gives every copy to a thread of its own."""
     device = daemon.api.create(null_spec("data", queues=1, dataPath="user-copy"))
