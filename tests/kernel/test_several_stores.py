@@ -402,7 +402,6 @@ def test_little_room_below_one_store_is_shown(daemon, stores, directory):
         run("umount", small)
 
 
-@pytest.mark.variant
 def test_no_late_write_of_a_dead_worker(daemon_with_slow_store, stores):
     """The fence holds for each store: writes of a dead worker that land late overtake no newer ones."""
     daemon, slow = daemon_with_slow_store
