@@ -366,7 +366,7 @@ def test_no_socket_for_a_group_that_does_not_exist(tmp_path):
 
 
 RULE = {"name": "one", "who": {"users": [1000]}, "targets": ["null"], "devices": 1, "size": "1GiB"}
-POLICY_TITLES = {"PolicyInvalid", "PolicyNotLoaded", "PolicyNotReloaded", "PolicyNameUnknown"}
+POLICY_TITLES = {"PolicyInvalid", "PolicyNotLoaded", "PolicyNotReloaded", "PolicyNameUnknown", "PolicyMemoryTooLow"}
 
 
 def write_policy(directory, document, mode=0o644):
@@ -408,6 +408,22 @@ def test_a_name_that_does_not_exist_is_only_a_warning(tmp_path):
         ((title, detail),) = policy_problems_of(daemon)
         assert title == "PolicyNameUnknown" and "no-such-user" in detail
         assert daemon.count_logged(detail) == 1
+    finally:
+        daemon.stop()
+
+
+def test_a_rule_that_no_device_can_keep_is_only_a_warning(tmp_path):
+    rule = {**RULE, "devices": 1, "resources": {"memoryMax": "16MiB"}}
+    path = write_policy(tmp_path / "policy.d", {"rules": [rule]})
+    run = check(tmp_path, "--policy-dir", tmp_path / "policy.d")
+    assert run.returncode == 0 and run.stderr.startswith(f"{path}:1: /rules/0/resources/memoryMax: ")
+    daemon = Daemon(tmp_path)
+    try:
+        ((title, detail),) = policy_problems_of(daemon)
+        assert title == "PolicyMemoryTooLow" and detail == run.stderr.splitlines()[0]
+        write_policy(tmp_path / "policy.d", {"rules": [{**rule, "resources": {"memoryMax": "1GiB"}}]})
+        reload(daemon, logged="The policy was loaded")
+        assert not policy_problems_of(daemon)
     finally:
         daemon.stop()
 

@@ -130,13 +130,24 @@ static void check_queues(struct policy_verdict *verdict)
  * (test_a_tight_limit_of_memory_loses_no_byte); an idle worker has 0.7 MiB, and one after a load 1.4 (bench/RESULTS.md). */
 enum { WORKER_OWN_BYTES = 16 << 20 };
 
+static uint64_t memory_for(uint64_t queues, uint64_t depth, uint64_t io_size)
+{
+        return WORKER_OWN_BYTES + queues * depth * io_size;
+}
+
+/* The least numbers that schemas/device.schema.json allows. */
+uint64_t policy_ceilings_least_memory(void)
+{
+        return memory_for(1, 1, 4096);
+}
+
 /* A worker that dies of too little memory dies again when the requests come back, and sync(2) of every process waits. It
  * has the bytes of all requests where they are copied. recovery.giveUpAfter does not end that: the disk is Live between. */
 static void check_memory(struct policy_verdict *verdict)
 {
         const struct device_options *options = &verdict->spec->options;
         uint64_t queues = options->queues == OPTION_AUTO ? QUEUES_AUTO_MAX : (uint64_t)options->queues;
-        uint64_t least = WORKER_OWN_BYTES + queues * (uint64_t)options->queue_depth * options->max_io_size;
+        uint64_t least = memory_for(queues, (uint64_t)options->queue_depth, options->max_io_size);
         uint64_t most = verdict->rule->options.resources.memory_max;
         char text[SIZE_TEXT_MAX];
 

@@ -33,30 +33,55 @@ static int print_pointer(const char *pointer, const char *name, int index, char 
         return 0;
 }
 
+/* pointer: the whole one. */
+static int add_line(const struct policy_faults *faults, struct problem_list *problems, int error,
+        const char *reason, const char *pointer, const char *format, va_list arguments)
+{
+        _cleanup_free_ char *place = NULL, *words = NULL, *line = NULL;
+        int r = policy_fault_place(faults, pointer, &place);
+
+        if (r < 0)
+                return r;
+        if (vasprintf(&words, format, arguments) < 0) {
+                words = NULL; /* vasprintf(3) leaves it undefined */
+                return -ENOMEM;
+        }
+        line = sentence_print("%s: %s%s%s", place, pointer, *pointer ? ": " : "", words);
+        if (!line)
+                return -ENOMEM;
+        make_printable(line); /* the pointer has names as the file has them */
+        return problem_add(problems, error, pointer, reason, "%s", line);
+}
+
 int policy_fault_add(struct policy_faults *faults, const char *pointer, const char *name, int index,
         const char *format, ...)
 {
-        _cleanup_free_ char *whole = NULL, *place = NULL, *words = NULL, *line = NULL;
+        _cleanup_free_ char *whole = NULL;
         va_list arguments;
         int r = print_pointer(pointer, name, index, &whole);
 
         faults->faulty = true;
-        if (r >= 0)
-                r = policy_fault_place(faults, whole, &place);
         if (r < 0)
                 return r;
         va_start(arguments, format);
-        r = vasprintf(&words, format, arguments);
+        r = add_line(faults, faults->problems, EINVAL, "PolicyInvalid", whole, format, arguments);
         va_end(arguments);
-        if (r < 0) {
-                words = NULL; /* vasprintf(3) leaves it undefined */
-                return -ENOMEM;
-        }
-        line = sentence_print("%s: %s%s%s", place, whole, *whole ? ": " : "", words);
-        if (!line)
-                return -ENOMEM;
-        make_printable(line); /* the pointer has names as the file has them */
-        return problem_add(faults->problems, EINVAL, whole, "PolicyInvalid", "%s", line);
+        return r;
+}
+
+int policy_fault_note(const struct policy_faults *faults, struct problem_list *notes, const char *reason,
+        const char *pointer, const char *name, const char *format, ...)
+{
+        _cleanup_free_ char *whole = NULL;
+        va_list arguments;
+        int r = print_pointer(pointer, name, -1, &whole);
+
+        if (r < 0)
+                return r;
+        va_start(arguments, format);
+        r = add_line(faults, notes, 0, reason, whole, format, arguments);
+        va_end(arguments);
+        return r;
 }
 
 int policy_fault_add_json(struct policy_faults *faults, const struct json_fault *fault)

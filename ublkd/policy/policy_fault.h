@@ -18,6 +18,9 @@ struct policy_faults {
  * the member is, or -1. Return 0 or -ENOMEM. */
 int policy_fault_add(struct policy_faults *faults, const char *pointer, const char *name, int index,
         const char *format, ...) _printf_(5, 6);
+/* Add to `notes` a line as that of a fault, of what is none: the file counts. Return 0 or -ENOMEM. */
+int policy_fault_note(const struct policy_faults *faults, struct problem_list *notes, const char *reason,
+        const char *pointer, const char *name, const char *format, ...) _printf_(6, 7);
 /* Add the fault of a text that is not JSON. Return 0 or -ENOMEM. */
 int policy_fault_add_json(struct policy_faults *faults, const struct json_fault *fault);
 /* Print where the value of the pointer is, "FILE:LINE", which the caller frees. Return 0 or -ENOMEM. */

@@ -5,12 +5,14 @@
 
 #include "ublkd/policy/policy.h"
 #include "ublkd/policy/policy_accounts.h"
+#include "ublkd/policy/policy_ceilings.h"
 #include "ublkd/policy/policy_fault.h"
 #include "ublkd/policy/policy_pairs.h"
 #include "ublkd/policy/policy_who.h"
 #include "ublkd/values/json_check.h"
 #include "ublkd/values/json_util.h"
 #include "ublkd/values/path_text.h"
+#include "ublkd/values/quantity.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -105,6 +107,23 @@ static int check_bursts(
         return r;
 }
 
+/* The rest of the rule counts: its users keep the devices that they have. A rule without `devices` refuses on purpose. */
+static int note_memory(struct parse *parse, const struct policy_rule *rule, const char *pointer)
+{
+        uint64_t most = rule->options.resources.memory_max, least = policy_ceilings_least_memory();
+        char text[SIZE_TEXT_MAX];
+
+        if (most == 0 || most >= least || rule->options.waiting || rule->options.devices == 0)
+                return 0;
+        format_size(least, text);
+        return policy_fault_note(parse->faults, &parse->policy->notes, "PolicyMemoryTooLow", pointer,
+                "resources/memoryMax",
+                "the rule %s lets its users create and change no device, because each must have a "
+                "resources.memoryMax of %s at least, and of more with queues of more or larger requests; "
+                "raise the ceiling, leave it out, or give \"waiting\": true",
+                rule->options.name, text);
+}
+
 static int take_rule(struct parse *parse, struct policy_rule *rule, const char *pointer)
 {
         int r = policy_fault_place(parse->faults, pointer, &rule->place);
@@ -123,6 +142,8 @@ static int take_rule(struct parse *parse, struct policy_rule *rule, const char *
                 r = check_bursts(parse, &rule->options.limits.read, pointer, "read");
         if (r >= 0)
                 r = check_bursts(parse, &rule->options.limits.write, pointer, "write");
+        if (r >= 0)
+                r = note_memory(parse, rule, pointer);
         return r;
 }
 

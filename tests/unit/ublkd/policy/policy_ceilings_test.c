@@ -149,6 +149,9 @@ static void test_a_worker_has_enough_memory(struct world *world)
                 pointer); /* what it allows is not enough for that many */
         good(world, MEMORY("100MiB"), QUEUES("1", "64", "1MiB") MEMORY("100MiB"));
         good(world, "\"waiting\":true", MEMORY("16MiB"));
+        CHECK_INT(policy_ceilings_least_memory(), 16388 << 10); /* a spec has no smaller queues */
+        good(world, MEMORY("16388KiB"), QUEUES("1", "1", "4KiB") MEMORY("16388KiB"));
+        forbidden(world, MEMORY("16387KiB"), QUEUES("1", "1", "4KiB") MEMORY("16387KiB"), pointer);
 }
 
 #define RESOURCES(weight, memory, pids, iops)                                                                \

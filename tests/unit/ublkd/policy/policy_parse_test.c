@@ -148,6 +148,32 @@ static void test_unknown_names_are_notes(struct world *world)
         CHECK(!world->policy->rules[0].is_for_one);
 }
 
+#define MEMORY(text) ",\n\"resources\":{\"memoryMax\":\"" text "\"}"
+
+static void use_memory(struct world *world, const char *rest, bool too_low)
+{
+        static const char start[] = ":2: /rules/0/resources/memoryMax: ";
+        char text[256];
+
+        snprintf(text, sizeof(text), "\"targets\":[\"null\"]%s", rest);
+        world_use_rule(world, text, 0);
+        if (!world->policy || !CHECK_INT(world->policy->notes.count, too_low) || !too_low)
+                return;
+        CHECK(strstr(world->policy->notes.items[0].detail, start));
+        check_one_problem(&world->policy->notes, "PolicyMemoryTooLow", "/rules/0/resources/memoryMax");
+}
+
+/* A worker needs 16 MiB beside its requests: one of 4 KiB, at least. */
+static void test_a_ceiling_that_no_device_can_keep_is_noted(struct world *world)
+{
+        use_memory(world, ",\"devices\":1" MEMORY("16MiB"), true);
+        use_memory(world, ",\"devices\":1" MEMORY("16387KiB"), true);
+        use_memory(world, ",\"devices\":1" MEMORY("16388KiB"), false);
+        use_memory(world, ",\"devices\":1,\"waiting\":true" MEMORY("16MiB"), false);
+        use_memory(world, MEMORY("16MiB"), false); /* it refuses on purpose */
+        use_memory(world, ",\"devices\":1", false);
+}
+
 static void test_accounts_that_cannot_be_read(struct world *world)
 {
         world->accounts.passwd = "/dev/null";
@@ -166,6 +192,7 @@ int main(void)
         test_faults(&world);
         test_all_faults_at_once_with_their_lines(&world);
         test_unknown_names_are_notes(&world);
+        test_a_ceiling_that_no_device_can_keep_is_noted(&world);
         test_accounts_that_cannot_be_read(&world);
         world_close(&world);
         return check_report();
