@@ -256,12 +256,12 @@ static int open_disk_search(struct manager *manager, const char *helper)
                 &manager->disk_search);
 }
 
-static void on_timeout_failed(void *userdata, int number, int error)
+static void on_timeout_done(void *userdata, int number, int error)
 {
         struct manager *manager = userdata;
 
         if (manager->reconciler)
-                reconciler_timeout_failed(manager->reconciler, number, error);
+                reconciler_timeout_done(manager->reconciler, number, error);
 }
 
 static int open_filesystems(
@@ -291,7 +291,7 @@ static int open_filesystems(
 static int open_disk_timeout(struct manager *manager)
 {
         return disk_timeout_new(manager->event,
-                &(struct disk_timeout_options){.failed = on_timeout_failed, .userdata = manager},
+                &(struct disk_timeout_options){.done = on_timeout_done, .userdata = manager},
                 &manager->disk_timeout);
 }
 

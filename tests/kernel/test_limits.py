@@ -3,13 +3,14 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import time
 
 import pytest
 
 from harness.api import loop_spec, null_spec
-from harness.disk import Disk, block
+from harness.disk import Background, Disk, block
 from harness.fio import Fio
 from harness.processes import threads_of
 from harness.wait import wait_until
@@ -17,6 +18,7 @@ from harness.wait import wait_until
 pytestmark = pytest.mark.long  # and one kernel runs each test
 
 _LOAD = 32  # requests that _load() keeps in flight
+_SLOW = 5120  # bytes in a second
 _QUICK = 60  # seconds; what is limited below would take minutes
 
 
@@ -88,6 +90,55 @@ def test_bytes_per_second(api):
     disk = Disk(device["status"]["id"])
     with _load(disk, "--rw=randwrite", "--bs=16k"):
         _assert_at_most(disk, 64, 16, 160)
+    api.delete("data")
+
+
+def _start_writes(disk):
+    """The second one is kept back for some 200 seconds, if the limit is in force."""
+    disk.write(0, block("a", _SLOW * 200))
+    return disk.write_later(0, block("b"))
+
+
+def _assert_reads_go_on(disk):
+    begin = time.monotonic()
+    for i in range(8):
+        disk.read(i * 4096, 4096)
+    assert time.monotonic() - begin < _QUICK
+
+
+def _wait_open(path):
+    """Return as soon as the disk is there, without a pause that ublkd could go on in."""
+    end = time.monotonic() + _QUICK
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            os.close(os.open(path, os.O_RDONLY))
+            return
+    raise TimeoutError(path)
+
+
+@pytest.mark.both
+def test_reads_do_not_wait_for_writes_that_the_limit_keeps_back(api, daemon):
+    """Nor where an opener comes at once. Linux 6.12 lets no request begin while ublkd sets the timeout of the disk, which
+    takes until all requests before have ended: so no limit is in force then."""
+    spec = null_spec("data", id=5, queues=1, limits={"write": {"bytesPerSec": _SLOW}})
+    disk = Disk(5)
+    created = Background(api.create, spec)
+    _wait_open(disk.path)
+    os.kill(daemon.pid, signal.SIGSTOP)
+    try:
+        late = _start_writes(disk)
+        wait_until(lambda: late.done or disk.inflight() > 0, "the second write")
+    finally:
+        os.kill(daemon.pid, signal.SIGCONT)
+    wait_until(lambda: created.done, "the answer")
+    _assert_reads_go_on(disk)
+    if late.done:  # it came before the limit was in force
+        late = _start_writes(disk)
+        disk.wait_inflight()
+        _assert_reads_go_on(disk)
+    assert not late.done
+    api.put(spec | {"limits": {}})
+    assert late.result(_QUICK) is None
     api.delete("data")
 
 

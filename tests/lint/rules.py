@@ -358,6 +358,7 @@ SHOWN_PARTS = {
     "note": ["parts/device_note.c"],
     "process": ["worker/device_worker.c"],
     "step": ["parts/device_step.c", "device_add.c", "device_steps.c", "device_turn.c", "reconciler.c"],
+    "timeout": ["disk/device_timeout.c"],
     "view": ["device_add.c", "device_turn.c", "view/turn_view.c"],
 }
 

@@ -12,6 +12,7 @@
 #include "ublkd/driver/char_device.h"
 #include "ublkd/offload/close_away.h"
 #include "ublkd/paths/path_watch.h"
+#include "ublkd/reconcile/reconciler_events.h"
 #include "ublkd/runtime/claim_file.h"
 #include "ublkd/runtime/fd_store.h"
 
@@ -352,8 +353,11 @@ int disk_node_withdraw(int disks, const char *name, int number)
 
 int disk_timeout_shorten(struct disk_timeout *timeout, int number, uint64_t delay)
 {
-        (void)timeout, (void)number, (void)delay;
-        return world_bad_luck(sim) ? -EAGAIN : 0;
+        (void)timeout, (void)delay;
+        if (world_bad_luck(sim))
+                return -EAGAIN;
+        reconciler_timeout_done(sim->ublkd.reconciler, number, 0);
+        return 0;
 }
 
 /* ---- who uses a disk ---- */

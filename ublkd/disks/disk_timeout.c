@@ -36,13 +36,20 @@ struct record {
         int error; /* 0 or -errno */
 };
 
+static bool numbers_have(const struct numbers *numbers, int number)
+{
+        for (size_t i = 0; i < numbers->count; i++)
+                if (numbers->items[i] == number)
+                        return true;
+        return false;
+}
+
 static int numbers_add(struct numbers *numbers, int number)
 {
         int *items;
 
-        for (size_t i = 0; i < numbers->count; i++)
-                if (numbers->items[i] == number)
-                        return 0;
+        if (numbers_have(numbers, number))
+                return 0;
         items = reallocarray(numbers->items, numbers->count + 1, sizeof(*items));
         if (!items)
                 return -ENOMEM;
@@ -125,6 +132,13 @@ static void plan_begin(struct disk_timeout *timeout, uint64_t delay)
         (void)sd_event_source_set_enabled(timeout->begin, SD_EVENT_ONESHOT);
 }
 
+/* One that waits was asked for again: it gets the answer to that. */
+static void report(struct disk_timeout *timeout, int number, int error)
+{
+        if (!numbers_have(&timeout->waiting, number))
+                timeout->options.done(timeout->options.userdata, number, error);
+}
+
 /* The first without a record is the one that hangs; it is set when the kernel comes to it. Those behind it
  * get another process. */
 static void on_done(void *userdata, int error, const void *answer, size_t size)
@@ -140,10 +154,9 @@ static void on_done(void *userdata, int error, const void *answer, size_t size)
 
                 if (i < known)
                         memcpy(&record, records + i * sizeof(record), sizeof(record));
-                else if (i > known && error == -ETIMEDOUT)
-                        record.error = disk_timeout_shorten(timeout, numbers.items[i], 0);
-                if (record.error < 0 && record.error != -ETIMEDOUT)
-                        timeout->options.failed(timeout->options.userdata, numbers.items[i], record.error);
+                else if (error == -ETIMEDOUT)
+                        record.error = i == known ? 0 : disk_timeout_shorten(timeout, numbers.items[i], 0);
+                report(timeout, numbers.items[i], record.error);
         }
         numbers_clear(&numbers);
         if (timeout->waiting.count > 0)

@@ -7,8 +7,8 @@
  * timer again.
  *
  * The kernel may freeze the queue to set it (queue_attr_store() in block/blk-sysfs.c of 6.12): it waits for
- * all requests of the disk first, which a worker may hold for minutes, and nothing can interrupt that. So a
- * process apart sets it. */
+ * all requests of the disk first and lets no other begin, and nothing can interrupt that. So a process apart sets it, and the
+ * caller sees to it that the worker does not hold requests back meanwhile. */
 #pragma once
 
 #include <stdint.h>
@@ -19,9 +19,9 @@ struct disk_timeout;
 struct disk_timeout_options {
         const char *sys;        /* NULL: /sys; for tests */
         uint64_t patience_usec; /* for all disks of one process; 0: ten seconds */
-        /* From the loop: it could not be set for this disk, which may be gone by now. Not called where the
-         * kernel waits for the disk's requests: then it is set when those are done. */
-        void (*failed)(void *userdata, int number, int error);
+        /* From the loop, once for the last disk_timeout_shorten() of a disk, which may be gone by now. error: 0: it is set, or
+         * the kernel still waits for requests of the disk, and sets it when those are done; or -errno. */
+        void (*done)(void *userdata, int number, int error);
         void *userdata;
 };
 
@@ -31,5 +31,5 @@ int disk_timeout_new(sd_event *event, const struct disk_timeout_options *options
 struct disk_timeout *disk_timeout_free(struct disk_timeout *timeout);
 
 /* Set /sys/block/ublkbN/queue/io_timeout to half a second if it is another, in a process that the loop starts
- * `delay` microseconds later at the latest. Return 0 or -errno. */
+ * `delay` microseconds later at the latest. Return 0, and done() is called; or -errno. */
 int disk_timeout_shorten(struct disk_timeout *timeout, int number, uint64_t delay);

@@ -61,6 +61,11 @@ bool kernel_cancels_late(uint64_t features)
         return !has_bit(features, "QUIESCE");
 }
 
+bool kernel_learns_by_timeout(uint64_t features)
+{
+        return !has_bit(features, "QUIESCE");
+}
+
 const char *kernel_feature_name(unsigned bit)
 {
         return bit < ARRAY_SIZE(names) ? names[bit] : NULL;

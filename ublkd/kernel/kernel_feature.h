@@ -31,6 +31,13 @@ bool kernel_quiesces(uint64_t flags, uint64_t features);
  * machine goes down. Seen once on 6.12.95. The first driver with QUIESCE has no such work. */
 bool kernel_cancels_late(uint64_t features);
 
+/* Return whether the driver learns of the death of a worker that had all tags of a queue in flight only from the timeout of a
+ * request; features: of the driver.
+ *
+ * Linux 6.15 has a release hook on /dev/ublkcN instead (ublk_ch_release()), and its ublk_timeout() looks for no dead worker any
+ * more. No feature distinguishes that version from 6.12; QUIESCE came with 6.16. */
+bool kernel_learns_by_timeout(uint64_t features);
+
 /* Return the driver's name of flag bit N without UBLK_F_, or NULL. */
 const char *kernel_feature_name(unsigned bit);
 /* Return a JSON array of the names of all bits set, the caller's; NULL on ENOMEM. */

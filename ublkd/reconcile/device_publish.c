@@ -9,6 +9,7 @@
 #include "ublkd/reconcile/disk/device_node.h"
 #include "ublkd/reconcile/disk/device_partitions.h"
 #include "ublkd/reconcile/disk/device_private.h"
+#include "ublkd/reconcile/disk/device_timeout.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_path.h"
 #include "ublkd/reconcile/worker/device_preflight.h"
@@ -149,6 +150,7 @@ static int make_status(const struct managed_device *device, const struct device_
                         .unseen = device->first.unseen,
                         .backing_changed = device->backing.changed,
                         .awaits_udev = device_node_awaits_udev(device),
+                        .awaits_limits = device_timeout_delays_limits(device, record),
                         .next_try = next_try,
                         .now = monotonic_now(),
                         .wall_msec = (uint64_t)clock_msec(CLOCK_REALTIME),

@@ -195,8 +195,16 @@ static void on_live(void *userdata, int result, const struct kernel_device *kern
         device_step_done(device, result < 0 ? result : mark_serving(device, record));
 }
 
+/* Before the disk can have requests that the limits would hold back. */
+static void await_timeout(struct managed_device *device, const struct device_record *record, bool is_new)
+{
+        if (device_timeout_await(device, is_new) && record->spec)
+                device_shared_apply(device, record);
+}
+
 static void step_start_dev(struct managed_device *device, const struct device_record *record)
 {
+        await_timeout(device, record, true);
         device_node_await_udev(device);
         device_command_sent(device,
                 ublk_ctl_start(device->env->ctl, record->number, worker_proc_pid(device->process.worker),
@@ -206,6 +214,7 @@ static void step_start_dev(struct managed_device *device, const struct device_re
 
 static void step_mark_serving(struct managed_device *device, const struct device_record *record)
 {
+        await_timeout(device, record, false);
         device_step_done(device, mark_serving(device, record));
 }
 
@@ -274,6 +283,7 @@ static void step_begin_recovery(struct managed_device *device, const struct devi
 
 static void step_end_recovery(struct managed_device *device, const struct device_record *record)
 {
+        await_timeout(device, record, false);
         device_command_sent(device,
                 ublk_ctl_end_recovery(device->env->ctl, record->number, device->view.kernel.cookie,
                         worker_proc_pid(device->process.worker), on_live, device, &device->step.call),

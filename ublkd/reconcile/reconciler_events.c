@@ -28,13 +28,13 @@ void reconciler_swap_changed(void *userdata, int number)
                 device_wake(device);
 }
 
-void reconciler_timeout_failed(struct reconciler *reconciler, int number, int error)
+void reconciler_timeout_done(struct reconciler *reconciler, int number, int error)
 {
         const struct device_record *record = device_store_of_number(reconciler->env.config.store, number);
-        const struct managed_device *device = record ? reconciler_find(reconciler, record->name) : NULL;
+        struct managed_device *device = record ? reconciler_find(reconciler, record->name) : NULL;
 
         if (device)
-                device_timeout_failed(device, record, error);
+                device_timeout_done(device, record, error);
 }
 
 void reconciler_number_released(void *userdata, int number)

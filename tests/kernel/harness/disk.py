@@ -9,6 +9,7 @@ import pathlib
 import struct
 import threading
 
+from . import ublk
 from .wait import TIMEOUT, wait_until
 
 
@@ -150,8 +151,11 @@ class Disk:
         wait_until(lambda: self.completed() >= before + count, f"{count} more requests answered")
 
     def wait_timeout_set(self):
-        """Wait until ublkd has set the timeout of requests. The kernel may wait for all requests of the disk before it sets
-        it, and keep new ones from the worker meanwhile. So wait for it before requests that are to stay in flight."""
+        """Wait until ublkd has set the timeout of requests, which it does for old kernels. These wait for all requests of the
+        disk before they set it, and keep new ones from the worker meanwhile. So wait for it before requests that the store is
+        to keep in flight."""
+        if ublk.is_new():
+            return
         wait_until(lambda: self.queue("io_timeout") == 500, "the timeout of the disk")
 
     def write(self, offset, data):

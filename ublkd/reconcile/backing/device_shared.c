@@ -54,14 +54,15 @@ static void apply_target(struct managed_device *device, int fd, const struct dev
 void device_shared_apply(struct managed_device *device, const struct device_record *record)
 {
         const struct device_options *options = &record->spec->options;
-        const struct region_values values = {
-                .busy_poll_us = (uint64_t)options->busy_poll_us,
-                .limits = {[REGION_READ] = limits_of(&options->limits.read),
-                           [REGION_WRITE] = limits_of(&options->limits.write)},
-        };
+        struct region_values values = {.busy_poll_us = (uint64_t)options->busy_poll_us};
         _cleanup_close_ int fd = runtime_dir_open_region(device->env->config.runtime_dir, device->id.uid);
-        int r = set_values(fd, &values);
+        int r;
 
+        if (!timeout_is_coming(&device->timeout)) {
+                values.limits[REGION_READ] = limits_of(&options->limits.read);
+                values.limits[REGION_WRITE] = limits_of(&options->limits.write);
+        }
+        r = set_values(fd, &values);
         if (r < 0)
                 device_emit(device, EVENT_WARNING, REASON_LIMITS_NOT_SET,
                         "The limits and busyPollUs cannot be passed to the worker: %s; ublkd retries at the "

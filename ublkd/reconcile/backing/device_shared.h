@@ -8,7 +8,8 @@
 
 struct managed_device;
 
-/* Pass the limits and busyPollUs of the spec to the worker, if there is one. */
+/* Pass the limits and busyPollUs of the spec to the worker, if there is one; no limits while the timeout of the disk is about
+ * to be set (device_timeout_part.h). */
 void device_shared_apply(struct managed_device *device, const struct device_record *record);
 /* Lift the limits before the disk is stopped: stopping waits for the requests that they hold back. */
 void device_shared_lift(struct managed_device *device);

@@ -31,6 +31,7 @@
 #include "ublkd/reconcile/parts/device_shared_part.h"
 #include "ublkd/reconcile/parts/device_space_part.h"
 #include "ublkd/reconcile/parts/device_step.h"
+#include "ublkd/reconcile/parts/device_timeout_part.h"
 #include "ublkd/reconcile/parts/device_worker_part.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
@@ -73,6 +74,7 @@ struct managed_device {
         struct device_cdi cdi;
         struct device_partitions partitions;
         struct device_release release;
+        struct device_timeout timeout;
 };
 
 struct reconciler {

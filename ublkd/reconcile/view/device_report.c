@@ -461,7 +461,8 @@ static void fill(const struct report_view *view, const struct device_record *rec
                 .observed_generation = record->generation,
                 .observed_restart = record->restart,
                 .observed_asked = record->asked,
-                .converged = is_serving(view) && view->turn->facts.want == WANT_PRESENT && !view->awaits_udev,
+                .converged = is_serving(view) && view->turn->facts.want == WANT_PRESENT && !view->awaits_udev
+                             && !view->awaits_limits,
                 .number = record->number,
                 .disk = disk,
                 .size = disk ? view->turn->geometry.size : 0,

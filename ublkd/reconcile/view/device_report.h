@@ -33,6 +33,7 @@ struct report_view {
         bool unseen;          /* since its start ublkd has got no answer about the disk */
         bool backing_changed; /* its store was refused */
         bool awaits_udev;     /* the disk is new */
+        bool awaits_limits;   /* limits of the spec are not in force yet */
         uint64_t next_try;    /* CLOCK_MONOTONIC, or UINT64_MAX */
         uint64_t now;         /* CLOCK_MONOTONIC */
         uint64_t wall_msec;   /* CLOCK_REALTIME */

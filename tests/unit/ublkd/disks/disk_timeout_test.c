@@ -18,7 +18,7 @@ enum { PATIENCE_USEC = 2 * 1000 * 1000, DEADLINE_USEC = 60 * 1000 * 1000 };
 static sd_event *event;
 static char sys[] = "/tmp/disk-timeout-XXXXXX";
 static int failed_number = -1, failed_error;
-static unsigned turns;
+static unsigned turns, answers[10]; /* by number */
 
 static void path_of(int number, const char *rest, char path[static 96])
 {
@@ -55,8 +55,11 @@ static bool has(int number, const char *wanted)
         return read(fd, text, sizeof(text) - 1) >= 0 && strncmp(text, wanted, strlen(wanted)) == 0;
 }
 
-static void on_failed(void *userdata _unused_, int number, int error)
+static void on_done(void *userdata _unused_, int number, int error)
 {
+        answers[number]++;
+        if (error == 0)
+                return;
         failed_number = number;
         failed_error = error;
 }
@@ -85,9 +88,14 @@ static bool run_until(bool (*done)(void))
         return done();
 }
 
-static bool both_are_set(void)
+static bool all_are_done(void)
 {
-        return has(1, "500") && has(9, "500");
+        return answers[1] && answers[5] && answers[9];
+}
+
+static bool one_is_done(void)
+{
+        return answers[1];
 }
 
 static bool has_failed(void)
@@ -101,7 +109,7 @@ static struct disk_timeout *timeout_new(void)
 
         CHECK_INT(disk_timeout_new(event,
                           &(struct disk_timeout_options){
-                                  .sys = sys, .patience_usec = PATIENCE_USEC, .failed = on_failed},
+                                  .sys = sys, .patience_usec = PATIENCE_USEC, .done = on_done},
                           &timeout),
                 0);
         return timeout;
@@ -119,7 +127,9 @@ static void test_one_that_hangs_delays_no_other(void)
         CHECK_INT(disk_timeout_shorten(timeout, 1, 0), 0);
         CHECK_INT(disk_timeout_shorten(timeout, 5, 0), 0);
         CHECK_INT(disk_timeout_shorten(timeout, 9, 0), 0);
-        CHECK(run_until(both_are_set));
+        CHECK(run_until(all_are_done));
+        CHECK(has(1, "500") && has(9, "500"));
+        CHECK_INT(answers[5], 1); /* the kernel has been asked */
         CHECK(turns > before + 3);
         CHECK_INT(failed_number, -1); /* it is set when the kernel comes to it */
         alarm(0);
@@ -147,6 +157,25 @@ static void test_only_a_failure_is_reported(void)
         disk_timeout_free(timeout);
 }
 
+/* Another disk has the number since: the answer for the earlier one is not for it. */
+static void test_who_asks_twice_gets_one_answer(void)
+{
+        struct disk_timeout *timeout = timeout_new();
+
+        memset(answers, 0, sizeof(answers));
+        put_disk(1, "30000\n");
+        put_disk(9, "30000\n");
+        CHECK_INT(disk_timeout_shorten(timeout, 1, 0), 0);
+        CHECK(sd_event_run(event, 100 * 1000) >= 0); /* the process has begun */
+        CHECK_INT(disk_timeout_shorten(timeout, 1, 0), 0);
+        CHECK(run_until(one_is_done));
+        CHECK_INT(disk_timeout_shorten(timeout, 9, 0), 0);
+        while (!answers[9])
+                CHECK(sd_event_run(event, 100 * 1000) >= 0);
+        CHECK_INT(answers[1], 1);
+        disk_timeout_free(timeout);
+}
+
 int main(void)
 {
         sd_event_source *source = NULL;
@@ -160,6 +189,7 @@ int main(void)
         CHECK_INT(sd_event_add_time_relative(event, &source, CLOCK_MONOTONIC, 0, 1000, on_turn, NULL), 0);
         test_one_that_hangs_delays_no_other();
         test_only_a_failure_is_reported();
+        test_who_asks_twice_gets_one_answer();
         sd_event_source_disable_unref(source);
         sd_event_unref(event);
         snprintf(command, sizeof(command), "rm -r %s", sys);

@@ -28,6 +28,8 @@ int main(void)
         CHECK(!kernel_quiesces(0, UINT64_MAX));                        /* the disk was made without it */
         CHECK(kernel_cancels_late(UINT64_MAX & ~(UINT64_C(1) << 12))
                 && !kernel_cancels_late(UINT64_C(1) << 12));
+        CHECK(kernel_learns_by_timeout(UINT64_MAX & ~(UINT64_C(1) << 12))
+                && !kernel_learns_by_timeout(UINT64_C(1) << 12));
         check_json(0, "[]");
         check_json(UINT64_C(1) << 3 | UINT64_C(1) << 4, "[\"USER_RECOVERY\",\"USER_RECOVERY_REISSUE\"]");
         check_json(

@@ -35,6 +35,7 @@ void world_start_reconciler(struct world *world)
                 .fd_store = world->fd_store,
                 .progress_places = world->progress_places,
                 .worker_groups = world->worker_groups,
+                .disk_timeout = world->disk_timeout,
                 .image_thread = world->image_thread,
                 .boot_pass_done = on_boot_pass_done};
 

@@ -25,6 +25,7 @@ struct world {
         struct fd_store *fd_store;                     /* of the test; NULL: no service manager */
         const struct progress_places *progress_places; /* of the test; NULL: workers are not looked at */
         struct worker_groups *worker_groups;           /* of the test; NULL: none */
+        struct disk_timeout *disk_timeout;             /* of the test; NULL: none */
         struct job_thread *image_thread;               /* of the test; NULL: no images */
         const char *version;                           /* of ublkd; NULL: not known */
         struct host host;

@@ -347,11 +347,15 @@ static void shows_what_serves(struct device_spec *spec)
         };
         const struct device_record record = {
                 .name = (char *)"data", .number = 3, .generation = 5, .spec = spec};
-        struct report_view new_disk = view;
+        struct report_view new_disk = view, unlimited = view;
         struct device_status status;
 
         new_disk.awaits_udev = true;
         CHECK_INT(device_report(&new_disk, &record, &status), 0);
+        CHECK(status.phase == PHASE_LIVE && !status.converged);
+        device_status_clear(&status);
+        unlimited.awaits_limits = true;
+        CHECK_INT(device_report(&unlimited, &record, &status), 0);
         CHECK(status.phase == PHASE_LIVE && !status.converged);
         device_status_clear(&status);
         CHECK_INT(device_report(&view, &record, &status), 0);
