@@ -32,6 +32,20 @@ def test_a_subordinate_user_has_nothing_by_a_group(tenants):
     assert "subuidsOf" in problem["detail"]
 
 
+def test_a_user_namespace_leaves_no_rule_that_refuses_a_group(tenants):
+    """Each user can make itself one (`unshare --user --map-root-user`), with its uid and in no group of the host."""
+    refuses = {"name": "refuses", "who": {"groups": [GROUP]}}
+    gives = {**RULE, "name": "gives", "who": {"users": [ALICE]}}
+    own = MAPPED + "uid, groups = 1, []\n"
+    for rules, expected in ([refuses, gives], 403), ([gives, refuses], 201):
+        tenants.set_rules(*rules)
+        assert tenants.server.tell("policy") == 0
+        (member, _), = tenants.values(asks(("POST", "/devices", mine("x"))), uid=ALICE, groups=[GROUP])
+        (status, answer), = tenants.values(asks(("POST", "/devices", mine("y"))), container=own)
+        assert (member, status) == (expected, expected), answer
+        assert status == 201 or "subuidsOf" in answer["detail"]
+
+
 def cgroup_mount():
     with open("/proc/self/mounts", encoding="utf-8") as mounts:
         points = [line.split()[1] for line in mounts if line.split()[2] == "cgroup2"]

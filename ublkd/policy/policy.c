@@ -165,6 +165,16 @@ static bool may_match_by_group(const struct policy *policy, const struct policy_
         return client->home == POLICY_HOME_HOST && !is_dynamic(client) && !is_subordinate(policy, client);
 }
 
+/* Return whether a rule refuses groups, in a user namespace: its user may be in one of them. Each user can make itself such a
+ * namespace, and leave its groups in one to which newgidmap(1) has given its range. */
+static bool may_refuse_groups(const struct policy_rule *rule, const struct policy_client *client)
+{
+        const struct policy_rule_options *options = &rule->options;
+
+        return client->home == POLICY_HOME_CONTAINER && rule->gid_count > 0
+               && (options->devices == 0 || options->size == 0 || cJSON_GetArraySize(options->targets) == 0);
+}
+
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client)
 {
         if (!policy || !may_match(client))
@@ -176,6 +186,8 @@ const struct policy_rule *policy_rule_for(const struct policy *policy, const str
                         return rule;
                 if (names_group(rule, client))
                         return may_match_by_group(policy, client) ? rule : NULL;
+                if (may_refuse_groups(rule, client))
+                        return NULL;
                 if (!asks_cgroup(rule))
                         continue;
                 if (!client->cgroup) /* it may be the one that refuses */
@@ -184,6 +196,14 @@ const struct policy_rule *policy_rule_for(const struct policy *policy, const str
                         return may_match_by_group(policy, client) ? rule : NULL;
         }
         return NULL;
+}
+
+static bool is_after_refused_groups(const struct policy *policy, const struct policy_client *client)
+{
+        for (size_t i = 0; i < policy->rule_count; i++)
+                if (may_refuse_groups(&policy->rules[i], client))
+                        return true;
+        return false;
 }
 
 /* Return whether a rule is for a group or the control group of the client. */
@@ -242,6 +262,13 @@ int policy_add_no_rule(
                         "from outside of the container, or have an administrator name the uid in \"users\" "
                         "or "
                         "\"subuidsOf\"",
+                        client->uid);
+        if (is_after_refused_groups(policy, client))
+                return problem_add(problems, EPERM, "", "NoPolicyRule",
+                        "A rule refuses groups, no rule before it names uid %u, and none after it counts in "
+                        "a user namespace, where a process can hide the groups of its user; connect from "
+                        "outside of the user namespace, or have an administrator name the uid in \"users\" "
+                        "or \"subuidsOf\" of a rule before that one",
                         client->uid);
         return problem_add(problems, EPERM, "", "NoPolicyRule",
                 "No rule names uid %u; an administrator can add one with \"who\": {\"users\": [%u]} to a "

@@ -96,9 +96,9 @@ bool policy_asks_groups(const struct policy *policy);
 /* Return whether a rule is for control groups or units, so that the client needs its group. policy NULL: none is. */
 bool policy_asks_cgroups(const struct policy *policy);
 /* Return the first rule that matches the client, or NULL. policy NULL: it has no rules. No rule matches after one that
- * could not be compared, as the control group of the client is not known; nor after one for a control group that the client
- * is in, in a user namespace; nor after one for a group or control group that it is in, with a subordinate uid or one of
- * DynamicUser=. */
+ * could not be compared, as the control group of the client is not known; nor, in a user namespace, after one for a control
+ * group that the client is in, or one for groups that gives nothing, as the client may be in these; nor after one for a group
+ * or control group that it is in, with a subordinate uid or one of DynamicUser=. */
 const struct policy_rule *policy_rule_for(const struct policy *policy, const struct policy_client *client);
 /* Add a problem (NoPolicyRule, DynamicUser, SubordinateUser) that says which rule the client lacks. policy NULL: it was not
  * loaded. Return 0 or -ENOMEM. */

@@ -143,6 +143,44 @@ static void test_who_never_matches(struct world *world)
         CHECK(!policy_rule_for(NULL, &(struct policy_client){.uid = 1000, .home = POLICY_HOME_HOST}));
 }
 
+/* A user is in no group in a user namespace, and can make one: no rule that refuses a group must give way to a later one. */
+static void test_a_user_namespace_leaves_no_rule_that_refuses_a_group(struct world *world)
+{
+#define GIVES "\"devices\": 2, \"size\": \"1GiB\", \"targets\": [\"null\"]}"
+#define RULES(more)                                                                                          \
+        "{\"rules\": [{\"name\": \"first\", \"who\": {\"users\": [1001]}, " GIVES ","                        \
+        "{\"name\": \"group\", \"who\": {\"groups\": [2000]}" more "},"                                      \
+        "{\"name\": \"alice\", \"who\": {\"users\": [1000], \"subuidsOf\": [\"alice\"]}, " GIVES "]}"
+        static const char *const refusing[] = {
+                RULES(""),
+                RULES(", \"devices\": 0, \"size\": \"1GiB\", \"targets\": [\"null\"]"),
+                RULES(", \"devices\": 2, \"targets\": [\"null\"]"),
+                RULES(", \"devices\": 2, \"size\": \"1GiB\""),
+        };
+        _cleanup_problems_ struct problem_list problems = {};
+        struct policy_client client = client_of(1000, 1000);
+
+        for (size_t i = 0; i < ARRAY_SIZE(refusing); i++) {
+                world_use(world, refusing[i], 0);
+                CHECK_STR(rule_of(world, 1000, 2000, POLICY_HOME_HOST), "group");
+                CHECK_STR(rule_of(world, 1000, 1000, POLICY_HOME_HOST), "alice");
+                CHECK_STR(rule_of(world, 1000, 2000, POLICY_HOME_CONTAINER), NULL);
+                CHECK_STR(rule_of(world, 1000, 65534, POLICY_HOME_CONTAINER), NULL);
+                CHECK_STR(rule_of(world, 100005, 65534, POLICY_HOME_CONTAINER), NULL);
+                CHECK_STR(rule_of(world, 1001, 2000, POLICY_HOME_CONTAINER), "first");
+        }
+        client.home = POLICY_HOME_CONTAINER;
+        CHECK_INT(policy_add_no_rule(world->policy, &client, &problems), 0);
+        CHECK(strstr(problems.items[0].detail, "subuidsOf"));
+        check_one_problem(&problems, "NoPolicyRule", "");
+        world_use(world, RULES(", \"devices\": 1, \"size\": \"1GiB\", \"targets\": [\"null\"]"),
+                0); /* one that gives is not a ceiling: ublkd-policy(5) */
+        CHECK_STR(rule_of(world, 1000, 2000, POLICY_HOME_HOST), "group");
+        CHECK_STR(rule_of(world, 1000, 2000, POLICY_HOME_CONTAINER), "alice");
+#undef RULES
+#undef GIVES
+}
+
 static void test_no_rule_is_explained(struct world *world)
 {
         _cleanup_problems_ struct problem_list problems = {};
@@ -189,6 +227,7 @@ int main(void)
                 test_who_never_matches(&world);
                 test_no_rule_is_explained(&world);
         }
+        test_a_user_namespace_leaves_no_rule_that_refuses_a_group(&world);
         test_ranges_that_cannot_be_read(&world);
         world_close(&world);
         return check_report();
