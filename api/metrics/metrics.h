@@ -6,7 +6,7 @@
 #include "api/http/server.h"
 
 enum {
-        METRICS_DEVICES_MAX = 256, /* in the order of their names; more are counted only */
+        METRICS_DEVICES_MAX = 256, /* which ones: metrics_shares.h; more are counted only */
 };
 
 /* See handlers.h. */

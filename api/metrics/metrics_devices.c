@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Print the metrics of each device: its state, and the counters of its workers. */
 #include "api/metrics/metrics.h"
+#include "api/metrics/metrics_shares.h"
 
 #include "ublkd/model/device_stats.h"
 
@@ -317,14 +318,13 @@ int metrics_of_devices(FILE *out, const struct api *api)
         size_t all = device_store_count(config->store), count = 0,
                shown = all < METRICS_DEVICES_MAX ? all : METRICS_DEVICES_MAX;
         _cleanup_free_ struct device_sample *devices = calloc(shown + 1, sizeof(*devices));
+        _cleanup_metrics_shares_ struct metrics_shares *shares = NULL;
 
-        if (!devices)
+        if (!devices || metrics_shares_new(api, shown, &shares) < 0)
                 return -ENOMEM;
-        DEVICE_STORE_FOREACH (record, config->store) {
-                if (count == shown)
-                        break;
-                take_device(config, record, &devices[count++]);
-        }
+        DEVICE_STORE_FOREACH (record, config->store)
+                if (metrics_shares_take(shares, record))
+                        take_device(config, record, &devices[count++]);
         metric_alone(out, "ublkd_metrics_devices_omitted", METRIC_GAUGE,
                 "Devices beyond the limit, which have no metrics of their own here.", (double)(all - shown));
         write_info(out, devices, count);

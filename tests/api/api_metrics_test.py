@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """GET /metrics, as Prometheus reads it."""
 import os
+import pathlib
 import re
 
 import pytest
 from api_server import check_problem, spec
+from api_tenants_test import ALICE, BOB, RULE, asks, mine
+from api_tenants_test import _tenants  # noqa: F401  pylint: disable=unused-import
+from other_user import NEEDS_ROOT
 from prometheus_client.parser import text_string_to_metric_families
 
 READ, WRITE, FLUSH = 0, 1, 2
@@ -218,6 +222,28 @@ def test_series_are_bounded(server):
     assert got.names("ublkd_device_info", "device") == [f"d{number:03}" for number in range(256)]
     assert got.value("ublkd_metrics_devices_omitted") == 4
     assert sum(sample.value for sample in got.families["ublkd_devices"].samples) == 260
+
+
+@NEEDS_ROOT
+def test_tenants_take_no_series_from_root_nor_from_each_other(tenants):
+    """Not by many devices, nor by names before those of others, nor as many users of one range."""
+    first = 200000
+    pathlib.Path(tenants.directory, "subuid").write_text(f"daemon:{first}:65536\n", encoding="ascii")
+    much = {"devices": 500, "size": "10TiB"}
+    tenants.set_rules({**RULE, **much}, {**RULE, **much, "name": "containers", "who": {"subuidsOf": ["daemon"]}})
+    assert tenants.server.tell("policy") == 0
+    root = [f"web-{number}" for number in range(10)]
+    for name in root:
+        assert tenants.server.ask("POST", "/devices", spec(name)).status == 201
+    have = {first: 100, first + 1: 100, ALICE: 130, BOB: 5}
+    for uid, count in have.items():
+        posts = [("POST", "/devices", mine(f"{number:03}", uid)) for number in range(count)]
+        assert {status for status, _ in tenants.values(asks(*posts), uid=uid)} == {201}
+    got = metrics(tenants.server)
+    shown = {first: 100, first + 1: 20, ALICE: 121, BOB: 5}  # 256 without root's: of three accounts
+    assert got.names("ublkd_device_info", "device") == [
+        *(f"u{uid}-{number:03}" for uid, count in shown.items() for number in range(count)), *root]
+    assert got.value("ublkd_metrics_devices_omitted") == sum(have.values()) + len(root) - 256
 
 
 def test_types_that_are_not_acceptable(server):
