@@ -59,6 +59,27 @@ def test_control_characters_do_not_reach_the_terminal(ctl, server):
         assert "\x1b" not in ctl(*arguments).out and "\x07" not in ctl(*arguments).out
 
 
+DANGEROUS = "\x1b\x07\x7f\x9b\u061c\u200f\u2028\u202e\u2066"  # ESC, BEL, DEL, CSI, what breaks a line or turns a text
+
+
+@pytest.mark.parametrize("arguments", [
+    ["get", "data"], ["get", "data", "data"], ["get", "data", "-o", "yaml"], ["list"], ["list", "-o", "wide"],
+    ["list", "-o", "json"], ["list", "-o", "yaml"], ["describe", "data"], ["events"], ["events", "-o", "wide"],
+    ["events", "-o", "json"], ["events", "-o", "yaml"], ["export"], ["stats", "-o", "json"],
+    ["apply", "--dry-run", "-f", "-"]], ids=" ".join)
+def test_a_text_of_a_client_moves_no_terminal(ctl, server, arguments):
+    """Of labels, of a path, and of a message. Where the whole text is shown, the data is the same."""
+    target = {"type": "loop", "path": f"/home/{DANGEROUS}\u00e9"}
+    spec = {"name": "data", "target": target, "size": "1MiB", "labels": {"evil": DANGEROUS}}
+    assert server.ask("POST", "/devices?wait", spec).status == 201
+    server.tell(f"status data Backoff Evil {DANGEROUS}")
+    run = ctl(*arguments, stdin=json.dumps({**spec, "labels": {"evil": DANGEROUS * 2}}))
+    assert run.out and not set(DANGEROUS) & set(run.out + run.err)
+    if arguments[0] == "get" and "yaml" not in arguments:
+        (*_, device) = run.json if isinstance(run.json, list) else [run.json]
+        assert device["spec"]["target"]["path"] == target["path"] and "\u00e9" in run.out
+
+
 def test_nothing_is_coloured_and_no_progress_is_shown_without_a_terminal(ctl, server):
     ctl("create", "data", *NULL)
     for arguments in (["list"], ["describe", "data"], ["apply", "-f", "-"]):

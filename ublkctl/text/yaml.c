@@ -3,6 +3,7 @@
 #include "ublkctl/text/yaml.h"
 
 #include "ublkd/base/cleanup.h"
+#include "ublkd/base/printable.h"
 #include "ublkd/base/utf8.h"
 
 #include <ctype.h>
@@ -62,7 +63,7 @@ static void print_quoted(FILE *file, const char *text)
                         fprintf(file, "\\%c", (int)point);
                 else if (point == REPLACEMENT)
                         fputs("\\uFFFD", file);
-                else if (is_printable(point))
+                else if (is_printable(point) && printable_length(begin, (size_t)(text - begin)) > 0)
                         fwrite(begin, 1, (size_t)(text - begin), file);
                 else if (point < 0x100)
                         fprintf(file, "\\x%02X", point);

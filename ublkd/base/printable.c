@@ -31,12 +31,17 @@ static bool is_control(const char *text)
                || is_layout(text); /* ASCII, C1 */
 }
 
+size_t printable_length(const char *text, size_t left)
+{
+        return is_control(text) ? 0 : utf8_length(text, left);
+}
+
 void make_printable(char *text)
 {
         size_t left = strlen(text);
 
         while (left > 0) {
-                size_t length = is_control(text) ? 0 : utf8_length(text, left);
+                size_t length = printable_length(text, left);
 
                 if (length == 0) {
                         *text = '?';

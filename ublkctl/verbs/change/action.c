@@ -6,6 +6,7 @@
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/bars.h"
 #include "ublkctl/text/json_path.h"
+#include "ublkctl/text/json_safe.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/verbs.h"
@@ -90,7 +91,7 @@ static enum exit_status report_end(const char *name, const cJSON *action)
         if (!good)
                 complain(name, "%s", message ? message : "The action failed.");
         if (text)
-                puts(text);
+                json_print_safely(stdout, text);
         else if (good) {
                 print_safely(stdout, message ? message : "");
                 putchar('\n');
@@ -107,7 +108,7 @@ static enum exit_status print_list(struct context *context, const cJSON *list)
         if (output_is_data(context->settings->output)) {
                 _cleanup_free_ char *text = json_print_indented(items);
 
-                puts(text ? text : "");
+                json_print_safely(stdout, text ? text : "");
                 return text ? STATUS_OK : STATUS_FAILED;
         }
         table = table_new(headings);

@@ -2,6 +2,7 @@
 /* events: show what happened, and follow what happens. A stream that breaks off is resumed. */
 #include "ublkctl/client/event_list.h"
 #include "ublkctl/text/json_path.h"
+#include "ublkctl/text/json_safe.h"
 #include "ublkctl/client/sse.h"
 #include "ublkctl/text/yaml.h"
 #include "ublkctl/client/url.h"
@@ -47,7 +48,7 @@ static bool show(const struct events *events, const cJSON *event)
                 print_event(events->context, event, events->context->settings->output == OUTPUT_WIDE);
         } else {
                 text = json_print(event);
-                puts(text ? text : "{}");
+                json_print_safely(stdout, text ? text : "{}");
                 cJSON_free(text);
         }
         return fflush(stdout) == 0 && !ferror(stdout);

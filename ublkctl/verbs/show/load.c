@@ -4,6 +4,7 @@
 
 #include "ublkctl/text/amounts.h"
 #include "ublkctl/text/bars.h"
+#include "ublkctl/text/json_safe.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/text/yaml.h"
 
@@ -304,7 +305,7 @@ enum exit_status load_data_print(int format, const struct load *loads, size_t co
         char *text = good && format == OUTPUT_JSON ? json_print(interval) : NULL;
 
         if (text) {
-                puts(text);
+                json_print_safely(stdout, text);
         } else if (good && format == OUTPUT_YAML) {
                 puts("---");
                 yaml_print(stdout, interval);

@@ -3,6 +3,7 @@
 #include "ublkctl/verbs/show/show.h"
 
 #include "ublkctl/text/json_path.h"
+#include "ublkctl/text/json_safe.h"
 #include "ublkctl/text/terminal.h"
 #include "ublkctl/text/yaml.h"
 #include "ublkctl/verbs/show/columns.h"
@@ -72,19 +73,6 @@ enum exit_status fetch_devices(struct context *context, const struct text_list *
 
 /* ---- printing ---- */
 
-/* Print four spaces for each of cJSON's tabs, of which one also follows each colon. In strings a tab is
- * written \\t. */
-static void print_indented(const char *text)
-{
-        for (const char *at = text; *at; at++) {
-                if (*at != '\t')
-                        putchar(*at);
-                else
-                        fputs(at > text && at[-1] == ':' ? " " : "    ", stdout);
-        }
-        putchar('\n');
-}
-
 enum exit_status show_json(const cJSON *value)
 {
         char *text = json_print_indented(value);
@@ -93,7 +81,7 @@ enum exit_status show_json(const cJSON *value)
                 complain(NULL, "Out of memory.");
                 return STATUS_FAILED;
         }
-        print_indented(text);
+        json_print_safely(stdout, text);
         cJSON_free(text);
         return STATUS_OK;
 }

@@ -33,5 +33,9 @@ int main(void)
         check_printable("\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c\xd8\x9d", "????????\xd8\x9d");
         check_printable("cut off \xe4\xb8", "cut off ??");
         check_printable("\xc0\x8a\xff", "???");
+        CHECK_INT(printable_length("é", 2), 2);
+        CHECK_INT(printable_length("é", 1), 0);
+        CHECK_INT(printable_length("\x7f", 1), 0);
+        CHECK_INT(printable_length("\xe2\x80\xae", 3), 0);
         return check_report();
 }
