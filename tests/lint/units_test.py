@@ -139,7 +139,8 @@ def test_udev_knows_of_a_disk_of_a_tenant_a_type_that_no_rule_acts_on():
     of_file_system = ("USAGE", "VERSION", "UUID", "UUID_ENC", "UUID_SUB", "UUID_SUB_ENC", "LABEL", "LABEL_ENC", "SIZE",
                       "LASTBLOCK", "BLOCKSIZE", "SYSTEM_ID", "PUBLISHER_ID", "APPLICATION_ID", "BOOT_SYSTEM_ID", "VOLUME_ID",
                       "VOLUME_SET_ID", "LOGICAL_VOLUME_ID", "DATA_PREPARER_ID")
-    assert {f"ID_FS_{name}" for name in of_file_system} | {"ID_PART_ENTRY_UUID", "ID_PART_ENTRY_TYPE"} <= set(known)
+    assert {f"ID_FS_{name}" for name in of_file_system} | {
+        "ID_PART_TABLE_UUID", "ID_PART_ENTRY_UUID", "ID_PART_ENTRY_NAME", "ID_PART_ENTRY_TYPE"} <= set(known)
     assert set(known.values()) == {""}
 
 
