@@ -2,6 +2,8 @@
 """What a tenant reads of messages that name what belongs to others: their processes, mounts and devices. An administrator, and
 a tenant that may read everything, read them in full."""
 import json
+import pathlib
+import shutil
 
 import pytest
 from api_tenants_test import ALICE, BOB, READERS, RULE, asks, create, mine
@@ -109,3 +111,18 @@ def test_a_wait_for_a_device_that_cannot_start(tenants, disk):
     for groups, shown in (([], False), ([READERS], True)):
         status, text = disk("PUT", "?wait=ready&timeout=1s", mine("data", id=5, recovery=HARMLESS), groups=groups)
         assert status == 504 and names_others(text) is shown, text
+
+
+def test_a_delivery_from_a_record_of_an_older_database(tenants, disk):
+    database = pathlib.Path(tenants.directory, "ublkd.db")
+    tenants.server.stop()
+    shutil.copy(database, database.with_name("backup"))
+    tenants.start()
+    assert disk("PUT", "", mine("data", id=5, recovery=HARMLESS, queueDepth=64))[0] == 200
+    tenants.server.stop()
+    shutil.copy(database.with_name("backup"), database)
+    tenants.start()
+    tenants.server.tell(f"status {disk.name} Backoff BackingInUse It is in use by {OTHERS}. | Next attempt soon.")
+    for groups, shown in (([], False), ([READERS], True)):
+        status, text = disk("POST", "/deliver", {"path": "/data"}, groups=groups)
+        assert status == 409 and "record-outdated" in text and names_others(text) is shown, text
