@@ -81,21 +81,71 @@ def test_many_readers_leave_root_its_connections(open_server):
     check_root_gets_in(open_server, kept)
 
 
-@NEEDS_ROOT
-def test_tenants_of_one_account_have_few_connections_together():
-    """One container with subordinate users is thousands of tenants."""
+@pytest.fixture(name="containers")
+def _containers():
+    """A server whose tenants are user 1234, and the users of the containers of another one, who are one account."""
     rule = {"name": "containers", "who": {"users": [1234], "subuidsOf": ["daemon"]}, "targets": ["null"], "devices": 3, "size": "1GiB"}
     with tempfile.TemporaryDirectory(prefix="ublkd-api-") as directory:
         os.chmod(directory, 0o755)
         with open(os.path.join(directory, "subuid"), "w", encoding="ascii") as file:
             file.write(f"daemon:{FIRST_UID}:65536\n")
         server = Server(directory, *write_policy(directory, rules=[rule]))
-        kept = [raw for uid in range(FIRST_UID, FIRST_UID + 10) for raw in hold(server, uid, 4)[0]]
-        assert len(kept) == 16
-        other, _ = hold(server, 1234, 16)
-        assert len(other) == 16
-        check_root_gets_in(server, kept + other)
+        yield server
         server.stop()
+
+
+@NEEDS_ROOT
+def test_tenants_of_one_account_have_few_connections_together(containers):
+    """One container with subordinate users is thousands of tenants."""
+    kept = [raw for uid in range(FIRST_UID, FIRST_UID + 10) for raw in hold(containers, uid, 4)[0]]
+    assert len(kept) == 16
+    other, _ = hold(containers, 1234, 16)
+    assert len(other) == 16
+    check_root_gets_in(containers, kept + other)
+
+
+def begin(server, uid, path, accept="*/*"):
+    """A connection of a user that asks and does not read."""
+    with be(uid):
+        raw = server.socket()
+    raw.settimeout(DEADLINE)
+    raw.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n".encode())
+    return raw
+
+
+def status(raw):
+    return int(raw.recv(12, socket.MSG_WAITALL | socket.MSG_PEEK).split()[1])
+
+
+@NEEDS_ROOT
+def test_tenants_of_one_account_have_few_streams_together(containers):
+    streams = [begin(containers, FIRST_UID + number, "/events?after=0", "text/event-stream") for number in range(9)]
+    assert [status(raw) for raw in streams] == [200] * 8 + [503]
+    assert b"too-many-watches" in streams.pop().recv(4096)
+    other = begin(containers, 1234, "/events?after=0", "text/event-stream")
+    assert status(other) == 200
+    for raw in [other, *streams]:
+        raw.close()
+    containers.until("watches", 0)
+
+
+@NEEDS_ROOT
+def test_answers_that_tenants_of_one_account_do_not_read_count_together(containers):
+    """The next one of the account waits for its turn, and the tenants of other accounts do not."""
+    enough = 2 * 1024 * 1024 // len(containers.ask("GET", "/openapi.json").body) + 1
+    unread = [begin(containers, FIRST_UID + number, "/openapi.json") for number in range(enough)]
+    assert [status(raw) for raw in unread] == [200] * enough
+    waits = begin(containers, FIRST_UID + enough, "/healthz")
+    other = begin(containers, 1234, "/healthz")
+    assert status(other) == 200
+    waits.settimeout(0)
+    with pytest.raises(BlockingIOError):
+        waits.recv(1)
+    unread.pop().close()
+    waits.settimeout(DEADLINE)
+    assert status(waits) == 200
+    for raw in [waits, other, *unread]:
+        raw.close()
 
 
 @NEEDS_ROOT
