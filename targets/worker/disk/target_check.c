@@ -37,6 +37,8 @@ const char *target_check(const struct target *target)
                 {true,                              target->open,               "It needs open()."                        },
                 {true,                              target->read,               "It needs read()."                        },
                 {stands_on_others(desc),            target->size,               "It stands on others, so it needs size()."},
+                {stands_on_others(desc),            target->flush,
+                 "It stands on others, so it needs flush(), which reaches them."                                          },
                 {desc->flags & TARGET_IS_PART,      has_child(desc),
                  "TARGET_IS_PART is for a target over a \"child\", which its schema does not have."                       },
                 {desc->flags & TARGET_IS_PART,      target->is_part,            "TARGET_IS_PART needs is_part()."         },

@@ -62,6 +62,8 @@ static void test_what_is_missing_is_found(void)
         FAULT("linear", target.size = NULL);
         FAULT("stripe", target.size = NULL);
         FAULT("fault", target.size = NULL);
+        FAULT("linear", target.flush = NULL);
+        FAULT("stripe", target.flush = NULL);
         FAULT("linear", target.is_part = NULL);
         FAULT("stripe", desc.flags |= TARGET_IS_PART); /* it has no "child" */
         FAULT("loop", target.scan = NULL);
