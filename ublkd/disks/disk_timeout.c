@@ -139,8 +139,8 @@ static void report(struct disk_timeout *timeout, int number, int error)
                 timeout->options.done(timeout->options.userdata, number, error);
 }
 
-/* The first without a record is the one that hangs; it is set when the kernel comes to it. Those behind it
- * get another process. */
+/* The first without a record is the one that hangs; it is set when the kernel comes to it, unless time was up right before.
+ * Those behind it get another process. */
 static void on_done(void *userdata, int error, const void *answer, size_t size)
 {
         struct disk_timeout *timeout = userdata;
@@ -155,7 +155,8 @@ static void on_done(void *userdata, int error, const void *answer, size_t size)
                 if (i < known)
                         memcpy(&record, records + i * sizeof(record), sizeof(record));
                 else if (error == -ETIMEDOUT)
-                        record.error = i == known ? 0 : disk_timeout_shorten(timeout, numbers.items[i], 0);
+                        record.error =
+                                i == known ? -ETIMEDOUT : disk_timeout_shorten(timeout, numbers.items[i], 0);
                 report(timeout, numbers.items[i], record.error);
         }
         numbers_clear(&numbers);

@@ -19,8 +19,9 @@ struct disk_timeout;
 struct disk_timeout_options {
         const char *sys;        /* NULL: /sys; for tests */
         uint64_t patience_usec; /* for all disks of one process; 0: ten seconds */
-        /* From the loop, once for the last disk_timeout_shorten() of a disk, which may be gone by now. error: 0: it is set, or
-         * the kernel still waits for requests of the disk, and sets it when those are done; or -errno. */
+        /* From the loop, once for the last disk_timeout_shorten() of a disk, which may be gone by now. error: 0: it is set;
+         * -ETIMEDOUT: the kernel still waits for requests of the disk and sets it when those are done, or time was up before
+         * it was asked; or another -errno. */
         void (*done)(void *userdata, int number, int error);
         void *userdata;
 };

@@ -51,13 +51,14 @@ void device_timeout_shorten(struct managed_device *device, const struct device_r
                 device_timeout_done(device, record, r);
 }
 
-/* The next turn passes the limits to the worker. After a failure the next recovery tries again. */
+/* The next turn passes the limits to the worker. After a failure the next recovery tries again; most likely the timeout is set
+ * by then, if the kernel only waited, and finding that holds up nothing. */
 void device_timeout_done(struct managed_device *device, const struct device_record *record, int error)
 {
         if (device->timeout.state != TIMEOUT_ASKED) /* an earlier disk with this number was asked for */
                 return;
         device->timeout.state = error < 0 ? TIMEOUT_LEFT : TIMEOUT_SET;
-        if (error < 0 && record->status.disk)
+        if (error < 0 && error != -ETIMEDOUT && record->status.disk)
                 device_emit(device, EVENT_WARNING, REASON_TIMEOUT_NOT_SET,
                         "/sys/block/ublkb%d/queue/io_timeout cannot be set: %s; a recovery may take 30 s on "
                         "this kernel.",

@@ -90,6 +90,19 @@ static void limits_come_after_the_timeout(void)
         world_free(&world);
 }
 
+/* Who waits for the disk waits for no answer of the kernel, and has the limits all the same. */
+static void limits_come_while_the_driver_does_not_answer(void)
+{
+        struct world world;
+        const struct region_control *control = bring_up(&world, WORLD_RECOVERS, LIMITS(7));
+
+        fake_kernel.get_info_error = -EIO;
+        answer(&world, 0);
+        CHECK_INT(limit_of(control), 7);
+        fake_kernel.get_info_error = 0;
+        world_free(&world);
+}
+
 /* The timeout stays with the disk: a recovery does not lift the limits. */
 static void a_recovered_disk_has_its_timeout(void)
 {
@@ -104,13 +117,14 @@ static void a_recovered_disk_has_its_timeout(void)
         world_free(&world);
 }
 
-static void after_a_failure_the_next_recovery_tries_again(void)
+/* A kernel that has not answered in time was perhaps not asked: no event, but another look. */
+static void after_a_failure_the_next_recovery_tries_again(int error, unsigned events)
 {
         struct world world;
         const struct region_control *control = bring_up(&world, WORLD_RECOVERS, LIMITS(7));
 
-        answer(&world, -EROFS);
-        CHECK_INT(world_count_events(&world, REASON_TIMEOUT_NOT_SET), 1);
+        answer(&world, error);
+        CHECK_INT(world_count_events(&world, REASON_TIMEOUT_NOT_SET), events);
         CHECK_INT(limit_of(control), 7);
         CHECK(converged(&world));
         recover(&world);
@@ -165,8 +179,10 @@ static void a_newer_driver_needs_none(void)
 int main(void)
 {
         limits_come_after_the_timeout();
+        limits_come_while_the_driver_does_not_answer();
         a_recovered_disk_has_its_timeout();
-        after_a_failure_the_next_recovery_tries_again();
+        after_a_failure_the_next_recovery_tries_again(-EROFS, 1);
+        after_a_failure_the_next_recovery_tries_again(-ETIMEDOUT, 0);
         an_adopted_disk_is_looked_at_when_it_is_recovered(LIMITS(7), 7, true);
         an_adopted_disk_is_looked_at_when_it_is_recovered("", 0, false);
         a_newer_driver_needs_none();
