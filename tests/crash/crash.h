@@ -12,7 +12,8 @@
  * sees, its rules and moves are judged; queue_requests.c around them is not.
  *
  * What it does not show either: errors of the files; a worker that is replaced while the driver replays what was in flight; of
- * the stores into kept memory between two moments, of one queue or of several, a death that leaves only some of them; what the kernel and the disk below the files do. And all that crash_record.h cannot see. */
+ * the stores into kept memory between two moments, of one queue or of several, a death that leaves only some of them; what the
+ * kernel and the disk below the files do. And all that crash_record.h cannot see. */
 #pragma once
 
 #include "tests/crash/crash_client.h"

@@ -53,7 +53,7 @@ struct policy {
         size_t rule_count;
         struct uid_range *subuids; /* of all users but root, if a rule is for groups or control groups */
         size_t subuid_count;
-        struct problem_list notes; /* names that do not exist: a rule matches no client by them */
+        struct problem_list notes; /* warnings: names that do not exist, a ceiling too low */
 };
 
 enum policy_home {
