@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -195,6 +196,35 @@ def test_a_rule_that_went_leaves_the_disks(place):
     place.daemon.api.wait_other_worker(device["name"], pid)
     place.daemon.api.delete(device["name"])
     assert [*place.pool.iterdir()] == []
+
+
+_BUFFERED = """
+import sys
+node = open(sys.argv[1], "r+b", buffering=0)  # the last close would write the pages
+node.write(bytes(4 << 20))
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.variant
+def test_the_slowest_disk_of_a_tenant_holds_up_sync_no_longer_than_its_limit(place):
+    """With a death of its worker meanwhile. A disk that waits until a person acts, or is slower, is refused."""
+    alice, daemon, slow = place.alice, place.daemon, {"limits": {"write": {"bytesPerSec": "1MiB"}}}
+    for more in ({"onFull": "wait"}, {"recovery": {"trigger": "manual"}}, {"limits": {"write": {"bytesPerSec": "512KiB"}}},
+                 {"limits": {"write": {"iops": 100}}}):
+        assert alice.ask("POST", "/devices", _spec(alice, **more))[0] == 403, more
+    device = alice.create(_spec(alice, **slow))
+    command = [*alice.prefix, sys.executable, "-c", _BUFFERED, device["status"]["node"]]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/") as writer:
+        assert writer.stdout.readline() == b"\n"
+        began = time.monotonic()
+        with subprocess.Popen(["sync"]) as sync:
+            daemon.api.wait_other_worker(device["name"], daemon.kill_worker(device["name"]))
+            assert alice.ask("GET", f"/devices/{device['name']}")[0] == 200  # ublkd does not wait
+            assert sync.wait(120) == 0
+        assert time.monotonic() - began > 2, "sync waited for nothing, so this shows nothing"
+        writer.stdin.close()
 
 
 @pytest.mark.variant
