@@ -230,7 +230,9 @@ struct target_device {
         bool io_ends_with_process;
         struct target_store store;
         struct target_live live; /* set before open(); of one with pack_live() */
-        struct target_kept kept; /* of the disk, for all threads together; set before start_device() */
+        /* Of the disk; set before start_device(). All queues may store into it: by atomic operations, or with a lock of the
+         * target. */
+        struct target_kept kept;
         struct target_kept *queues_kept; /* of each queue; set before start_device(); NULL: none */
 };
 

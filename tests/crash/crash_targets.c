@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The targets of this build before the crash judge, with all options that make a difference to it:
- *   crash_targets [--seeds N] [--seconds N] [--draws N] [--seed S]
+ *   crash_targets [--seeds N] [--seconds N] [--draws N] [--seed S] [--case PATTERN]
  * Runs with the seeds S, S + 1, … of each case: N of them, or until the seconds are over, which all cases share. S is
- * UBLKD_TEST_SEED, or drawn. Exit status 1: there is a finding, which is printed with its seed. */
+ * UBLKD_TEST_SEED, or drawn. PATTERN: of the shell, for the names of cases; none matches: exit status 2. Exit status 1: there
+ * is a finding, which is printed with its seed. */
 #include "tests/crash/crash.h"
 #include "tests/unit/check.h"
 #include "tests/unit/loop_driver.h"
 #include "ublkd/base/clock.h"
 
+#include <fnmatch.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -164,6 +166,31 @@ static uint64_t number(const char *text)
         return value;
 }
 
+static bool is_chosen(const struct crash_case *crash, const char *pattern)
+{
+        return !pattern || fnmatch(pattern, crash->name, 0) == 0;
+}
+
+/* Return the exit status. seconds: for all chosen cases together. */
+static int judge_cases(const char *pattern, struct crash_effort effort, uint64_t seconds)
+{
+        uint64_t chosen = 0;
+        int status = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                chosen += is_chosen(&cases[i], pattern);
+        if (chosen == 0) {
+                fprintf(stderr, "crash_targets: no case is named like %s\n", pattern);
+                return 2;
+        }
+        printf("UBLKD_TEST_SEED=%" PRIu64 "\n", effort.seed);
+        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+                if (is_chosen(&cases[i], pattern)
+                        && judge_case(&cases[i], effort, seconds * NSEC / chosen) != 0)
+                        status = 1;
+        return status;
+}
+
 int main(int argc, char **argv)
 {
         static const struct option options[] = {
@@ -171,11 +198,13 @@ int main(int argc, char **argv)
                 {"seconds", required_argument, NULL, 't'},
                 {"draws", required_argument, NULL, 'd'},
                 {"seed", required_argument, NULL, 's'},
+                {"case", required_argument, NULL, 'c'},
                 {},
         };
         struct crash_effort effort = {.seed = crash_draw_seed(), .seeds = 10, .draws = 1};
+        const char *pattern = NULL;
         uint64_t seconds = 0;
-        int option, status = 0;
+        int option;
 
         while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0)
                 switch (option) {
@@ -191,14 +220,13 @@ int main(int argc, char **argv)
                 case 's':
                         effort.seed = number(optarg);
                         break;
+                case 'c':
+                        pattern = optarg;
+                        break;
                 default:
                         return 2;
                 }
         if (!io_uring_is_there())
                 return CHECK_SKIP;
-        printf("UBLKD_TEST_SEED=%" PRIu64 "\n", effort.seed);
-        for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-                if (judge_case(&cases[i], effort, seconds * NSEC / ARRAY_SIZE(cases)) != 0)
-                        status = 1;
-        return status;
+        return judge_cases(pattern, effort, seconds);
 }
