@@ -224,7 +224,7 @@ static void on_subuid_job_done(struct thread_job *thread_job)
                 log_error(NULL,
                         "Reading /etc/subuid failed: %s; the ranges from before count; correct the file",
                         strerror(-job->error));
-        else if (policy)
+        else if (policy && job->count > 0) /* an editor may have taken the file away for a moment */
                 policy_set_subuids(policy, TAKE_PTR(job->ranges), job->count);
         drop_subuid_job(thread_job);
         reload->reads_subuids = false;

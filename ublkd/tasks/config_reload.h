@@ -33,7 +33,7 @@ int config_reload_new(const struct config_reload_config *config, struct config_r
 struct config_reload *config_reload_free(struct config_reload *reload);
 
 /* Read the subordinate uids of the host again, for the policy that is in force; no rule is read. Nothing happens if no rule
- * needs them. If they cannot be read, those from before stay, and that is logged. */
+ * needs them. If they cannot be read, those from before stay, and that is logged; they stay also where there are none. */
 void config_reload_subuids(struct config_reload *reload);
 /* Read the configuration again. If that is under way, do it once more after it. */
 void config_reload_begin(struct config_reload *reload);

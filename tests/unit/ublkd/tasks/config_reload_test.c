@@ -28,6 +28,7 @@ int __wrap_config_load(const struct config_request *request, struct config **ret
 }
 
 static struct uid_range subuids = {.first = 100000, .last = 165535}; /* of the host */
+static size_t subuid_count = 1;
 static int subuids_error;
 static atomic_uint subuids_read;
 
@@ -43,7 +44,7 @@ int __wrap_policy_accounts_all_subuids(
         if (!CHECK(*ranges))
                 return -ENOMEM;
         **ranges = subuids;
-        *count = 1;
+        *count = subuid_count;
         return 0;
 }
 
@@ -337,6 +338,16 @@ static void test_subordinate_uids_are_read_again(void)
         CHECK_INT(subuids_read, 3);
         CHECK(has_rule(world.last_policy, 100000) && !has_rule(world.last_policy, 200000));
         CHECK_INT(world.policies, 1); /* no client loses its connection */
+
+        subuid_count = 0; /* an editor writes the next file in a moment */
+        config_reload_subuids(world.reload);
+        while (subuids_read < 4 && sd_event_run(world.event, 10 * 1000 * 1000) > 0)
+                ;
+        while (sd_event_run(world.event, 100 * 1000) > 0)
+                ;
+        CHECK_INT(subuids_read, 4);
+        CHECK(!has_rule(world.last_policy, 200000));
+        subuid_count = 1;
 
         errors = 0;
         subuids_error = -EIO;
