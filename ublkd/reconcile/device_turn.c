@@ -446,7 +446,8 @@ static void device_stay_blind(struct managed_device *device, const struct device
         measure_disk(device, record);
         wish = wish_of(device, record, now);
         device->view.facts.want = plan_want(&wish);
-        if (is_served(device)) /* the limits of a disk that gets its timeout */
+        if (is_served(
+                    device)) /* the limits come after the timeout; not before ublkd has seen the disk live */
                 device_shared_apply(device, record);
         report(device, record, next_try);
         device_rest(device, next_try);

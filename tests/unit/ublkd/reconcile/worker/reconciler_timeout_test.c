@@ -90,7 +90,7 @@ static void limits_come_after_the_timeout(void)
         world_free(&world);
 }
 
-/* Who waits for the disk waits for no answer of the kernel, and has the limits all the same. */
+/* A client that waits for the disk waits for no answer of the kernel, and has the limits all the same. */
 static void limits_come_while_the_driver_does_not_answer(void)
 {
         struct world world;
