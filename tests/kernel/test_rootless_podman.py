@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sysconfig
 
 import pytest
@@ -24,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("podman") or not shutil.which("newuidmap"), reason="needs podman, crun and uidmap"),
 ]
 
-_PROGRAMS = ("sh", "sleep", "dd", "cat", "curl", "ln", "mkfs.ext4", "mknod", "mkfifo", "mkdir", "unshare", str(ublkctl()))
+_PROGRAMS = ("sh", "sleep", "dd", "cat", "curl", "ln", "mv", "mount", "mkfs.ext4", "mknod", "mkfifo", "mkdir", "unshare", str(ublkctl()))
 _ALICE, _BOB = 2001, 2002
 _SIZE = 64 << 20
 _VOLUME = 400 << 20  # xfs wants 300 MiB
@@ -406,3 +407,73 @@ def test_a_hostile_container_keeps_no_way_to_the_next_disk_of_the_number(bob, da
         for attack in (f"cat /cdi/{file}", f": >/cdi/{file}", ": >/cdi/ublkd-more.json"):
             assert hostile.run("sh", "-c", attack, check=False).returncode != 0
     assert disk.read(0, 4096) == block("a")
+
+
+# Its file and a link to one of root, in turns; a connection of FUSE that no process reads.
+_SWAP = """
+until test -e "$2/stop"; do
+    ln -sf "$1" "$2/new" && mv -f "$2/new" "$2/swapped"
+    ln -f "$2/disk.img" "$2/new" && mv -f "$2/new" "$2/swapped" && echo
+    sleep 0.1
+done
+"""
+_SILENT = 'exec 3<>/host/fuse && mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 silent "$1" && echo && exec sleep infinity'
+_MULTIPLY = """
+for number in "$1"/*; do mount --rbind "$1" "$number" || exit 1; done
+count=0; while read -r line; do count=$((count + 1)); done </proc/self/mountinfo; echo $count
+"""
+_MOUNTS = 12  # each one doubles their number
+
+
+@contextlib.contextmanager
+def _program(container, *command):
+    """A program in a container that has printed a line, and goes on."""
+    with subprocess.Popen([*container.prefix, *map(str, command)], stdout=subprocess.PIPE, cwd=container.account.home) as process:
+        try:
+            assert process.stdout.readline() == b"\n"
+            yield process
+            assert process.poll() is None
+        finally:
+            process.kill()
+
+
+@pytest.mark.storm
+def test_a_hostile_container_gains_nothing_by_its_mounts(bob, daemon, ext4):
+    """Not by a path that it swaps for a link, a volume that is read-only, a FUSE that never answers, or thousands of mounts."""
+    own, fixed, secret = ext4 / "bob", ext4 / "fixed", ext4 / "secret"
+    for path in (own, fixed, own / "silent", own / "many", *(own / "many" / str(number) for number in range(_MOUNTS))):
+        path.mkdir()
+        os.chown(path, bob.uid, bob.uid)
+    for path, uid, first in (
+        (own / "disk.img", bob.uid, bytes(4096)), (fixed / "disk.img", bob.uid, bytes(4096)), (secret, 0, block("s")),
+    ):
+        path.write_bytes(first)
+        os.truncate(path, _SIZE)
+        os.chown(path, uid, uid)
+        path.chmod(0o600)
+    os.chmod("/dev/fuse", 0o666)  # as udev has it
+    with _hostile(bob, daemon, f"--volume={own}:{own}", f"--volume={fixed}:/fixed:ro") as hostile:
+        spec = _loop_of_bob("swapped", own / "swapped")
+        with _program(hostile, "sh", "-c", _SWAP, "sh", secret, own):
+            for _ in range(2):
+                status, answer = hostile.ask("POST", "/devices?wait=ready&timeout=60s", spec)
+                if status == 201:
+                    assert Disk(answer["status"]["id"]).read(0, 4096) == bytes(4096)
+                else:
+                    assert (status, answer["type"]) == (422, "urn:ublkd:problem:cannot-start"), answer
+                assert hostile.ask("DELETE", f"/devices/{spec['name']}?wait&timeout=60s")[0] == 204
+        (own / "stop").touch()  # podman exec passes no signal on
+        spec = _loop_of_bob("fixed", "/fixed/disk.img")
+        status, problem = hostile.ask("POST", "/devices", spec)
+        assert (status, problem["errors"][0]["reason"]) == (403, "PathOfContainer"), problem
+        assert hostile.ask_each(("POST", "/devices", spec | {"readOnly": True}), ("PATCH", f"/devices/{spec['name']}", {"readOnly": False}),
+                                ("DELETE", f"/devices/{spec['name']}?wait&timeout=60s", None)) == [201, 403, 204]
+        with _program(hostile, "sh", "-c", _SILENT, "sh", own / "silent"):
+            status, problem = hostile.ask("POST", "/devices", _loop_of_bob("silent", own / "silent/disk.img"))
+            assert (status, problem["errors"][0]["reason"]) == (403, "PathOfContainer"), problem
+            assert int(hostile.output("sh", "-c", _MULTIPLY, "sh", own / "many")) >= 1 << _MOUNTS
+            status, answer = hostile.ask("POST", "/devices", _loop_of_bob("disk", own / "disk.img"))
+            assert status == 201 and answer["spec"]["target"]["path"] == str(own / "disk.img") or (
+                status == 403 and answer["errors"][0]["reason"] == "PathOfContainer"), answer
+            User(daemon, _ALICE).create(_image(_ALICE, "data"))
+    assert secret.read_bytes()[:4096] == block("s")
