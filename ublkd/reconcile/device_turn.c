@@ -446,8 +446,8 @@ static void device_stay_blind(struct managed_device *device, const struct device
         measure_disk(device, record);
         wish = wish_of(device, record, now);
         device->view.facts.want = plan_want(&wish);
-        if (is_served(
-                    device)) /* the limits come after the timeout; not before ublkd has seen the disk live */
+        /* The limits come after the timeout; not before ublkd has seen the disk live. */
+        if (is_served(device))
                 device_shared_apply(device, record);
         report(device, record, next_try);
         device_rest(device, next_try);
@@ -507,7 +507,7 @@ static void device_ask_kernel(struct managed_device *device, const struct device
 
                 /* The answer may be older than the driver's release of the disk. Since then the driver has taken
                  * START_USER_RECOVERY, which it does not for a live one (ublk_ctrl_start_recovery(), ublk_drv.c). */
-                if (device_may_end_unasked(device) && kernel.state == KERNEL_STATE_LIVE)
+                if (device->step.action == ACTION_BEGIN_RECOVERY && kernel.state == KERNEL_STATE_LIVE)
                         kernel.state = KERNEL_STATE_QUIESCED;
                 on_kernel_answer(device, 0, &kernel);
                 return;
