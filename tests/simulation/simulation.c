@@ -56,7 +56,8 @@ static uint64_t draw_seed(void)
 
         if (text && *text)
                 return strtoull(text, NULL, 0);
-        (void)getentropy(&seed, 6);
+        if (getentropy(&seed, 6) < 0)
+                abort();
         return seed;
 }
 

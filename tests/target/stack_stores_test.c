@@ -197,7 +197,7 @@ static void swap_expected(void)
 static void test_one_other_store_refuses_all(void)
 {
         for (unsigned other = 0; other < FILES; other++) {
-                char aside[600], pointer[64];
+                char aside[sizeof(paths) + sizeof("-aside")], pointer[64];
                 struct backing_identity found[FILES];
                 int r;
 

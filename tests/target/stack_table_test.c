@@ -45,7 +45,7 @@ static struct leaf files[LEAVES_MAX], null_leaf;
 static struct {
         struct places places;
         unsigned written; /* loops */
-        char spec[TEXT_SIZE + 64], target[TEXT_SIZE];
+        char spec[TEXT_SIZE + 128], target[TEXT_SIZE];
         struct worker_config config;
         struct listed_store list[STORE_LIST_MAX];
         struct disk disk;

@@ -34,7 +34,8 @@ static int start(void)
         CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
         pid = fork();
         if (pid == 0) {
-                (void)freopen("/dev/null", "w", stderr);
+                if (!freopen("/dev/null", "w", stderr))
+                        _exit(127);
                 pair[1] = fcntl(pair[1], F_DUPFD_CLOEXEC, WORKER_CHANNEL_FD + 1);
                 dup2(pair[1], WORKER_CHANNEL_FD);
                 execl(program, "ublkd-worker", "stores", NULL);

@@ -379,7 +379,8 @@ static int recall_all(struct search_all *all)
         unsigned start = 0;
         size_t first;
 
-        (void)getrandom(&start, sizeof(start), GRND_NONBLOCK);
+        if (getrandom(&start, sizeof(start), GRND_NONBLOCK) != sizeof(start))
+                start = 0;
         first = pids.count > 0 ? start % pids.count : 0;
         for (size_t i = 0; error >= 0 && i < pids.count; i++)
                 error = end_left_over(all, pids.items[i]);

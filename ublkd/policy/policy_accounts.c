@@ -126,7 +126,7 @@ struct range_lookup {
 
 static bool is_owner(const struct range_lookup *lookup, const char *owner)
 {
-        uint64_t uid;
+        uint64_t uid = 0;
         bool is_uid = parse_number(owner, &uid);
 
         if (!lookup->name)

@@ -141,14 +141,15 @@ static bool headers_equal(const struct device_region_header *one, const struct d
         return equal;
 }
 
-/* Read where the sections are, which may lie beyond the end of the file. */
+/* Read where the sections are, which may lie beyond the end of the file. GCC with -O3 does not know that errno is
+ * positive after a failure, and warns of a header that is not there: so it is told. */
 static int read_layout(int fd, struct device_region_header *ret)
 {
         struct device_region_header header, expected;
         ssize_t n = pread(fd, &header, sizeof(header), 0);
 
         if (n < 0)
-                return -errno;
+                return errno > 0 ? -errno : -EIO;
         if ((size_t)n != sizeof(header) || header.magic != DEVICE_REGION_MAGIC)
                 return -ENODATA;
         if (header.version != DEVICE_REGION_VERSION)
@@ -173,7 +174,7 @@ int device_region_read_header(int fd, struct device_region_header *ret)
         if (r < 0)
                 return r;
         if (fstat(fd, &st) < 0)
-                return -errno;
+                return errno > 0 ? -errno : -EIO;
         if (st.st_size < (off_t)header.size)
                 return -ENODATA;
         *ret = header;

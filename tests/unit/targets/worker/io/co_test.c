@@ -207,7 +207,7 @@ static void test_guard(unsigned stacks, bool locked)
 
         if (child == 0) {
                 (void)setrlimit(RLIMIT_CORE, &no_core);
-                (void)freopen("/dev/null", "w", stderr); /* what a sanitizer has to say of it */
+                CHECK(freopen("/dev/null", "w", stderr)); /* what a sanitizer has to say of it */
                 CHECK_INT(co_pool_init(&pool, CO_STACK_SIZE, stacks), 0);
                 if (locked) /* a user may lock little */
                         (void)mlockall(MCL_CURRENT | MCL_ONFAULT);
