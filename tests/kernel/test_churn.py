@@ -103,6 +103,7 @@ def _turns(api):
 
 @pytest.mark.long
 @pytest.mark.storm
+@pytest.mark.timeout(_SECONDS + 400)
 def test_disks_come_and_go_side_by_side(daemon, file_of):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
