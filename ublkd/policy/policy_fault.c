@@ -34,8 +34,8 @@ static int print_pointer(const char *pointer, const char *name, int index, char 
 }
 
 /* pointer: the whole one. */
-static int add_line(const struct policy_faults *faults, struct problem_list *problems, int error,
-        const char *reason, const char *pointer, const char *format, va_list arguments)
+static int _printf_(6, 0) add_line(const struct policy_faults *faults, struct problem_list *problems,
+        int error, const char *reason, const char *pointer, const char *format, va_list arguments)
 {
         _cleanup_free_ char *place = NULL, *words = NULL, *line = NULL;
         int r = policy_fault_place(faults, pointer, &place);

@@ -141,8 +141,8 @@ static bool headers_equal(const struct device_region_header *one, const struct d
         return equal;
 }
 
-/* Read where the sections are, which may lie beyond the end of the file. GCC with -O3 does not know that errno is
- * positive after a failure, and warns of a header that is not there: so it is told. */
+/* Read where the sections are, which may lie beyond the end of the file. The test of errno is for GCC with -O3, which
+ * else warns of an uninitialised header: it does not know that errno is positive after a failure. */
 static int read_layout(int fd, struct device_region_header *ret)
 {
         struct device_region_header header, expected;

@@ -263,4 +263,6 @@ static struct nbdkit_plugin plugin = {
         .flush = testy_flush,
 };
 
+struct nbdkit_plugin *plugin_init(void); /* nbdkit-plugin.h has no prototype of what it defines */
+
 NBDKIT_REGISTER_PLUGIN(plugin)

@@ -118,7 +118,7 @@ static void test_children_compare(void)
 static void check_kept(const char *members, bool refused)
 {
         _cleanup_problems_ struct problem_list problems = {};
-        _cleanup_device_spec_ struct device_spec *spec = parse_with("keeping", members, &problems);
+        _cleanup_device_spec_ _unused_ struct device_spec *spec = parse_with("keeping", members, &problems);
 
         if (!CHECK_INT(problems.count, refused) || !refused)
                 return;

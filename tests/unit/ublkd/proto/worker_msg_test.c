@@ -5,7 +5,6 @@
 #include "tests/unit/check.h"
 
 #include <cjson/cJSON.h>
-#include <fcntl.h>
 #include <sys/socket.h>
 
 static struct backing_claim sample_claims[] = {
@@ -472,48 +471,6 @@ static void test_socket(void)
         close(pair[0]);
 }
 
-/* The number of descriptors that this process has open. */
-static unsigned open_fds(void)
-{
-        unsigned count = 0;
-
-        for (int fd = 0; fd < 256; fd++)
-                count += fcntl(fd, F_GETFD) >= 0;
-        return count;
-}
-
-static void test_descriptors(void)
-{
-        const struct worker_msg live = {.type = WORKER_MSG_LIVE};
-        const int given[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = STDIN_FILENO};
-        int got[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1}, pair[2];
-        struct worker_msg msg = {};
-        unsigned before;
-
-        CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-        before = open_fds();
-        CHECK_INT(worker_msg_send_fds(pair[0], &live, given), 0);
-        CHECK_INT(worker_msg_receive_fds(pair[1], &msg, got), 1);
-        CHECK_INT(msg.type, WORKER_MSG_LIVE);
-        for (size_t i = 0; i < _CONFIG_FD_MAX; i++) {
-                CHECK_INT(fcntl(got[i], F_GETFD), FD_CLOEXEC);
-                close(got[i]);
-        }
-        CHECK_INT(worker_msg_send(pair[0], &live), 0);
-        CHECK_INT(worker_msg_receive_fds(pair[1], &msg, got), 1);
-        CHECK_INT(got[CONFIG_FD_LISTENER], -1); /* nothing came beside it */
-        CHECK_INT(got[CONFIG_FD_REGION], -1);
-        CHECK_INT(worker_msg_send_fds(pair[0], &live, given), 0);
-        CHECK_INT(worker_report_receive(pair[1], &msg, got, 1), 1); /* who wants one gets no more */
-        CHECK_INT(open_fds(), before + 1);
-        close(got[0]);
-        CHECK_INT(worker_msg_send_fds(pair[0], &live, given), 0);
-        CHECK_INT(worker_msg_receive(pair[1], &msg), 1); /* who does not want them gets none */
-        CHECK_INT(open_fds(), before);
-        close(pair[0]);
-        close(pair[1]);
-}
-
 /* Messages of a worker arrive even if it dies with unread messages. */
 static void test_last_words_survive_unread_mail(void)
 {
@@ -570,7 +527,6 @@ int main(void)
         test_mutations();
         test_too_many_problems();
         test_socket();
-        test_descriptors();
         test_last_words_survive_unread_mail();
         test_peer_that_does_not_read();
         test_stage_names();

@@ -20,7 +20,7 @@ static char sentence[512]; /* of the last one */
 
 const struct path_view *__wrap_path_watch_view(const struct path_watch *watch);
 int __wrap_runtime_dir_open_region(struct runtime_dir *dir, const char *uid);
-void __wrap_device_emit(const struct managed_device *device, enum event_type type,
+void _printf_(4, 5) __wrap_device_emit(const struct managed_device *device, enum event_type type,
         enum condition_reason reason, const char *format, ...);
 
 const struct path_view *__wrap_path_watch_view(const struct path_watch *watch)
