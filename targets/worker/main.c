@@ -137,7 +137,7 @@ int main(int argc, char **argv)
         status = run(&worker);
         /* Threads may still be serving what is about to be torn down: without a word to them. */
         if (status != EXIT_LEFT)
-                _exit(status);
+                _exit(status == AWAY ? EXIT_LEFT : status);
         disk_close(&worker.disk);
         worker_config_clear(&worker.config);
         chan_close(&worker.chan);

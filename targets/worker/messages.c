@@ -25,6 +25,28 @@ static bool can_serve(const struct worker *worker, const struct data_route *rout
                || (worker->disk.device.target->desc->flags & TARGET_REGISTERED_BUFFERS);
 }
 
+static enum exit_status go(struct worker *worker, const struct worker_msg *msg)
+{
+        if (!can_serve(worker, &msg->go.route))
+                return fail_with(worker, -EOPNOTSUPP, "DataPathUnsupported",
+                        "The target needs to see the bytes, which zero copy does not show");
+        worker->queue_cpus = msg->go.queue_cpus ? strdup(msg->go.queue_cpus) : NULL;
+        worker->walls.user = msg->go.user;
+        worker_begin_fetching(worker, msg->go.number, &msg->go.route);
+        return worker_go_on(worker);
+}
+
+/* Begin to leave, once. Return whether the message has its place at this stage. */
+static bool leave(struct worker *worker)
+{
+        if (worker->stage < WORKER_STAGE_READY)
+                return false;
+        if (worker->stage != WORKER_STAGE_LEAVING)
+                queue_threads_leave(worker->threads);
+        worker->stage = WORKER_STAGE_LEAVING;
+        return true;
+}
+
 /* Sets those descriptors to -1 that it takes over. */
 static enum exit_status handle(struct worker *worker, const struct worker_msg *msg, int *fds)
 {
@@ -34,15 +56,8 @@ static enum exit_status handle(struct worker *worker, const struct worker_msg *m
                         return worker_open(worker, msg, fds);
                 break;
         case WORKER_MSG_GO:
-                if (worker->stage == WORKER_STAGE_OPEN && !can_serve(worker, &msg->go.route))
-                        return fail_with(worker, -EOPNOTSUPP, "DataPathUnsupported",
-                                "The target needs to see the bytes, which zero copy does not show");
-                if (worker->stage == WORKER_STAGE_OPEN) {
-                        worker->queue_cpus = msg->go.queue_cpus ? strdup(msg->go.queue_cpus) : NULL;
-                        worker->walls.user = msg->go.user;
-                        worker_begin_fetching(worker, msg->go.number, &msg->go.route);
-                        return worker_go_on(worker);
-                }
+                if (worker->stage == WORKER_STAGE_OPEN)
+                        return go(worker, msg);
                 if (worker->stage > WORKER_STAGE_OPEN && msg->go.number == worker->number)
                         return STAY; /* a supervisor that did not know */
                 break;
@@ -62,6 +77,10 @@ static enum exit_status handle(struct worker *worker, const struct worker_msg *m
                 if (worker->stage == WORKER_STAGE_READY)
                         worker->stage = WORKER_STAGE_SERVING;
                 return STAY;
+        case WORKER_MSG_LEAVE:
+                if (leave(worker))
+                        return STAY;
+                break;
         default:
                 break;
         }

@@ -50,7 +50,8 @@ static int send_hello(struct worker *worker)
                                                 .pid = getpid(),
                                                 .number = worker->number,
                                                 .stage = current_stage(worker),
-                                                .acts = true}
+                                                .acts = true,
+                                                .leaves = true}
         });
 }
 

@@ -335,6 +335,8 @@ enum exit_status worker_look_at_queues(struct worker *worker)
                 return STAY;
         case QUEUE_THREADS_FETCHED:
                 return worker->stage == WORKER_STAGE_FETCHING ? become_ready(worker) : STAY;
+        case QUEUE_THREADS_LEFT:
+                return AWAY;
         case QUEUE_THREADS_GONE:
                 return leave(worker);
         case QUEUE_THREADS_FAILED:

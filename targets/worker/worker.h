@@ -10,7 +10,13 @@
 #include "targets/worker/walls.h"
 #include "ublkd/proto/worker_msg.h"
 
-enum exit_status { EXIT_LEFT = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, STAY = -1 };
+enum exit_status {
+        EXIT_LEFT = 0,
+        EXIT_FAILED = 1,
+        EXIT_USAGE = 2,
+        STAY = -1,
+        AWAY = -2, /* as EXIT_LEFT, at once: the driver takes back the requests that the queues still have */
+};
 
 struct worker {
         char *shown;                            /* argv[1], which ps(1) shows */

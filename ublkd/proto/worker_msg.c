@@ -154,6 +154,7 @@ static const struct field hello_fields[] = {
         {.name = "number", .kind = FIELD_INT, .offset = AT(hello.number), .min = -1, .max = NUMBER_MAX},
         {.name = "stage", .kind = FIELD_STAGE, .offset = AT(hello.stage)},
         {.name = "acts", .kind = FIELD_BOOL, .offset = AT(hello.acts), .optional = true},
+        {.name = "leaves", .kind = FIELD_BOOL, .offset = AT(hello.leaves), .optional = true},
 };
 
 /* clang-format off */
@@ -231,6 +232,7 @@ static const struct {
         [WORKER_MSG_NEWS] = {"news", WORKER_SHORT_SIZE_MAX, NULL, 0},
         [WORKER_MSG_BACKING] = {"backing", WORKER_REPORT_SIZE_MAX, backing_fields, ARRAY_SIZE(backing_fields)},
         [WORKER_MSG_ACTION] = {"action", WORKER_MSG_SIZE_MAX, action_fields, ARRAY_SIZE(action_fields)},
+        [WORKER_MSG_LEAVE] = {"leave", WORKER_MSG_SIZE_MAX, NULL, 0},
         [WORKER_MSG_NOTICE] = {"notice", WORKER_REPORT_SIZE_MAX, notice_fields, ARRAY_SIZE(notice_fields)},
 };
 /* clang-format on */

@@ -2,7 +2,7 @@
 /* The messages between supervisor and worker, over a SOCK_SEQPACKET, one JSON object each, so that a newer
  * supervisor can read an older worker (unknown fields are skipped, unknown types are an error).
  *
- *   supervisor → worker:  CONFIG  GO  LIVE  GROW  ACTION
+ *   supervisor → worker:  CONFIG  GO  LIVE  GROW  ACTION  LEAVE
  *   worker → supervisor:  HELLO  BACKING  PARAMS  READY  FAILED  GROWN  NOTICE  NEWS
  *
  * A worker is started with one end of a socket pair, perhaps before it is known for which device. CONFIG
@@ -12,8 +12,8 @@
  * socket) and then repeats BACKING, PARAMS and READY if it has got that far. BACKING brings a descriptor of
  * the store, which the supervisor keeps for the life of the disk and hands to the next worker with its
  * CONFIG. A worker that has not received GO leaves when its connection closes; after GO it stays, and waits
- * for the next supervisor. It leaves by itself once the kernel takes its queues away (-ENODEV). To stop one,
- * kill it: by contract that loses nothing. */
+ * for the next supervisor. It leaves by itself once the kernel takes its queues away (-ENODEV). To replace one,
+ * send LEAVE: it leaves when it has answered what it had begun. To stop one, kill it: by contract that loses nothing. */
 #pragma once
 
 #include "ublkd/backing/backing.h"
@@ -79,6 +79,9 @@ enum worker_msg_type {
         /* Begin an action of the target: only to one whose HELLO says that it knows these. What becomes of it is in the
          * region (region_action.h), and NEWS reports its end. */
         WORKER_MSG_ACTION,
+        /* Finish the requests that have begun, begin no others, and exit: only to one whose HELLO says that it knows this.
+         * Its stage is LEAVING from then on. */
+        WORKER_MSG_LEAVE,
         _WORKER_MSG_MAX
 };
 
@@ -89,7 +92,7 @@ enum worker_stage {
         WORKER_STAGE_FETCHING, /* GO came, not every queue has fetched */
         WORKER_STAGE_READY,    /* every queue has fetched, waits for START_DEV or END_USER_RECOVERY */
         WORKER_STAGE_SERVING,  /* LIVE came, or I/O did */
-        WORKER_STAGE_LEAVING,  /* its queues were taken away */
+        WORKER_STAGE_LEAVING,  /* its queues were taken away, or LEAVE came */
         _WORKER_STAGE_MAX
 };
 
@@ -150,7 +153,8 @@ struct worker_msg {
                         pid_t pid;
                         int number; /* from GO, or -1 */
                         enum worker_stage stage;
-                        bool acts; /* it takes ACTION; an older program does not send it: false */
+                        bool acts;   /* it takes ACTION; an older program does not send it: false */
+                        bool leaves; /* it takes LEAVE; likewise */
                 } hello;
                 struct {
                         char *name, *uid;

@@ -20,8 +20,8 @@ static int register_files(struct io_loop *loop, unsigned count)
 {
         const struct target_waits *waits = waits_of(loop);
         const struct target *target = loop->queue.device->target;
-        unsigned all = count + waits->files + (waits->work_threads > 0) + (target && target->act);
-        int table[IO_LOOP_FILES + TARGET_QUEUE_FILES_MAX + 2];
+        unsigned all = count + waits->files + (waits->work_threads > 0) + (target && target->act) + 1;
+        int table[IO_LOOP_FILES + TARGET_QUEUE_FILES_MAX + 3];
 
         assert(waits->files <= TARGET_QUEUE_FILES_MAX);
         for (unsigned i = 0; i < all; i++)

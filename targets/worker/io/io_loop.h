@@ -80,6 +80,12 @@ static inline unsigned io_loop_action_place(const struct io_loop *loop)
         return io_loop_place(loop, waits->files + (waits->work_threads > 0));
 }
 
+/* Return the number in the ring of the last place, which is reserved for the call to leave. */
+static inline unsigned io_loop_leave_place(const struct io_loop *loop)
+{
+        return io_loop_action_place(loop) + (loop->queue.device->target->act != NULL);
+}
+
 /* Set the file of a prepared entry to one of the loop. */
 static inline void io_loop_set_file(const struct io_loop *loop, struct io_uring_sqe *sqe, unsigned file)
 {

@@ -116,6 +116,19 @@ static inline void queue_meter_took(
         request->stats->latency_sum += (uint64_t)meter->latency;
 }
 
+/* Return how many requests have come and are not answered. */
+static inline uint64_t queue_meter_under_way(const struct queue_meter *meter)
+{
+        uint64_t count = 0;
+
+        for (unsigned i = 0; i < _STATS_OP_MAX; i++) {
+                count += meter->ops[i]->begun;
+                for (unsigned j = 0; j < LATENCY_BUCKETS; j++)
+                        count -= meter->ops[i]->latency[j];
+        }
+        return count;
+}
+
 /* Count a request that is answered, and whose `length` bytes are done. now: meter->now, or
  * queue_meter_look(). */
 static inline void queue_meter_succeeded(
@@ -169,6 +182,12 @@ static inline void queue_meter_nudged(struct queue_meter *meter _unused_)
 static inline uint64_t queue_meter_look(struct queue_meter *meter _unused_)
 {
         return 0;
+}
+
+/* It is not known: such a worker does not leave, and is killed. */
+static inline uint64_t queue_meter_under_way(const struct queue_meter *meter _unused_)
+{
+        return UINT64_MAX / 2;
 }
 
 static inline void queue_meter_succeeded(struct queue_meter *meter _unused_,

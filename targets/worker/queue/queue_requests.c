@@ -413,6 +413,13 @@ _profiled_ static void command_completed(
                 each_arrived(queue, tags, count, disk_sectors, profile);
 }
 
+/* Not inlined: no request needs it, and none must pay for it. */
+__attribute__((noinline)) static void called_to_leave(struct ublk_queue *queue, int result)
+{
+        queue_leave_called(&queue->leave, &queue->loop, result);
+        queue->watched = false; /* the round looks at queue->leave then */
+}
+
 _profiled_ static void take_completion(
         struct ublk_queue *queue, const struct io_uring_cqe *cqe, const struct queue_profile *profile)
 {
@@ -426,6 +433,10 @@ _profiled_ static void take_completion(
         case USER_DATA_TICK:
                 if (cqe->user_data == USER_DATA_NUDGE) {
                         io_loop_nudged(&queue->loop);
+                        break;
+                }
+                if (cqe->user_data == USER_DATA_LEAVE) {
+                        called_to_leave(queue, cqe->res);
                         break;
                 }
                 queue->ticking = false;
@@ -453,6 +464,40 @@ _profiled_ static void take_each(struct ublk_queue *queue, const struct queue_pr
         if (profile->inline_transfer && queue->moved_count > 0)
                 answer_moved_inline(queue);
 }
+
+/* ---- leaving ---- */
+
+/* What arrives stays where it is: the driver counts it as ours, and hands it to the next worker when this one is gone. */
+static void take_without_arrivals(struct ublk_queue *queue)
+{
+        struct io_uring_cq *cq = &queue->loop.ring.cq;
+        unsigned head = *cq->khead, tail = io_uring_smp_load_acquire(cq->ktail);
+
+        for (; head != tail; head++) {
+                const struct io_uring_cqe *cqe = &cq->cqes[head & cq->ring_mask];
+                const uint16_t *tags = NULL;
+
+                if (user_data_kind(cqe->user_data) == USER_DATA_COMMAND)
+                        (void)queue->port.class->completed(&queue->port, cqe, &tags);
+                else
+                        take_completion(queue, cqe, &queue->profile);
+        }
+        io_uring_smp_store_release(cq->khead, head);
+}
+
+void queue_requests_leave(struct ublk_queue *queue)
+{
+        queue->room.leaves = true;
+        queue->throttle.limited = false; /* so none of those that it holds begins */
+        queue->take_completions = take_without_arrivals;
+}
+
+uint64_t queue_requests_in_hand(const struct ublk_queue *queue)
+{
+        return queue_meter_under_way(&queue->meter) - *queue->throttle.held - queue->room.resting;
+}
+
+/* ---- profiles ---- */
 
 /* What auto makes of a disk, and of null, on kernels with batches. */
 static const struct queue_profile profile_of_disks = {.linear = true, .batched = true},

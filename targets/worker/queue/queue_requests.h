@@ -10,6 +10,7 @@
 #include "targets/worker/queue/late.h"
 #include "targets/worker/queue/plain.h"
 #include "targets/worker/queue/queue_control.h"
+#include "targets/worker/queue/queue_leave.h"
 #include "targets/worker/queue/queue_meter.h"
 #include "targets/worker/queue/room.h"
 #include "targets/worker/queue/store_end.h"
@@ -76,7 +77,9 @@ struct ublk_queue {
         bool target_started;
         bool begun; /* the first requests have arrived */
         atomic_bool *served;
-        struct queue_action action; /* last: requests do not need it */
+        /* last: requests do not need them */
+        struct queue_action action;
+        struct queue_leave leave;
 };
 
 /* Choose queue->take_completions. Call once plain rules, data and port are there, and profile.direct. */
@@ -84,6 +87,11 @@ void queue_requests_choose_profile(struct ublk_queue *queue);
 
 /* Begin a request that has been described, and that nothing holds back (any more). */
 void queue_requests_begin(struct ublk_queue *queue, struct request *request);
+
+/* Begin no request that arrives from now on, or that is held back. */
+void queue_requests_leave(struct ublk_queue *queue);
+/* Return how many requests have begun and are not answered, without those that the next worker begins again. */
+uint64_t queue_requests_in_hand(const struct ublk_queue *queue);
 
 /* Begin the requests that wait for a stack, as far as there is one. */
 void queue_requests_begin_waiting(struct ublk_queue *queue);

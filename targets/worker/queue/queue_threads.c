@@ -57,6 +57,7 @@ struct queue_threads {
         bool cpus_given;
         const char *queue_cpus; /* of GO; NULL: anywhere, or where `cpus` says */
         unsigned count;
+        struct leave_call leave;
         struct work_pool *work; /* NULL: the target declares no threads */
         sem_t left;             /* posted by each thread that has its table, or goes on without */
         sem_t all_opened;       /* of a disk with kept memory: posted for each thread but the last */
@@ -145,6 +146,7 @@ static int serve(struct queue_thread *self)
                 .cpus = all->cpus_given ? &all->cpus : NULL,
                 .served = &all->served,
                 .shared = &all->shared,
+                .leave = &all->leave,
                 .work = all->work,
         };
         int r;
@@ -286,7 +288,9 @@ int queue_threads_start(struct disk *disk, const struct shared *shared, const st
         region_errors_begin(device_region_control(all->shared.region));
         durability_ask(&(struct durability){
                 .shared = &all->shared, .witnesses = disk->witnesses, .witness_count = disk->witness_count});
-        r = all->event_fd < 0 ? -errno : open_actions(all);
+        r = all->event_fd < 0 ? -errno : leave_call_open(&all->leave, all->event_fd);
+        if (r >= 0)
+                r = open_actions(all);
         if (r >= 0)
                 r = start_work(all);
         if (r >= 0)
@@ -308,6 +312,7 @@ struct queue_threads *queue_threads_free(struct queue_threads *threads)
         (void)action_port_free(threads->shared.actions);
         (void)sem_destroy(&threads->left);
         (void)sem_destroy(&threads->all_opened);
+        leave_call_close(&threads->leave);
         close_fd(threads->event_fd);
         free(threads);
         return NULL;
@@ -338,8 +343,15 @@ enum queue_threads_state queue_threads_state(
         }
         if (atomic_load(&threads->gone) == threads->count)
                 return QUEUE_THREADS_GONE;
+        if (atomic_load(&threads->leave.left) == threads->count)
+                return QUEUE_THREADS_LEFT;
         return atomic_load(&threads->fetched) == threads->count ? QUEUE_THREADS_FETCHED
                                                                 : QUEUE_THREADS_STARTING;
+}
+
+void queue_threads_leave(struct queue_threads *threads)
+{
+        leave_call_send(&threads->leave, threads->count);
 }
 
 bool queue_threads_served(const struct queue_threads *threads)

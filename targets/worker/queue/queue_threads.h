@@ -8,8 +8,9 @@
 struct queue_threads;
 
 enum queue_threads_state {
-        QUEUE_THREADS_STARTING,   /* some have not fetched yet */
-        QUEUE_THREADS_FETCHED,    /* all have */
+        QUEUE_THREADS_STARTING, /* some have not fetched yet */
+        QUEUE_THREADS_FETCHED,  /* all have */
+        QUEUE_THREADS_LEFT, /* each has answered what it had begun, after queue_threads_leave(): end the process */
         QUEUE_THREADS_GONE,       /* the driver took every queue away; all have ended */
         QUEUE_THREADS_FAILED,     /* one cannot go on: end the process */
         QUEUE_THREADS_PRIVILEGED, /* one cannot give up its privileges: the same */
@@ -34,5 +35,7 @@ int queue_threads_fd(const struct queue_threads *threads);
  * failed, and *ret_what a phrase for what it was doing. */
 enum queue_threads_state queue_threads_state(
         struct queue_threads *threads, int *ret_error, const char **ret_what);
+/* Have all queues finish the requests that they have begun, and begin no others. Only once, and after all have fetched. */
+void queue_threads_leave(struct queue_threads *threads);
 /* Return whether a request was served. */
 bool queue_threads_served(const struct queue_threads *threads);

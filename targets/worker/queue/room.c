@@ -63,16 +63,25 @@ static void note_waiting(const struct room *room, bool begins)
                 announce(room);
 }
 
+static bool waits_for_room(const struct room *room)
+{
+        return __atomic_load_n(&room->space->on_full, __ATOMIC_ACQUIRE) == REGION_ON_FULL_WAIT;
+}
+
 bool room_wait_co(
         struct room *room, struct io_loop *loop, const struct target_io *io, int error, unsigned tries)
 {
         bool begins = note_missing(room, io, error);
 
-        if (__atomic_load_n(&room->space->on_full, __ATOMIC_ACQUIRE) != REGION_ON_FULL_WAIT)
+        if (!waits_for_room(room))
                 return false;
         if (tries == 0)
                 note_waiting(room, begins);
-        await_pause(loop, PAUSE_FIRST << (tries < PAUSE_LONGEST_SHIFT ? tries : PAUSE_LONGEST_SHIFT));
+        room->resting++;
+        do {
+                await_pause(loop, PAUSE_FIRST << (tries < PAUSE_LONGEST_SHIFT ? tries : PAUSE_LONGEST_SHIFT));
+        } while (room->leaves && waits_for_room(room));
+        room->resting--;
         return true;
 }
 

@@ -3,7 +3,8 @@
  *
  * With onFull "error" the client gets the error. With "wait" the write is tried again, with pauses, until
  * there is room; other requests go on. The supervisor may change onFull at any time, and sets it to "error"
- * before it stops the disk, since STOP_DEV waits for every request. A pause is short enough for that.
+ * before it stops the disk, since STOP_DEV waits for every request. A pause is short enough for that. A queue that
+ * leaves does not try the write again: the next worker begins it.
  *
  * From the first write that found no room until one succeeds again is an episode, which the supervisor shows.
  * During it all writes go through coroutines, where their success is seen. An episode lasts at least as long
@@ -19,7 +20,9 @@ struct room {
         const struct shared *shared;
         struct region_space *space; /* of the device's region, as the next one */
         struct region_missed *missed;
-        bool full; /* an episode, as seen in this round */
+        bool full;        /* an episode, as seen in this round */
+        bool leaves;      /* the queue does: a write that waits is left to the next worker */
+        unsigned resting; /* writes of this queue that wait, and are not being tried */
 };
 
 /* Initialise the room of a queue. `shared` must outlive it. */

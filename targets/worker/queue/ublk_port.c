@@ -135,6 +135,12 @@ static void keep_uncommitted(const struct ublk_port *port)
         }
 }
 
+/* A commit is done while it is submitted. */
+static bool settled(const struct ublk_port *port)
+{
+        return io_uring_sq_ready(&port->loop->ring) == 0 && port->unsent.count == 0;
+}
+
 /* A tag whose request is being performed is taken back after its commit. */
 static bool finished(const struct ublk_port *port)
 {
@@ -146,5 +152,6 @@ const struct ublk_port_class ublk_port_single = {
         .commit = commit,
         .completed = completed,
         .keep_uncommitted = keep_uncommitted,
+        .settled = settled,
         .finished = finished,
 };

@@ -60,6 +60,7 @@ struct ublk_port_class {
                 struct ublk_port *port, const struct io_uring_cqe *cqe, const uint16_t **ret_tags);
         void (*send)(struct ublk_port *port);                   /* before a submission; may be NULL */
         void (*keep_uncommitted)(const struct ublk_port *port); /* as ublk_port_keep_uncommitted() */
+        bool (*settled)(const struct ublk_port *port);          /* the driver has taken every answer so far */
         bool (*finished)(const struct ublk_port *port);
 };
 extern const struct ublk_port_class ublk_port_single, ublk_port_batch;

@@ -277,10 +277,14 @@ static void keep_uncommitted(const struct ublk_port *port)
                         port->data, ((const struct ublk_batch_element *)ublk_batch_place(batch, i))->tag);
 }
 
+static bool settled(const struct ublk_port *port)
+{
+        return port->batch.first == port->batch.end && port->unsent.count == 0;
+}
+
 static bool finished(const struct ublk_port *port)
 {
-        return port->aborted == port->depth && port->batch.due == port->batch.end
-               && port->batch.first == port->batch.end && port->unsent.count == 0;
+        return port->aborted == port->depth && port->batch.due == port->batch.end && settled(port);
 }
 
 const struct ublk_port_class ublk_port_batch = {
@@ -291,5 +295,6 @@ const struct ublk_port_class ublk_port_batch = {
         .completed = completed,
         .send = send_all,
         .keep_uncommitted = keep_uncommitted,
+        .settled = settled,
         .finished = finished,
 };

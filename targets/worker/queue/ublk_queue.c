@@ -111,6 +111,8 @@ static void follow_control(struct ublk_queue *queue)
         if (__builtin_expect(!queue_control_changed(&queue->control, &values), 1))
                 return;
         queue->busy_poll = values.busy_poll_us * 1000;
+        if (queue->leave.wanted) /* what is held back stays so */
+                return;
         throttle_set(&queue->throttle, values.limits,
                 queue->loop.queue.device->queues + (queue->action.port ? 1 : 0), queue->max_io_size);
 }
@@ -170,6 +172,34 @@ static int turn_to_stop(struct io_loop *loop, bool wait)
         return queue->port.failure;
 }
 
+/* ---- leaving ---- */
+
+/* In each round from the call on. serve() is to wait for a completion next, so with nothing in hand the answers are brought
+ * to the driver here. Not inlined, and not a loop beside serve(): what that calls once is inlined there. */
+__attribute__((noinline)) static void leave(struct ublk_queue *queue)
+{
+        queue_requests_leave(queue);
+        queue->watched = false; /* the next round comes here, too */
+        while (queue->port.failure == 0 && queue_requests_in_hand(queue) == 0
+                && !ublk_port_is_stuck(&queue->port)) {
+                int r;
+
+                if (queue->port.class->settled(&queue->port)) {
+                        queue_leave_report(&queue->leave);
+                        return;
+                }
+                if (queue->port.class->send)
+                        queue->port.class->send(&queue->port);
+                r = io_loop_submit(&queue->loop, false);
+                if (r < 0)
+                        queue->port.failure = r;
+                queue->take_completions(queue);
+                io_loop_run_ready(&queue->loop);
+        }
+}
+
+/* ---- serving ---- */
+
 static int serve(struct ublk_queue *queue)
 {
         while (!queue->port.class->finished(&queue->port)) {
@@ -187,8 +217,11 @@ static int serve(struct ublk_queue *queue)
                 give_back(queue);
                 io_loop_run_ready(&queue->loop);
                 queue_requests_begin_waiting(queue);
-                if (__builtin_expect(!queue->watched, 0))
+                if (__builtin_expect(!queue->watched, 0)) {
                         watch(queue);
+                        if (__builtin_expect(queue->leave.wanted, 0))
+                                leave(queue);
+                }
                 if (__builtin_expect(queue->port.failure < 0, 0))
                         return queue->port.failure;
         }
@@ -201,8 +234,10 @@ int ublk_queue_run(struct ublk_queue *queue)
 
         if (r >= 0)
                 r = queue_action_begin(&queue->action);
-        if (r >= 0)
+        if (r >= 0) {
+                queue_leave_await(&queue->leave, &queue->loop);
                 r = serve(queue);
+        }
         if (r >= 0)
                 r = queue_action_stop(&queue->action, turn_to_stop);
         return r < 0 ? r : wait_room_stop(&queue->loop, turn_to_stop);
@@ -299,6 +334,8 @@ static int queue_open(struct ublk_queue *queue, const struct ublk_queue_setup *s
         if (r >= 0)
                 r = queue_action_open(&queue->action, &queue->loop, setup->shared->actions, &queue->throttle,
                         setup->max_io_size, &queue->port.failure);
+        if (r >= 0)
+                r = queue_leave_open(&queue->leave, &queue->loop, setup->leave);
         if (r < 0)
                 return r;
         if (setup->cpus) /* else its kernel threads would run anywhere; kernels that cannot do without */

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "targets/target.h"
+#include "targets/worker/queue/queue_leave.h"
 #include "targets/worker/queue/shared.h"
 #include "targets/worker/wait/work_pool.h"
 #include "ublkd/base/cleanup.h"
@@ -28,7 +29,8 @@ struct ublk_queue_setup {
         const cpu_set_t *cpus; /* where kernel threads of the ring may run, or NULL: anywhere */
         atomic_bool *served;   /* set at the first request */
         const struct shared *shared;
-        struct work_pool *work; /* of await_work(); NULL: the target declares no threads */
+        struct leave_call *leave; /* NULL: nothing calls the queue */
+        struct work_pool *work;   /* of await_work(); NULL: the target declares no threads */
 };
 
 /* Return whether command_fd has to stay open until every queue is closed. Else the rings hold the file, and
@@ -46,6 +48,7 @@ DEFINE_CLEANUP(struct ublk_queue, ublk_queue_close);
  * the tags back. */
 int ublk_queue_fetch(struct ublk_queue *queue);
 
-/* Serve until the driver has taken every tag back. Return 0; -errno: something that cannot happen did, and
+/* Serve until the driver has taken every tag back; after a call to leave, begin no request, and report when those that
+ * have begun are answered. Return 0; -errno: something that cannot happen did, and
  * the queue is unusable: end the process, the kernel holds the requests for the next one. */
 int ublk_queue_run(struct ublk_queue *queue);

@@ -89,6 +89,7 @@ static void test_hello(void)
                                         .pid = 4711,
                                         .number = -1,
                                         .stage = (enum worker_stage)stage,
+                                        .leaves = stage > 0,
                                         },
                 };
 
@@ -100,6 +101,7 @@ static void test_hello(void)
                 CHECK_INT(got.hello.pid, 4711);
                 CHECK_INT(got.hello.number, -1);
                 CHECK_INT(got.hello.stage, stage);
+                CHECK(got.hello.leaves == (stage > 0) && !got.hello.acts);
         }
 }
 
@@ -271,6 +273,13 @@ static void test_action(void)
         CHECK(action.action.id == UINT64_MAX);
         CHECK_STR(action.action.verb, verb);
         CHECK_STR(action.action.arguments, arguments);
+}
+
+static void test_leave(void)
+{
+        _cleanup_worker_msg_ struct worker_msg leave = {};
+
+        round_trip(&(struct worker_msg){.type = WORKER_MSG_LEAVE}, &leave);
 }
 
 static int decode(const char *text)
@@ -521,6 +530,7 @@ int main(void)
         test_plain();
         test_growth();
         test_action();
+        test_leave();
         test_unknown_fields_are_skipped();
         test_nonsense_is_refused();
         test_broken_fields();

@@ -13,7 +13,8 @@ static struct ublk_queue *queue;
 static struct ublk_port_class driver; /* as the real one, until the test replaces functions of it */
 static const struct ublk_port_class *real_driver;
 static int descriptors = -1;
-static atomic_bool served; /* by the queue, at its first request */
+static atomic_bool served;             /* by the queue, at its first request */
+static struct leave_call *world_leave; /* for world_open(); NULL: nothing calls the queue */
 
 /* Write the descriptor of a request. op: UBLK_IO_OP_*; offset and length: bytes of the disk, in whole sectors. */
 static inline void world_describe(uint16_t tag, unsigned op, uint64_t offset, uint32_t length)
@@ -59,6 +60,7 @@ static inline bool world_open(struct target_device *device, uint32_t max_io_size
                 .max_io_size = max_io_size,
                 .route = {.path = DATA_PATH_COPY, .batch = batch},
                 .served = &served,
+                .leave = world_leave,
                 .shared = &shared
         };
 

@@ -11,6 +11,8 @@ static struct room room;
 static struct region_space *space;
 static const struct target_io io = {.op = IO_WRITE, .offset = 8192, .length = 4096};
 
+static unsigned pauses, pauses_until_error;
+
 void __wrap_await_pause(struct io_loop *loop, unsigned microseconds);
 
 /* There is no coroutine. */
@@ -18,6 +20,8 @@ void __wrap_await_pause(struct io_loop *loop, unsigned microseconds)
 {
         CHECK(!loop);
         CHECK(microseconds > 0);
+        if (++pauses == pauses_until_error)
+                space->on_full = REGION_ON_FULL_ERROR;
 }
 
 static void begin_again(enum region_on_full on_full)
@@ -72,6 +76,22 @@ static void test_the_last_that_waited_ends_it(void)
         CHECK(space->full_since > 0 && space->waiting == 1);
         room_ended(&room, IO_WRITE, 5, 4096);
         CHECK(space->full_since == 0 && space->waiting == 0);
+}
+
+/* A queue that leaves does not try it again, but where the supervisor wants it answered after all. */
+static void test_a_queue_that_leaves_lets_it_rest(void)
+{
+        begin_again(REGION_ON_FULL_WAIT);
+        pauses = 0;
+        CHECK(room_wait_co(&room, NULL, &io, ENOSPC, 0));
+        CHECK_INT(pauses, 1);
+        CHECK_INT(room.resting, 0);
+        room.leaves = true;
+        pauses_until_error = 5;
+        CHECK(room_wait_co(&room, NULL, &io, ENOSPC, 1));
+        CHECK_INT(pauses, pauses_until_error);
+        CHECK_INT(room.resting, 0);
+        pauses_until_error = 0;
 }
 
 /* onFull becomes "wait" during the episode: the first write that waits is news for the supervisor. */
@@ -136,6 +156,7 @@ int main(void)
         test_what_is_missing_room();
         test_an_error_begins_an_episode();
         test_the_last_that_waited_ends_it();
+        test_a_queue_that_leaves_lets_it_rest();
         test_a_write_that_waits_later_is_news();
         test_an_episode_that_begins_with_a_wait_is_one_news();
         test_the_first_request_of_an_episode_is_noted();
