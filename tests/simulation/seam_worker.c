@@ -155,6 +155,7 @@ static void send_hello(struct world *world, int index, enum process_stage stage,
                           .started_at = 1,
                           .pid = FIRST_PID + index,
                           .number = (int)value - 1,
+                          .leaves = !world->old_workers,
                           .stage = current_stage(stage)},
         };
 
@@ -300,9 +301,10 @@ void seam_worker_receives(
 int on_worker_sent(int index, const struct worker_msg *msg)
 {
         struct world *world = sim;
-        enum message message = msg->type == WORKER_MSG_GO     ? MESSAGE_GO
-                               : msg->type == WORKER_MSG_LIVE ? MESSAGE_LIVE
-                                                              : MESSAGE_GROW;
+        enum message message = msg->type == WORKER_MSG_GO      ? MESSAGE_GO
+                               : msg->type == WORKER_MSG_LIVE  ? MESSAGE_LIVE
+                               : msg->type == WORKER_MSG_LEAVE ? MESSAGE_LEAVE
+                                                               : MESSAGE_GROW;
         unsigned value = message == MESSAGE_GO     ? (unsigned)msg->go.number
                          : message == MESSAGE_GROW ? (unsigned)(msg->grow.size / MIB)
                                                    : 0;
@@ -363,6 +365,15 @@ int __wrap_worker_proc_grow(struct worker_proc *worker, uint64_t size)
         if (ublkd_acts(sim) && worker_proc_stage(worker) != WORKER_STAGE_SERVING)
                 world_break(sim, "a worker that does not serve gets GROW");
         return __real_worker_proc_grow(worker, size);
+}
+
+int __real_worker_proc_leave(struct worker_proc *worker);
+int __wrap_worker_proc_leave(struct worker_proc *worker);
+int __wrap_worker_proc_leave(struct worker_proc *worker)
+{
+        if (ublkd_acts(sim) && worker_proc_stage(worker) != WORKER_STAGE_SERVING)
+                world_break(sim, "a worker that does not serve gets LEAVE");
+        return __real_worker_proc_leave(worker);
 }
 
 /* ---- the beginning ---- */

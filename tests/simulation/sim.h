@@ -176,6 +176,7 @@ enum message {
         MESSAGE_GO,      /* the number */
         MESSAGE_LIVE,
         MESSAGE_GROW, /* the size */
+        MESSAGE_LEAVE,
         MESSAGE_CONNECT,
         MESSAGE_EOF
 };
@@ -335,8 +336,8 @@ struct world {
         bool can_grow;             /* the kernel knows UPDATE_SIZE */
         bool can_quiesce;          /* the kernel knows QUIESCE_DEV */
         bool keeps_descriptors;    /* there is a service manager */
-        bool old_workers;          /* they do not compare the store that they find with the expected one */
-        bool listed;       /* the disk lies in two stores: the one of `place` is what the schedule is about */
+        bool old_workers; /* they do not compare the store that they find with the expected one, nor know LEAVE */
+        bool listed;      /* the disk lies in two stores: the one of `place` is what the schedule is about */
         unsigned place;    /* the other one is always BESIDE */
         bool full_sockets; /* workers are slow to read their messages */
         bool slow_backend; /* a dead worker's I/O takes seconds */

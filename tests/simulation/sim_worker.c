@@ -209,10 +209,26 @@ static void leave(struct world *world, int index)
                 enter(world, index, PROCESS_LEAVING);
 }
 
+/* Also of one that leaves, and has waited for its store. */
 void process_queues_taken(struct world *world, int index)
 {
         if (world->processes[index].alive)
+                enter(world, index, PROCESS_LEAVING);
+}
+
+/* Of some the store never answers. */
+static void leave_by_message(struct world *world, int index)
+{
+        struct process *process = &world->processes[index];
+
+        if (process->stage != PROCESS_READY && process->stage != PROCESS_SERVING)
+                return;
+        if (!world->calm && world->slow_backend && world_chance(world, 500)) {
+                TRACE(world, "worker %d: is to leave, and waits for its store", index);
+                process->stage = PROCESS_LEAVING;
+        } else {
                 leave(world, index);
+        }
 }
 
 void process_disk_is_live(struct world *world, int index)
@@ -289,6 +305,9 @@ void process_receive(
                 break;
         case MESSAGE_GROW:
                 grow(world, index, value);
+                break;
+        case MESSAGE_LEAVE:
+                leave_by_message(world, index);
                 break;
         case MESSAGE_CONNECT:
                 greet(world, index, incarnation);

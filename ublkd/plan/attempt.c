@@ -54,9 +54,9 @@ static bool is_retiring(const struct plan_facts *facts)
                && facts->worker == PLAN_WORKER_SERVING;
 }
 
-static uint64_t wait_limit(const struct plan_facts *facts)
+static uint64_t wait_limit(const struct attempt *attempt, const struct plan_facts *facts)
 {
-        if (is_retiring(facts))
+        if (is_retiring(facts) || (attempt->retired && facts->worker == PLAN_WORKER_LEAVING))
                 return RETIRE_LIMIT;
         return waits_for_kernel(facts) ? UNNOTICED_LIMIT : worker_limit[facts->worker];
 }
@@ -93,7 +93,7 @@ static void drop_refusals(struct attempt *attempt)
 
 enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_facts *facts, uint64_t now)
 {
-        uint64_t limit = wait_limit(facts);
+        uint64_t limit = wait_limit(attempt, facts);
 
         attempt->blind = 0;
         if (attempt->seen_since == 0 || !is_same_situation(&attempt->seen, facts)) {
@@ -126,7 +126,7 @@ uint64_t attempt_blind(struct attempt *attempt, uint64_t now)
 
 static uint64_t due_wait(const struct attempt *attempt, uint64_t now)
 {
-        uint64_t limit = wait_limit(&attempt->seen), due = UINT64_MAX, poll;
+        uint64_t limit = wait_limit(attempt, &attempt->seen), due = UINT64_MAX, poll;
 
         if (limit > 0 && now < attempt->wait_since + limit)
                 due = attempt->wait_since + limit;
@@ -214,12 +214,17 @@ bool attempt_may_go(int result)
         return result >= 0 || result == -EINVAL;
 }
 
+void attempt_retired(struct attempt *attempt)
+{
+        attempt->retired = true;
+}
+
 static void note_success(struct attempt *attempt, enum plan_action action, uint64_t now)
 {
         /* What it brought about will be seen, and is then a new situation. If not, look again, ever slower.
          */
         if (action == ACTION_RETIRE_WORKER)
-                attempt->retired = true; /* its last request may take long: being there is not a failure */
+                attempt_retired(attempt); /* its last request may take long: being there is not a failure */
         else
                 attempt->tries++;
         attempt->retry_at = now + backoff_poll(now - attempt->seen_since);

@@ -61,6 +61,8 @@ struct attempt {
 
 /* Note want, kernel and worker, and return the trouble that they are in (facts->trouble is not read). */
 enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_facts *facts, uint64_t now);
+/* Note that this worker was asked to exit. */
+void attempt_retired(struct attempt *attempt);
 /* Return when to try again, after the kernel gave no answer. */
 uint64_t attempt_blind(struct attempt *attempt, uint64_t now);
 

@@ -31,7 +31,8 @@ enum plan_worker {
         PLAN_WORKER_FETCHING, /* GO sent */
         PLAN_WORKER_READY,    /* every queue fetched */
         PLAN_WORKER_SERVING,  /* LIVE sent, or it reported so when it was adopted */
-        PLAN_WORKER_LEAVING, /* on its way out: it reported so, or it was killed and its death is not seen yet */
+        PLAN_WORKER_LEAVING, /* on its way out: it reported so, it was asked to leave, or it was killed and its death is not
+                                seen yet */
         _PLAN_WORKER_MAX
 };
 
@@ -56,8 +57,9 @@ enum plan_action {
         ACTION_STOP_DEV,
         ACTION_DEL_DEV,
         ACTION_STOP_WORKER, /* kill it; from then on it is LEAVING until its death is seen */
-        /* QUIESCE_DEV, again and again until it has left, where the kernel can do it to this disk; else kill
-         * it. Then the disk is one that lost its worker, and what is done about that is done. */
+        /* QUIESCE_DEV, again and again until it has left, where the kernel can do it to this disk; else have it leave,
+         * which makes it LEAVING, or kill it, if its program is too old for that. Then the disk is one that lost its worker,
+         * and what is done about that is done. */
         ACTION_RETIRE_WORKER,
         ACTION_EXTEND_WORKER, /* send it the new size; it looks whether its backing store has that */
         ACTION_GROW_DISK,     /* UPDATE_SIZE */

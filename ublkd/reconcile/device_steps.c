@@ -388,8 +388,20 @@ static void step_stop_worker(struct managed_device *device, const struct device_
         device_step_done(device, 0);
 }
 
-/* Without QUIESCE_DEV the requests in flight are lost with the worker. With onCrash "reissue" the kernel
- * replays them; otherwise ublkd has refused a restart of a disk with openers. */
+/* Without QUIESCE_DEV the worker finishes what it has begun, and leaves. What it has not begun is lost with it: with
+ * onCrash "reissue" the kernel hands that to the next worker; otherwise ublkd has refused a restart of a disk with
+ * openers. An older worker does not know that, and is killed: what it has begun is replayed. */
+static void send_away(struct managed_device *device)
+{
+        int r = worker_proc_leave(device->process.worker);
+
+        if (r == -EOPNOTSUPP)
+                device_kill_worker(device, KILL_TO_REPLACE);
+        else if (r < 0)
+                device_kill_worker(device, KILL_UNREACHABLE);
+        device_step_done(device, 0);
+}
+
 static void retire_worker(struct managed_device *device, int result)
 {
         const struct device_record *record = device_store_get(device->env->config.store, device->id.name);
@@ -398,10 +410,10 @@ static void retire_worker(struct managed_device *device, int result)
                 device_step_done(device, result);
                 return;
         }
-        /* Writes that wait for room would never end QUIESCE_DEV: they are replayed if possible, else they
+        /* Writes that wait for room would never end QUIESCE_DEV: the next worker begins them if possible, else they
          * fail. */
         if (device_space_is_waited_for(device) && device_spec_on_crash(record->spec) == ON_CRASH_REISSUE) {
-                step_stop_worker(device, record);
+                send_away(device);
                 return;
         }
         device_shared_lift(device); /* until the next worker starts */
@@ -414,8 +426,7 @@ static void retire_worker(struct managed_device *device, int result)
                         device_on_command_done);
                 return;
         }
-        device_kill_worker(device, KILL_TO_REPLACE);
-        device_step_done(device, 0);
+        send_away(device);
 }
 
 static void step_retire_worker(struct managed_device *device, const struct device_record *record)

@@ -322,11 +322,20 @@ static struct plan_wish follow_record(
         return wish;
 }
 
+/* Return whether a ublkd before this one has sent LEAVE to the worker. */
+static bool leaves_for_another(const struct managed_device *device, const struct plan_wish *wish)
+{
+        return wish->worker_is_outdated && device->view.facts.worker == PLAN_WORKER_LEAVING
+               && device->process.state == WORKER_HELD && worker_proc_adopted(device->process.worker);
+}
+
 /* Choose the step. Return when it is due; UINT64_MAX: an event decides. */
 static uint64_t choose_step(struct managed_device *device, const struct plan_wish *wish, uint64_t now)
 {
         if (device->view.kernel.state != KERNEL_STATE_LIVE)
                 attempt_held(&device->attempt); /* the driver has noticed the death */
+        if (leaves_for_another(device, wish))
+                attempt_retired(&device->attempt);
         device->view.facts.trouble = attempt_observe(&device->attempt, &device->view.facts, now);
         device->step.action = plan(&device->view.facts);
         log_action(device);

@@ -394,6 +394,13 @@ int worker_proc_grow(struct worker_proc *worker, uint64_t size)
         return r;
 }
 
+int worker_proc_leave(struct worker_proc *worker)
+{
+        if (!worker->leaves)
+                return -EOPNOTSUPP;
+        return send_and_note(worker, &(struct worker_msg){.type = WORKER_MSG_LEAVE}, WORKER_STAGE_LEAVING);
+}
+
 int worker_proc_act(struct worker_proc *worker, uint64_t id, const char *verb, const char *arguments)
 {
         if (!worker->acts)

@@ -94,6 +94,9 @@ bool worker_proc_acts(const struct worker_proc *worker);
 const struct problem_list *worker_proc_refusal(const struct worker_proc *worker);
 /* Clear the refusal of an earlier request to grow, before the next request. */
 void worker_proc_drop_refusal(struct worker_proc *worker);
+/* Ask it to finish the requests that it has begun, to begin no others, and to exit. The stage is WORKER_STAGE_LEAVING.
+ * Return 0; -EOPNOTSUPP: it is an older program; -errno of worker_msg_send(). */
+int worker_proc_leave(struct worker_proc *worker);
 /* Kill it with SIGKILL through the pidfd: by contract nothing acknowledged is lost. The stage is
  * WORKER_STAGE_LEAVING until its death, which is reported. */
 void worker_proc_kill(struct worker_proc *worker);

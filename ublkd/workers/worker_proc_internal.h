@@ -25,7 +25,7 @@ struct worker_proc {
         bool unreachable;          /* it lives, and does not listen: there is no channel */
         bool left_channel;         /* it serves, and has closed its channel */
         bool greeted;              /* HELLO came */
-        bool acts;                 /* from HELLO: it takes ACTION */
+        bool acts, leaves;         /* from HELLO: it takes ACTION, and LEAVE */
         enum worker_stage stage;   /* what is reported to others */
         enum worker_stage claimed; /* from HELLO: `stage` follows once the parameters are known, too */
         uint16_t epoch;

@@ -35,6 +35,7 @@ static void accept_hello(struct worker_proc *worker, const struct worker_msg *ms
         snprintf(worker->version, sizeof(worker->version), "%s", msg->hello.version);
         worker->number = msg->hello.number;
         worker->acts = msg->hello.acts;
+        worker->leaves = msg->hello.leaves;
         worker->claimed = msg->hello.stage;
         if (worker->adopted) {
                 worker->epoch = msg->hello.epoch;

@@ -64,8 +64,10 @@ struct kill_event {
 
 static const struct kill_event kill_events[_WORKER_KILL_MAX] = {
         [KILL_TO_REPLACE] = {EVENT_NORMAL,  REASON_WORKER_RETIRED,
-                             "was killed to be replaced, because ublkd cannot quiesce this disk (before Linux 7.3, or "
-                "served in batches)"                                                                      },
+                             "was killed to be replaced, because its program is too old to leave by itself, and ublkd "
+                "cannot quiesce this disk (before Linux 7.3, or served in batches)"                       },
+        [KILL_UNREACHABLE] = {EVENT_WARNING, REASON_WORKER_KILLED,
+                             "did not take the message to leave, and was killed by ublkd"                 },
         [KILL_STOPPED] = {EVENT_WARNING, REASON_WORKER_HUNG,
                              "was stopped for recovery.hangAfter, and was killed by ublkd"                },
         [KILL_SPINNING] = {EVENT_WARNING, REASON_WORKER_HUNG,

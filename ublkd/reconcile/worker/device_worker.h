@@ -12,9 +12,10 @@ struct managed_device;
 
 /* Why a worker is killed. */
 enum worker_kill {
-        KILL_UNWANTED,   /* it serves a disk that is not wanted or was removed */
-        KILL_TO_REPLACE, /* another one replaces it, and ublkd does not quiesce disks with this driver */
-        KILL_STUCK,      /* it did not finish a step in time */
+        KILL_UNWANTED, /* it serves a disk that is not wanted or was removed */
+        KILL_TO_REPLACE, /* another one replaces it, ublkd does not quiesce this disk, and its program is too old to leave */
+        KILL_UNREACHABLE, /* another one replaces it, and it does not read its messages */
+        KILL_STUCK,       /* it did not finish a step in time */
         /* No request of its disk ends: */
         KILL_STOPPED,  /* a signal or a debugger has stopped it */
         KILL_SPINNING, /* it does not come back to its queues */

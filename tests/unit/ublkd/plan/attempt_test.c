@@ -330,6 +330,25 @@ static void test_a_retiring_worker_may_finish(void)
         CHECK_INT(attempt.deaths, 1);
 }
 
+/* One that was killed has less time than one that was asked to leave. */
+static void test_a_leaving_worker_may_finish(void)
+{
+        const struct plan_facts serving = {
+                .want = WANT_RENEWED, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING};
+        const struct plan_facts leaving = {
+                .want = WANT_PRESENT, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_LEAVING};
+        struct attempt attempt = {}, of_killed = {};
+
+        CHECK_INT(attempt_observe(&attempt, &serving, 1), TROUBLE_NONE);
+        attempt_done(&attempt, ACTION_RETIRE_WORKER, 0, 1);
+        CHECK_INT(attempt_observe(&attempt, &leaving, 1), TROUBLE_NONE);
+        CHECK_INT(attempt_due(&attempt, ACTION_WAIT, 1), 1 + 30 * SECONDS);
+        CHECK_INT(attempt_observe(&attempt, &leaving, 30 * SECONDS), TROUBLE_NONE);
+        CHECK_INT(attempt_observe(&attempt, &leaving, 1 + 30 * SECONDS), TROUBLE_STUCK);
+        CHECK_INT(attempt_observe(&of_killed, &leaving, 1), TROUBLE_NONE);
+        CHECK_INT(attempt_observe(&of_killed, &leaving, 1 + 10 * SECONDS), TROUBLE_STUCK);
+}
+
 static void test_a_worker_that_cannot_be_retired_is_soon_stuck(void)
 {
         const struct plan_facts facts = {
@@ -556,6 +575,7 @@ int main(void)
         test_a_worker_that_was_never_observed();
         test_broken_protocols_back_off_although_the_workers_served_long();
         test_a_retiring_worker_may_finish();
+        test_a_leaving_worker_may_finish();
         test_a_worker_that_cannot_be_retired_is_soon_stuck();
         test_waits_have_an_end();
         test_a_death_is_soon_asked_for();

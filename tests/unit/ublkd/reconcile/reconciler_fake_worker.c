@@ -18,7 +18,7 @@ struct fake_workers fake_workers = TAILQ_HEAD_INITIALIZER(fake_workers);
 unsigned fake_kills;
 int fake_adopt_error = -ENOENT;
 
-bool fake_acts, fake_stays, fake_mark;
+bool fake_acts, fake_leaves, fake_stays, fake_mark;
 const char *fake_version = "1";
 
 static struct fake_worker *by_index[WORKERS];
@@ -154,6 +154,8 @@ int on_worker_sent(int index, const struct worker_msg *msg)
                 by_index[index]->number = msg->go.number;
         else if (msg->type == WORKER_MSG_ACTION)
                 by_index[index]->action = msg->action.id;
+        else if (msg->type == WORKER_MSG_LEAVE)
+                by_index[index]->leaves = true;
         else if (msg->type == WORKER_MSG_GROW) {
                 by_index[index]->asked = msg->grow.size;
                 by_index[index]->unanswered++;
@@ -224,6 +226,7 @@ static void send_hello(struct fake_worker *worker, enum worker_stage stage)
                                   .epoch = worker->epoch,
                                   .started_at = 1,
                                   .acts = fake_acts,
+                                  .leaves = fake_leaves,
                                   .pid = FAKE_PID,
                                   .number = worker->number,
                                   .stage = stage}
@@ -342,14 +345,19 @@ void fake_worker_ready(struct fake_worker *worker)
         stand_in_sends(worker->index, &(const struct worker_msg){.type = WORKER_MSG_READY}, -1);
 }
 
-void fake_worker_greet(struct fake_worker *worker, uint16_t epoch, int number)
+void fake_worker_greet_as(struct fake_worker *worker, uint16_t epoch, int number, enum worker_stage stage)
 {
         worker->epoch = epoch;
         worker->number = number;
         fake_disks[number].holder = worker->index;
         fake_disks[number].fetched_any = fake_disks[number].fetched_all = true;
-        introduce(worker, WORKER_STAGE_SERVING);
+        introduce(worker, stage);
         send_params(worker);
+}
+
+void fake_worker_greet(struct fake_worker *worker, uint16_t epoch, int number)
+{
+        fake_worker_greet_as(worker, epoch, number, WORKER_STAGE_SERVING);
 }
 
 void fake_worker_leave(struct fake_worker *worker)

@@ -30,6 +30,7 @@ struct fake_worker {
         uint64_t asked;
         unsigned unanswered; /* GROWs */
         uint64_t action;     /* the id of the last ACTION, or 0 */
+        bool leaves;         /* LEAVE came */
         /* what it will say; a test may change `params` until then */
         struct disk_params params;
         uint64_t start;            /* of its claim */
@@ -54,6 +55,7 @@ extern int fake_adopt_error;     /* -errno of every attempt to adopt a worker; -
                                 worker lives, and has not sent HELLO yet */
 extern const char *fake_version; /* that they send with their next HELLO */
 extern bool fake_acts;           /* their programs know of ACTION */
+extern bool fake_leaves;         /* and of LEAVE */
 extern bool fake_stays;          /* no worker is exiting, also if it has closed its channel or its socket */
 extern bool fake_mark;           /* with -ECONNREFUSED: the worker lives nevertheless */
 
@@ -84,6 +86,8 @@ void fake_worker_grow(struct fake_worker *worker, const char *refusal);
 void fake_worker_ready(struct fake_worker *worker);
 /* Let an adopted worker send HELLO, as the server of the disk `number` of that epoch. */
 void fake_worker_greet(struct fake_worker *worker, uint16_t epoch, int number);
+/* The same in another stage. */
+void fake_worker_greet_as(struct fake_worker *worker, uint16_t epoch, int number, enum worker_stage stage);
 /* Let it close its channel: it is exiting. */
 void fake_worker_leave(struct fake_worker *worker);
 /* Kill it: its disk, if there is one, becomes QUIESCED. */

@@ -255,8 +255,9 @@ static void the_event_shows_how_a_worker_exited_that_ublkd_asked_to(void)
 
         restart(&world, WORLD_RECOVERS, false);
         check_event(&world, REASON_WORKER_RETIRED, EVENT_NORMAL,
-                "was killed to be replaced, because ublkd cannot quiesce this disk (before Linux 7.3, or "
-                "served in batches)");
+                "was killed to be replaced, because its program is too old to leave by itself, and ublkd "
+                "cannot "
+                "quiesce this disk (before Linux 7.3, or served in batches)");
         fake_worker_die(fake_worker("data"));
         world_settle(&world, 5);
         CHECK_INT(world_count_events(&world, REASON_WORKER_RETIRED), 1);
