@@ -386,9 +386,8 @@ def test_a_worker_that_did_not_exit_is_reported_as_killed(make_daemon, file_of):
     items = api.ask("GET", "/events?device=data", 200, headers={"Accept": "application/json"})["items"]
     (end,) = [item for item in items if item["reason"] in ("WorkerRetired", "WorkerKilled", "WorkerDied")]
     assert "killed" in end["message"] and "has exited" not in end["message"] and str(pid) in end["message"]
-    # ublkd has killed it to replace it; from 7.3 on it has asked it to leave before, in vain.
-    asked = ublk.features()["IO_DESC_SIZE"]
-    assert (end["reason"], end["type"]) == (("WorkerKilled", "Warning") if asked else ("WorkerRetired", "Normal"))
+    # ublkd has asked it to leave before, in vain.
+    assert (end["reason"], end["type"]) == ("WorkerKilled", "Warning")
 
 
 @pytest.mark.long
