@@ -7,6 +7,7 @@
 #include "ublkd/values/dispatch.h"
 #include "ublkd/model/device_spec.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -297,6 +298,53 @@ int query_parse(
                 return reading.error;
         ret->wait = ret->wait || (ret->given & QUERY_TIMEOUT); /* a timeout implies wait */
         return problems->count > 0 ? -EINVAL : 0;
+}
+
+/* With its length first: a value may have any character. */
+static void print_text(FILE *out, const char *text)
+{
+        fprintf(out, "%zu:%s ", text ? strlen(text) : 0, text ? text : "");
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+        const struct query_label *one = a, *other = b;
+        int order = strcmp(one->key, other->key);
+
+        return order ? order : strcmp(one->value, other->value);
+}
+
+static void print_labels(FILE *out, const struct query *query)
+{
+        struct query_label labels[QUERY_LABELS_MAX];
+        size_t count = query->label_count;
+
+        memcpy(labels, query->labels, count * sizeof(labels[0]));
+        qsort(labels, count, sizeof(labels[0]), compare_labels);
+        for (size_t i = 0; i < count; i++) {
+                if (i > 0 && compare_labels(&labels[i - 1], &labels[i]) == 0)
+                        continue;
+                print_text(out, labels[i].key);
+                print_text(out, labels[i].value);
+        }
+}
+
+char *query_to_text(const struct query *query)
+{
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        if (!out)
+                return NULL;
+        fprintf(out, "%u %d %" PRIu64 " ", query->limit, (query->given & QUERY_AFTER) != 0, query->after);
+        print_text(out, query->continue_after);
+        print_text(out, query->device);
+        print_labels(out, query);
+        if (fclose(out) == 0)
+                return text;
+        free(text);
+        return NULL;
 }
 
 void query_clear(struct query *query)

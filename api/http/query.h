@@ -36,6 +36,11 @@ enum {
 /* What the client wants done with data that only the disk holds (drop-last-copy). */
 enum last_copy_wish { LAST_COPY_UNSAID, LAST_COPY_KEEP, LAST_COPY_DROP };
 
+struct query_label {
+        char *key; /* owned; `value` lies in the same block */
+        const char *value;
+};
+
 struct query {
         bool wait, force, dry_run, accept_any_write_error;
         enum last_copy_wish last_copy;
@@ -47,10 +52,7 @@ struct query {
         char *store;               /* the pointer of a target, or NULL */
         char *accept_write_errors; /* a token, or NULL */
         uint64_t after;
-        struct {
-                char *key; /* owned; `value` lies in the same block */
-                const char *value;
-        } labels[QUERY_LABELS_MAX];
+        struct query_label labels[QUERY_LABELS_MAX];
         size_t label_count;
         unsigned given; /* enum query_parameter */
 };
@@ -62,6 +64,9 @@ int query_parse(struct MHD_Connection *connection, unsigned allowed, struct quer
         struct problem_list *problems);
 /* Parse a revision of the store, in decimal digits. Return 0 or -EINVAL. */
 int query_parse_revision(const char *text, uint64_t *ret);
+/* Print the parameters that select what a GET returns; two queries that select the same, in another order or with other
+ * digits, have the same text. Return NULL on ENOMEM. The caller frees it. */
+char *query_to_text(const struct query *query);
 void query_clear(struct query *query);
 
 /* Decode %XX in the `size` bytes of `text` into `ret`, with a NUL at the end. Return 0; -EINVAL: a bad

@@ -15,7 +15,7 @@ struct shared_answer *shared_answer_unref(struct shared_answer *answer)
 {
         if (!answer || --answer->references > 0)
                 return NULL;
-        free(answer->target);
+        free(answer->key);
         free(answer->body);
         free(answer);
         return NULL;

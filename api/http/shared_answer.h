@@ -8,7 +8,7 @@
 struct shared_answer {
         unsigned references;
         uint64_t made; /* CLOCK_MONOTONIC, microseconds */
-        char *target;  /* path and query, as the client sent them */
+        char *key;     /* route and query (sharing.c) */
         const char *content_type;
         char *body;
         char etag[64];

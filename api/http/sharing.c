@@ -4,11 +4,13 @@
 
 #include "api/http/etag.h"
 #include "api/http/respond.h"
+#include "api/http/routes.h"
 #include "api/http/server.h"
 #include "api/http/shared_answer.h"
 
 #include "ublkd/base/clock.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -82,19 +84,33 @@ static int plan_to_drop(struct api *api)
 
 static bool may_share(const struct request *request)
 {
-        return !connection_is_privileged(request->client) && !tenant_is_set(request->peer.tenant)
-               && request->client->target;
+        return !connection_is_privileged(request->client) && !tenant_is_set(request->peer.tenant);
+}
+
+/* Print the route, its names and the query, as they were read: clients can write the same ones in many ways. NULL on ENOMEM.
+ * The caller frees it. */
+static char *key_of(const struct request *request)
+{
+        char *query = query_to_text(&request->query), *key = NULL;
+
+        if (query
+                && asprintf(&key, "%s\n%s\n%s\n%s", request->route->path, request->name, request->item, query)
+                           < 0)
+                key = NULL;
+        free(query);
+        return key;
 }
 
 bool sharing_reply(struct request *request)
 {
+        _cleanup_free_ char *key = may_share(request) ? key_of(request) : NULL;
         struct api *api = request->api;
 
-        if (!may_share(request))
+        if (!key)
                 return false;
         drop_old(api);
         for (struct shared_answer *answer = api->shared; answer; answer = answer->next)
-                if (strcmp(answer->target, request->client->target) == 0) {
+                if (strcmp(answer->key, key) == 0) {
                         reply_shared(request, answer);
                         return true;
                 }
@@ -112,9 +128,9 @@ void sharing_keep(struct request *request)
         answer = calloc(1, sizeof(*answer));
         if (!answer)
                 return;
-        answer->target = strdup(request->client->target);
-        if (!answer->target || plan_to_drop(api) < 0) {
-                free(answer->target);
+        answer->key = key_of(request);
+        if (!answer->key || plan_to_drop(api) < 0) {
+                free(answer->key);
                 free(answer);
                 return;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers that clients that may not change devices share: whatever takes long is computed for all of them once in a
- * second for each target, and kept in memory once. A client that may change devices, a tenant among them, gets an
+ * second for each route and query, and kept in memory once. A client that may change devices, a tenant among them, gets an
  * answer of its own, so that it sees its own changes, and no tenant gets the answer of another one. Private to api/. */
 #pragma once
 
@@ -9,7 +9,7 @@
 struct api;
 struct request;
 
-/* Reply with what another client was given for the same target within the last second. Return false if there is none,
+/* Reply with what another client was given for the same route and query within the last second. Return false if there is none,
  * or the client must get its own. */
 bool sharing_reply(struct request *request);
 
