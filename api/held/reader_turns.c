@@ -1,42 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests of clients that may not change devices: one in a turn of the loop. */
+/* Work for clients that may not change devices: one piece in a turn of the loop. */
 #include "api/held/reader_turns.h"
 
 #include "api/http/hold.h"
+#include "api/http/readers_rest.h"
 #include "api/http/server.h"
 
-#include "ublkd/base/clock.h"
-
 enum {
-        LATE_USEC = 25 * 1000, /* a request runs after that time even if the loop is never idle */
-        SHORT_USEC = 1000,     /* not worth a pause */
+        LATE_USEC = 25 * 1000, /* a piece runs after that time even if the loop is never idle */
+        LATE_ACCURACY_USEC = 1000,
         UNSENT_OF_A_USER = 2 * 1024 * 1024, /* bytes; with as many, one more answer is not begun */
         UNSENT_OF_ALL = 16 * 1024 * 1024,   /* the same for all readers */
 };
 
-static struct hold *reader_turn_free(struct hold *hold)
+/* A request that waits for its turn. */
+struct waiting {
+        struct hold hold; /* first member */
+        struct reader_turn turn;
+};
+
+static struct hold *waiting_free(struct hold *hold)
 {
-        if (hold)
-                hold_release(hold);
-        free(hold);
+        struct waiting *waiting = (struct waiting *)hold;
+
+        if (!waiting)
+                return NULL;
+        reader_turn_leave(&waiting->turn);
+        hold_release(hold);
+        free(waiting);
         return NULL;
 }
 
-static const struct hold_kind reader_turn_kind = {.free = reader_turn_free};
+static const struct hold_kind waiting_kind = {.free = waiting_free};
 
-static uint64_t rest_of_pause(const struct api *api)
-{
-        uint64_t now = monotonic_now();
-
-        return api->readers_rest > now + SHORT_USEC ? api->readers_rest - now : 0;
-}
-
-/* Plan the next turn, if a request waits: when the loop is idle, or later if there is a pause or none could run. The
+/* Plan the next turn, if one is waited for: when the loop is idle, or later if there is a pause or none could run. The
  * calls fail only in another process, or after the loop has ended. */
 static void plan_turn(struct api *api, bool at_once)
 {
-        bool waits = hold_first(api, &reader_turn_kind) != NULL;
-        uint64_t pause = waits ? rest_of_pause(api) : 0;
+        bool waits = api->reader_turns != NULL;
+        uint64_t pause = waits ? readers_rest_left(api) : 0;
         int soon = waits && at_once && pause == 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF;
 
         (void)sd_event_source_set_enabled(api->reader_turn, soon);
@@ -44,35 +46,54 @@ static void plan_turn(struct api *api, bool at_once)
         (void)sd_event_source_set_enabled(api->reader_late, waits ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-static bool can_run(const struct hold *hold)
+static bool can_run(const struct reader_turn *turn)
 {
-        const struct request *request = hold->request;
+        const struct request *request = turn->request;
 
         return connection_unsent(request->api, &request->peer.account) < UNSENT_OF_A_USER;
 }
 
-/* Return the request that has waited for longest among those that can run; NULL: there is none. New ones are first in
- * the list. */
-static struct hold *oldest(const struct api *api)
+/* Return how far the account is from the last one that had a turn. Turns go by the numbers of the accounts, and after the
+ * highest the lowest comes, so none has two before another one that waits has one. */
+static uint32_t distance(const struct reader_turn *turn)
 {
-        struct hold *last = NULL;
+        return turn->request->peer.account - turn->request->api->reader_account - 1;
+}
 
-        for (struct hold *hold = hold_first(api, &reader_turn_kind); hold; hold = hold_next(hold))
-                if (can_run(hold))
-                        last = hold;
-        return last;
+/* Return the oldest one of the nearest account that is at least so far away; NULL: there is none. */
+static struct reader_turn *nearest(const struct api *api, uint32_t least)
+{
+        struct reader_turn *found = NULL;
+
+        for (struct reader_turn *turn = api->reader_turns; turn; turn = turn->next)
+                if (distance(turn) >= least && (!found || distance(turn) <= distance(found)))
+                        found = turn;
+        return found;
+}
+
+/* Return the next one that can run; NULL: there is none. */
+static struct reader_turn *next_in_turn(const struct api *api)
+{
+        struct reader_turn *turn = nearest(api, 0);
+
+        while (turn && !can_run(turn)) /* nor can others of that account */
+                turn = distance(turn) < UINT32_MAX ? nearest(api, distance(turn) + 1) : NULL;
+        return turn;
 }
 
 static void give_turn(struct api *api)
 {
         bool full = connection_unsent(api, NULL) >= UNSENT_OF_ALL;
-        struct hold *hold = full || rest_of_pause(api) > 0 ? NULL : oldest(api);
+        struct reader_turn *turn = full || readers_rest_left(api) > 0 ? NULL : next_in_turn(api);
 
         if (full)
                 connection_close_unread(api);
-        if (hold)
-                hold_end(hold);
-        plan_turn(api, hold != NULL);
+        if (turn) {
+                api->reader_account = turn->request->peer.account;
+                reader_turn_leave(turn);
+                turn->run(turn);
+        }
+        plan_turn(api, turn != NULL);
 }
 
 static int on_idle(sd_event_source *source _unused_, void *userdata)
@@ -94,29 +115,63 @@ static int prepare(struct api *api)
         if (r >= 0)
                 r = sd_event_source_set_priority(api->reader_turn, SD_EVENT_PRIORITY_IDLE);
         if (r >= 0 && !api->reader_late)
-                r = sd_event_add_time_relative(
-                        api->event, &api->reader_late, CLOCK_MONOTONIC, LATE_USEC, SHORT_USEC, on_late, api);
+                r = sd_event_add_time_relative(api->event, &api->reader_late, CLOCK_MONOTONIC, LATE_USEC,
+                        LATE_ACCURACY_USEC, on_late, api);
         return r;
 }
 
-static int wait_for_turn(struct request *request)
+int reader_turn_wait(struct reader_turn *turn)
 {
-        struct api *api = request->api;
-        bool first = !hold_first(api, &reader_turn_kind);
-        struct hold *hold = calloc(1, sizeof(*hold));
-        int r = hold ? prepare(api) : -ENOMEM;
+        struct api *api = turn->request->api;
+        bool first = !api->reader_turns;
+        int r = turn->link ? 0 : prepare(api);
 
-        if (r >= 0)
-                r = hold_attach(hold, &reader_turn_kind, request);
-        if (r < 0) {
-                free(hold);
+        if (r < 0 || turn->link)
                 return r;
-        }
-        hold_suspend(hold);
+        turn->next = api->reader_turns;
+        turn->link = &api->reader_turns;
+        if (turn->next)
+                turn->next->link = &turn->next;
+        api->reader_turns = turn;
         (void)sd_event_source_set_enabled(api->reader_turn, SD_EVENT_ONESHOT);
         if (first)
                 plan_turn(api, true);
         return 0;
+}
+
+void reader_turn_leave(struct reader_turn *turn)
+{
+        if (!turn->link)
+                return;
+        *turn->link = turn->next;
+        if (turn->next)
+                turn->next->link = turn->link;
+        turn->next = NULL;
+        turn->link = NULL;
+}
+
+/* Let the request run. */
+static void go_on(struct reader_turn *turn)
+{
+        hold_end(turn->request->hold);
+}
+
+static int wait_for_turn(struct request *request)
+{
+        struct waiting *waiting = calloc(1, sizeof(*waiting));
+        int r = waiting ? hold_attach(&waiting->hold, &waiting_kind, request) : -ENOMEM;
+
+        if (r < 0) {
+                free(waiting);
+                return r;
+        }
+        waiting->turn = (struct reader_turn){.request = request, .run = go_on};
+        r = reader_turn_wait(&waiting->turn);
+        if (r >= 0)
+                hold_suspend(&waiting->hold);
+        else
+                request->hold = waiting_free(&waiting->hold);
+        return r;
 }
 
 bool reader_turn_take(struct request *request)
@@ -132,9 +187,4 @@ void reader_turns_stop(struct api *api)
 {
         api->reader_turn = sd_event_source_disable_unref(api->reader_turn);
         api->reader_late = sd_event_source_disable_unref(api->reader_late);
-}
-
-size_t reader_turn_count(const struct api *api)
-{
-        return hold_count(api, &reader_turn_kind);
 }

@@ -4,7 +4,6 @@
 
 #include "api/held/disk_check.h"
 #include "api/http/hold.h"
-#include "api/http/precondition.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
 #include "api/http/view.h"
@@ -21,15 +20,14 @@ enum {
 struct wait {
         struct hold hold; /* first member */
         enum wait_kind kind;
-        char *name;                             /* of the device; NULL with WAIT_HOST. Owned */
-        char uid[UID_TEXT_SIZE];                /* a later device of the same name is another one */
-        uint64_t generation;                    /* ready: the device must have observed it */
-        uint64_t asked;                         /* the same, for the recovery asked for */
-        uint32_t restart;                       /* the same, for the restart asked for */
-        bool restarts;                          /* ready: wait for that restart */
-        unsigned status;                        /* ready: status of the reply */
-        struct disk_question *question;         /* gone: the wait is over, and this finds the openers */
-        void (*reply)(struct request *request); /* with WAIT_HOST: set the reply */
+        char *name;                     /* of the device; NULL with WAIT_HOST. Owned */
+        char uid[UID_TEXT_SIZE];        /* a later device of the same name is another one */
+        uint64_t generation;            /* ready: the device must have observed it */
+        uint64_t asked;                 /* the same, for the recovery asked for */
+        uint32_t restart;               /* the same, for the restart asked for */
+        bool restarts;                  /* ready: wait for that restart */
+        unsigned status;                /* ready: status of the reply */
+        struct disk_question *question; /* gone: the wait is over, and this finds the openers */
         sd_event_source *timer;
 };
 
@@ -216,10 +214,12 @@ static bool ask_users(struct wait *wait)
                           >= 0;
 }
 
-static void answer_host(struct wait *wait)
+/* Let the request run again: one of a client that may not change devices takes another turn. */
+static void go_on_with_host(struct wait *wait)
 {
-        wait->reply(wait->hold.request);
-        precondition_apply(wait->hold.request);
+        wait->hold.request->host_seen = true;
+        wait->hold.request->in_turn = false;
+        wait_end(wait);
 }
 
 static int on_timeout(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
@@ -228,10 +228,11 @@ static int on_timeout(sd_event_source *source _unused_, uint64_t usec _unused_, 
 
         if (ask_users(wait))
                 return 0;
-        if (wait->kind == WAIT_HOST)
-                answer_host(wait);
-        else
-                reply_timeout(wait, NULL);
+        if (wait->kind == WAIT_HOST) {
+                go_on_with_host(wait);
+                return 0;
+        }
+        reply_timeout(wait, NULL);
         wait_end(wait);
         return 0;
 }
@@ -289,30 +290,22 @@ void wait_begin(
                 reply_error(request, r, "The request is in force, but ublkd cannot wait for it");
 }
 
-void wait_begin_host(struct request *request, void (*reply)(struct request *request))
+int wait_begin_host(struct request *request)
 {
         struct wait *wait = calloc(1, sizeof(*wait));
-        int r = -ENOMEM;
 
-        if (wait) {
-                wait->kind = WAIT_HOST;
-                wait->reply = reply;
-                r = wait_start(wait, request, HOST_USEC);
-        }
-        if (r < 0)
-                reply(request);
+        if (!wait)
+                return -ENOMEM;
+        wait->kind = WAIT_HOST;
+        return wait_start(wait, request, HOST_USEC);
 }
 
 void wait_host_seen(struct api *api)
 {
         for (struct hold *hold = hold_first(api, &wait_kind), *next; hold; hold = next) {
-                struct wait *wait = wait_of(hold);
-
                 next = hold_next(hold);
-                if (wait->kind == WAIT_HOST) {
-                        answer_host(wait);
-                        wait_end(wait);
-                }
+                if (wait_of(hold)->kind == WAIT_HOST)
+                        go_on_with_host(wait_of(hold));
         }
 }
 

@@ -22,11 +22,11 @@ bool wait_is_ready(const struct device_record *record);
 void wait_begin(
         struct request *request, enum wait_kind kind, const struct device_record *record, unsigned status);
 
-/* Suspend the connection until wait_host_seen(), or for two seconds; then call `reply`, which sets the
- * reply. */
-void wait_begin_host(struct request *request, void (*reply)(struct request *request));
+/* Suspend the request until wait_host_seen(), or for two seconds; then it runs again, with `host_seen`. On failure return
+ * -errno and change nothing. */
+int wait_begin_host(struct request *request);
 
-/* Answer the requests that wait for a fresh view of the host. */
+/* Let the requests run that wait for a fresh view of the host, each in a turn of its own. */
 void wait_host_seen(struct api *api);
 
 /* Subscribe this to the store, with the api as userdata. */

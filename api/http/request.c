@@ -4,10 +4,10 @@
 
 #include "api/http/accept.h"
 #include "api/http/hold.h"
-#include "api/http/own_time.h"
 #include "api/http/permission.h"
 #include "ublkd/values/json_check.h"
 #include "api/http/precondition.h"
+#include "api/http/readers_rest.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/server.h"
@@ -196,21 +196,6 @@ static bool must_not_come(const struct request *request)
         return announced_length(request) > BODY_DRAIN_MAX || request_header(request, MHD_HTTP_HEADER_EXPECT);
 }
 
-void request_begin(struct request *request, const char *method)
-{
-        request->method = parse_method(method);
-        if (permission_check_token(request) && permission_check_reader(request) && check_route(request))
-                check_content(request);
-        if (must_be_short(request) && announced_length(request) > BODY_ASKING_MAX)
-                reply_too_large_for_user(request);
-        if (announced_length(request) > BODY_MAX) {
-                reply_too_large(request);
-                request->reply.close = must_not_come(request);
-        } else if (request->reply.status != 0 && request_header(request, MHD_HTTP_HEADER_EXPECT)) {
-                request->reply.close = true; /* the client waits for an interim answer, not for this one */
-        }
-}
-
 static int grow_body(struct request *request, size_t size)
 {
         size_t wanted = request->body_allocated ? request->body_allocated : 4096;
@@ -278,28 +263,43 @@ static bool has_turn(struct request *request)
         return asked || !request->api->take_turn || request->api->take_turn(request);
 }
 
-static struct own_time now_of(const struct request *request)
+/* Count work for this request that began then. Clients that may change devices need not rest. */
+static void count_work(struct request *request, struct own_time began)
 {
-        return own_time_now(request->api->own_time);
+        if (!connection_is_privileged(request->client))
+                readers_rest_add(request->api, began);
 }
 
-/* Note until when the next reader must wait, after work for this request that began then. */
-static void let_readers_rest(struct request *request, struct own_time began)
+static void check_head(struct request *request)
 {
-        struct own_time now;
+        if (permission_check_token(request) && permission_check_reader(request) && check_route(request))
+                check_content(request);
+        if (must_be_short(request) && announced_length(request) > BODY_ASKING_MAX)
+                reply_too_large_for_user(request);
+        if (announced_length(request) > BODY_MAX) {
+                reply_too_large(request);
+                request->reply.close = must_not_come(request);
+        } else if (request->reply.status != 0 && request_header(request, MHD_HTTP_HEADER_EXPECT)) {
+                request->reply.close = true; /* the client waits for an interim answer, not for this one */
+        }
+}
 
-        if (connection_is_privileged(request->client))
-                return;
-        now = now_of(request);
-        request->api->readers_rest = now.wall + own_time_pause(&began, &now);
+/* A refusal is counted too. */
+void request_begin(struct request *request, const char *method)
+{
+        struct own_time began = readers_rest_begin(request->api);
+
+        request->method = parse_method(method);
+        check_head(request);
+        count_work(request, began);
 }
 
 static void ask_permission(struct request *request)
 {
-        struct own_time began = now_of(request);
+        struct own_time began = readers_rest_begin(request->api);
 
         request->api->ask_permission(request);
-        let_readers_rest(request, began);
+        count_work(request, began);
 }
 
 /* Return whether the request may run, as far as polkit decides that. False: it has a reply, waits, or is abandoned. */
@@ -322,12 +322,12 @@ static bool is_permitted(struct request *request)
 
 static void run(struct request *request)
 {
-        struct own_time began = now_of(request);
+        struct own_time began = readers_rest_begin(request->api);
 
         request->route->handle(request);
         if (!request->suspended)
                 precondition_apply(request);
-        let_readers_rest(request, began);
+        count_work(request, began);
 }
 
 void request_finish(struct request *request)

@@ -35,8 +35,10 @@ struct api {
         struct shared_answer *shared;               /* sharing.h: the newest first */
         sd_event_source *shared_old;                /* NULL until the first one */
         sd_event_source *reader_turn, *reader_late; /* of reader_turns.h; NULL until the first one */
-        int own_time;                               /* own_time.h: how long a request of a reader takes */
-        uint64_t readers_rest; /* until then requests of readers wait; CLOCK_MONOTONIC, microseconds */
+        struct reader_turn *reader_turns;           /* that wait; the newest first */
+        uint32_t reader_account;                    /* that had the last turn */
+        int own_time;                               /* own_time.h: how long work for a reader takes */
+        uint64_t readers_rest; /* until then it waits (readers_rest.h); CLOCK_MONOTONIC, microseconds */
         sd_event_source *gather, *keep_alive; /* of the event streams (watch.h); NULL until the first one */
         bool subscribed;                      /* to the store */
 };

@@ -13,6 +13,7 @@
 #include "api/resources/path_policy.h"
 #include "api/http/respond.h"
 #include "api/http/server.h"
+#include "api/http/sharing.h"
 #include "api/held/wait.h"
 #include "api/held/watch.h"
 #include "ublkd/values/json_print.h"
@@ -216,17 +217,7 @@ static bool add_adoptable(cJSON *object, const struct host *host)
         return array != NULL;
 }
 
-void handle_host(struct request *request)
-{
-        const struct api_config *config = &request->api->config;
-
-        if (config->look_at_host && config->look_at_host(config->userdata))
-                wait_begin_host(request, reply_host);
-        else
-                reply_host(request);
-}
-
-void reply_host(struct request *request)
+static void reply_host(struct request *request)
 {
         const struct host *host = request->api->config.host;
         cJSON *object = cJSON_CreateObject();
@@ -242,4 +233,21 @@ void reply_host(struct request *request)
         }
         cJSON_Delete(object);
         reply_error(request, -ENOMEM, "Cannot list the facts");
+}
+
+/* Return whether the request waits until ublkd has looked at the host. */
+static bool waits_for_look(struct request *request)
+{
+        const struct api_config *config = &request->api->config;
+
+        return !request->host_seen && config->look_at_host && config->look_at_host(config->userdata)
+               && wait_begin_host(request) >= 0;
+}
+
+void handle_host(struct request *request)
+{
+        if (sharing_reply(request) || waits_for_look(request))
+                return;
+        reply_host(request);
+        sharing_keep(request);
 }

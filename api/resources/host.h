@@ -4,9 +4,6 @@
 
 #include "api/http/request.h"
 
-/* Set the reply from the present view of the host. */
-void reply_host(struct request *request);
-
 /* Add `sockets`, the Unix sockets that ublkd listens on. Return false on ENOMEM. */
 bool host_add_sockets(cJSON *object, const struct api *api);
 
