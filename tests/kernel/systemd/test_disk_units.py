@@ -149,7 +149,7 @@ def _of_unit(what, unit):
 
 def test_the_mounts_below_a_disk_stay_until_it_is_taken_down(service, file_of, directory):
     """The unit of the disk is ordered after them, and gives them up when it stops."""
-    api, point, mounts = service, directory / "a store", "ublk-disk-mounts@data.service"
+    api, point, mounts = service, directory / "a 50% store", "ublk-disk-mounts@data.service"
     point.mkdir()
     run("mount", "-t", "tmpfs", "tmpfs", point)
     try:
@@ -157,7 +157,10 @@ def test_the_mounts_below_a_disk_stay_until_it_is_taken_down(service, file_of, d
         disk = Disk(api.create(loop_spec("data", file_of(where=point)))["status"]["id"])
         _wait_state("data", "active")
         assert mounts in _of_unit("After", _unit("data"))
-        assert mount in _of_unit("After", mounts)  # without a line in fstab it requires none
+        assert mount in _of_unit("After", mounts)
+        run("systemctl", "daemon-reload")  # systemd reads its unit again from the file that it wrote
+        assert mount in _of_unit("After", mounts)
+        assert _unit("data") in _of_unit("Before", mounts)
         assert run("systemctl", "stop", mount, check=False).returncode != 0
         disk.write(0, block("a"))
         assert units.state(_unit("data")) == "active"
