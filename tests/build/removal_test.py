@@ -93,6 +93,14 @@ def test_a_refusal_for_a_new_disk_starts_what_it_has_stopped(machine, units):
     assert machine.active() == sorted(units) and (machine.path / "block/ublkb7").exists()
 
 
+def test_a_disk_of_a_tenant_without_a_name_refuses_the_removal(machine):
+    (machine.path / "run/disks/ublkb7").write_text("UBLKD_UID=1000\nUBLKD_GID=1000\nUBLKD_MODE=0600\n")
+    (machine.path / "block/ublkb7").touch()
+    done = machine.remove()
+    assert done.returncode == 1 and "(/dev/ublkb7 of user 1000)" in done.stderr
+    assert (machine.path / "run/disks/ublkb7").exists()
+
+
 def test_a_removal_stops_all(machine):
     machine.start((*_UNITS, "ublkd.target"))
     done = machine.remove()
