@@ -73,6 +73,7 @@ def test_limits_are_in_force_and_change_under_the_disk(daemon, api, file_of):
     assert groups.read(group, "memory.max") == str(256 << 20)
     assert groups.read(group, "pids.max") == "200"
     assert groups.read(group, "memory.oom.group") == "1"
+    assert groups.read(group, "cgroup.pressure") == groups.read(group.parent, "cgroup.pressure") == "0"
     pid = daemon.worker_pid("data")
     api.ask("PATCH", "/devices/data", 200, data='{"resources": {"memoryMax": null, "pidsMax": 300}}',
             headers={"Content-Type": "application/merge-patch+json"})

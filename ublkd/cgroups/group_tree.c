@@ -30,6 +30,7 @@ enum { NAME_SIZE = 64, CONTROLLERS_SIZE = 512, LINE_SIZE = 256, EVENTS_SIZE = 51
 
 #define PREFIX "worker-"
 #define REST "rest"
+#define PRESSURE "cgroup.pressure"
 
 /* ---- small files ---- */
 
@@ -152,6 +153,14 @@ static void enable_in(int dir, const struct group_limits *limits)
         }
 }
 
+/* Have the kernel not count the pressure on this group: it would do that at each switch of tasks, for each group that a
+ * task is in (psi_group_change(), kernel/sched/psi.c), and nothing here reads it. That of the groups above, and of the
+ * machine, is counted. Without PSI, and before Linux 6.1, there is no such file. */
+static void leave_pressure(int dir, const char *file)
+{
+        (void)write_at(dir, file, "0");
+}
+
 /* pid: as cgroup.procs shows it: 0 is a process of another pid namespace, and "0" would move this one. */
 static void move_to_rest(const struct group_tree *tree, long pid)
 {
@@ -181,6 +190,7 @@ void group_tree_enable(const struct group_tree *tree, const struct group_limits 
         if (parent >= 0)
                 enable_in(parent, limits);
         clear_tree(tree);
+        leave_pressure(tree->fd, PRESSURE);
         enable_in(tree->fd, limits);
 }
 
@@ -242,12 +252,14 @@ static int move_process(const struct group_tree *tree, pid_t pid)
 
 /* All processes of the group end together, also for the OOM killer: half a worker is of no use. Without the controller
  * there is no such file. */
-static void bind_together(const struct group_tree *tree, pid_t pid)
+static void set_up(const struct group_tree *tree, pid_t pid)
 {
         char name[NAME_SIZE];
 
         if (print_name(tree, name, pid, "memory.oom.group") >= 0)
                 (void)write_at(tree->fd, name, "1");
+        if (print_name(tree, name, pid, PRESSURE) >= 0)
+                leave_pressure(tree->fd, name);
 }
 
 static int make_group(const struct group_tree *tree, pid_t pid)
@@ -258,7 +270,7 @@ static int make_group(const struct group_tree *tree, pid_t pid)
         if (r >= 0 && mkdirat(tree->fd, name, 0755) < 0)
                 r = -errno;
         if (r >= 0)
-                bind_together(tree, pid);
+                set_up(tree, pid);
         return r;
 }
 

@@ -22,10 +22,10 @@ struct group_tree {
  * other -errno. */
 int group_tree_open(const struct group_place *place, bool make, struct group_tree *ret);
 void group_tree_close(struct group_tree *tree);
-/* Enable the controllers of these limits, and of memory, for the groups, as far as the directory has them; processes of the directory
- * itself are moved to the group "rest" before, because they keep the kernel from that. `above`: those of the
- * directory above it, first, where systemd does not do that. What cannot be enabled is missed by
- * group_tree_limit(). */
+/* Enable the controllers of these limits, and of memory, for the groups, as far as the directory has them; processes of
+ * the directory itself are moved to the group "rest" before, because they keep the kernel from that. The pressure on the
+ * directory is not counted any more. `above`: those of the directory above it, first, where systemd does not do that.
+ * What cannot be enabled is missed by group_tree_limit(). */
 void group_tree_enable(const struct group_tree *tree, const struct group_limits *limits, bool above);
 
 /* Put the process into a group of its own, unless it is there. Return 1: it was moved; 0: it was there; -EBUSY: its

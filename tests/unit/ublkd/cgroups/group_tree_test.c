@@ -68,6 +68,7 @@ int __wrap_mkdirat(int dir, const char *name, mode_t mode)
                 return -1;
         put_in(name, "cgroup.procs", "");
         put_in(name, "cgroup.kill", "");
+        put_in(name, "cgroup.pressure", "1");
         for (size_t i = 0; has_controllers && i < ARRAY_SIZE(files); i++)
                 put_in(name, files[i], "");
         if (has_controllers)
@@ -98,7 +99,9 @@ static void test_controllers(const struct group_tree *groups)
 
         put("cgroup.procs", "");
         put("cgroup.subtree_control", "");
+        put("cgroup.pressure", "1");
         group_tree_enable(groups, &(const struct group_limits){}, false);
+        check_file("cgroup.pressure", "0");
         check_file("cgroup.subtree_control", "+memory");
         put("cgroup.subtree_control", "cpuset cpu memory\n");
         group_tree_enable(groups, &limits, false);
@@ -121,6 +124,7 @@ static void test_hold(const struct group_tree *groups)
         CHECK_INT(group_tree_hold(groups, PID), 1);
         check_file("worker-4711/cgroup.procs", "4711");
         check_file("worker-4711/memory.oom.group", "1");
+        check_file("worker-4711/cgroup.pressure", "0");
         put("worker-4711/cgroup.procs", "4711\n4712\n");
         put("worker-4711/memory.oom.group", "");
         CHECK_INT(group_tree_hold(groups, PID), 0); /* with what it has forked */
