@@ -43,7 +43,6 @@ struct declared {
         bool disks_known;
         bool asked;                   /* the administrator asked for a pass: devices without a file may go */
         const char *doubt;            /* the fault of a bad file, of `set`; NULL: there is none */
-        bool any_gone;                /* a device stays whose file is gone */
         struct problem_list problems; /* of this pass */
 };
 
@@ -248,7 +247,6 @@ static bool step_remove(struct declared *declared, const struct declaration *dec
         case DECLARED_MAY_NOT:
                 break;
         }
-        declared->any_gone = true;
         return stay(declared, record, why ? why : "",
                 " The disk stays, and ublkd tries again every minute; to keep the device, put the file "
                 "back.");
@@ -343,7 +341,7 @@ static void begin_pass(struct declared *declared, enum pass pass);
 static void end_pass(struct declared *declared)
 {
         declared->pass = PASS_NONE;
-        if (declared->any_gone) {
+        if (declared->asked && declared_record_any_gone(declared->config.store)) {
                 (void)sd_event_source_set_time_relative(declared->retry,
                         declared->config.retry_usec ? declared->config.retry_usec : RETRY_USEC);
                 (void)sd_event_source_set_enabled(declared->retry, SD_EVENT_ONESHOT);
@@ -465,7 +463,6 @@ static void begin_pass(struct declared *declared, enum pass pass)
         int r;
 
         declared->pass = pass;
-        declared->any_gone = false;
         problem_list_clear(&declared->problems);
         names_clear(&declared->deferred);
         (void)sd_event_source_set_enabled(declared->retry, SD_EVENT_OFF);

@@ -17,3 +17,11 @@ bool declared_record_is_owner(const void *store, const char *name, const char *p
 
         return record && device_record_has_source(record, path);
 }
+
+bool declared_record_any_gone(const struct device_store *store)
+{
+        DEVICE_STORE_FOREACH (record, store)
+                if (record->source && !record->deleting && record->source_state == SOURCE_GONE)
+                        return true;
+        return false;
+}

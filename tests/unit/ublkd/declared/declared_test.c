@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,6 +59,54 @@ static void test_a_disk_that_is_no_longer_in_use_goes(void)
         CHECK(get("d0")->deleting);
         CHECK_INT(device_store_remove(world.store, "d0"), 0);
         run_until(is_there);
+        world_free();
+}
+
+static bool is_reported(const char *reason)
+{
+        for (size_t i = 0; i < world.problems.count; i++)
+                if (strcmp(world.problems.items[i].reason, reason) == 0)
+                        return true;
+        return false;
+}
+
+static bool is_applied(void)
+{
+        return world.applied;
+}
+
+/* The disk of d0 is in use, and its file goes. */
+static void make_one_gone(void)
+{
+        world_make();
+        declared_disks_are_known(world.declared);
+        file_set(0, 0, IS_GOOD);
+        apply();
+        show_disks();
+        world.used[0] = true;
+        file_set(0, 0, IS_ABSENT);
+        world.lost = true;
+        file_set(0, 3, IS_GOOD); /* which is refused */
+        apply();
+        CHECK(is_reported("FileGone") && is_reported("FileRefused"));
+}
+
+/* No process can be started, for it needs file descriptors. */
+static void test_a_retry_that_reads_nothing_is_not_the_last(void)
+{
+        struct rlimit before, none;
+
+        make_one_gone();
+        CHECK_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+        none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+        world.applied = false;
+        CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+        run_until(is_applied);
+        CHECK_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
+        CHECK(is_reported("FileInvalid"));
+        world.used[0] = false;
+        run_until(is_withdrawn);
+        CHECK(!is_reported("FileInvalid"));
         world_free();
 }
 
@@ -371,6 +420,7 @@ static void test_another_file_system(void)
 int main(void)
 {
         test_a_disk_that_is_no_longer_in_use_goes();
+        test_a_retry_that_reads_nothing_is_not_the_last();
         test_before_the_disks_are_known();
         test_an_exchange_of_paths_before_the_disks_are_known();
         test_a_disk_that_can_be_adopted();

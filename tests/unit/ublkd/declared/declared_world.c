@@ -28,7 +28,8 @@ static int find_users(const struct disk_users_roots *roots, struct disk_users *d
 static void on_applied(void *userdata, const struct problem_list *problems)
 {
         (void)userdata;
-        (void)problems;
+        problem_list_clear(&world.problems);
+        CHECK_INT(problem_list_append(&world.problems, problems), 0);
         world.applied = true;
 }
 
@@ -188,5 +189,6 @@ void world_free(void)
         disk_search_free(world.search);
         device_store_free(world.store);
         sd_event_unref(world.event);
+        problem_list_clear(&world.problems);
         CHECK_INT(remove_tree(world.root), 0);
 }

@@ -20,7 +20,8 @@ struct world {
         struct declared *declared;
         struct policy policy; /* borrows its pools */
         bool applied;
-        bool doubt;       /* a file is bad, so nothing is removed */
+        struct problem_list problems; /* of the last time */
+        bool doubt;                   /* a file is bad, so nothing is removed */
         bool lost;        /* the runtime directory has the record of d3, and the database has not */
         bool early;       /* a disk 0 exists before the first pass */
         bool used[NAMES]; /* the disk of this number */
