@@ -205,8 +205,8 @@ def test_a_device_of_a_client_is_not_taken(daemon):
     device = daemon.device("one")
     assert device["source"] is None and "labels" not in device["spec"]
     assert daemon.ask("DELETE", "/devices/one?wait").status == 204
-    daemon.reload()
-    until(lambda: (daemon.device("one") or {}).get("source") == str(path))
+    until(lambda: (daemon.device("one") or {}).get("source") == str(path))  # without a reload
+    until(lambda: not daemon.problems())
 
 
 def test_a_name_of_a_tenant_is_refused(daemon):

@@ -12,6 +12,7 @@
 #include "ublkd/declared/declared_pool.h"
 #include "ublkd/declared/declared_record.h"
 #include "ublkd/declared/declared_refusal.h"
+#include "ublkd/declared/declared_reports.h"
 #include "ublkd/declared/declared_set.h"
 #include "ublkd/declared/dir_mounts.h"
 #include "ublkd/offload/apart.h"
@@ -41,9 +42,9 @@ struct declared {
         bool reading;   /* the files; no turn until they are there */
         bool again;     /* a full pass follows */
         bool disks_known;
-        bool asked;                   /* the administrator asked for a pass: devices without a file may go */
-        const char *doubt;            /* the fault of a bad file, of `set`; NULL: there is none */
-        struct problem_list problems; /* of this pass */
+        bool asked;        /* the administrator asked for a pass: devices without a file may go */
+        const char *doubt; /* the fault of a bad file, of `set`; NULL: there is none */
+        struct declared_reports reports; /* what the set does not report */
 };
 
 DEFINE_CLEANUP(struct declared, declared_free);
@@ -54,11 +55,6 @@ static void wake(struct declared *declared)
 }
 
 /* ---- what is reported ---- */
-
-static void complain(struct declared *declared, const char *reason, const char *text)
-{
-        (void)problem_add(&declared->problems, EINVAL, "", reason, "%s", text);
-}
 
 static void set_state(struct declared *declared, const struct device_record *record, enum source_state state,
         const char *trouble)
@@ -76,7 +72,7 @@ static void refuse(struct declared *declared, const struct declaration *declarat
 
         if (!text)
                 return;
-        complain(declared, "FileRefused", text);
+        declared_reports_add(&declared->reports, declaration->name, "FileRefused", text);
         if (record && record->source)
                 set_state(declared, record, SOURCE_REFUSED, text);
 }
@@ -220,7 +216,7 @@ static bool stay(
                         record->name, why, what);
 
         if (text)
-                complain(declared, "FileGone", text);
+                declared_reports_add(&declared->reports, record->name, "FileGone", text);
         set_state(declared, record, SOURCE_GONE, text);
         return true;
 }
@@ -333,10 +329,21 @@ static bool take_turn(struct declared *declared, const char *name)
         step = plan(declared, found ? &declaration : NULL, record);
         if (declared->pass == PASS_RETRY && step != DECLARED_REMOVE && step != DECLARED_KEEP)
                 return true;
+        (void)declared_reports_drop(&declared->reports, name);
         return steps[step](declared, found ? &declaration : NULL, record);
 }
 
 static void begin_pass(struct declared *declared, enum pass pass);
+
+static void report(const struct declared *declared)
+{
+        _cleanup_problems_ struct problem_list problems = {};
+        int r = problem_list_append(&problems, &declared->set.problems);
+
+        if (r >= 0)
+                (void)declared_reports_list(&declared->reports, &problems);
+        declared->config.applied(declared->config.userdata, &problems);
+}
 
 static void end_pass(struct declared *declared)
 {
@@ -351,7 +358,7 @@ static void end_pass(struct declared *declared)
                 begin_pass(declared, PASS_FULL);
                 return;
         }
-        declared->config.applied(declared->config.userdata, &declared->problems);
+        report(declared);
 }
 
 static int on_turn(sd_event_source *source _unused_, void *userdata)
@@ -399,7 +406,8 @@ static void give_up(struct declared *declared, int error)
                 error == -ETIMEDOUT ? "a file system did not answer in 10 s" : strerror(-error));
 
         names_clear(&declared->queue);
-        complain(declared, "FileInvalid", text ? text : "The files that describe devices were not read.");
+        declared_reports_add(&declared->reports, "", "FileInvalid",
+                text ? text : "The files that describe devices were not read.");
         end_pass(declared);
 }
 
@@ -436,11 +444,8 @@ static int take_files(struct declared *declared, const void *answer, size_t size
         files = (struct device_files){};
         r = declared_set_make(
                 &declared->files, declared_record_is_owner, declared->config.store, &declared->set);
-        if (r >= 0)
-                r = problem_list_append(&declared->problems, &declared->set.problems);
         if (r < 0)
                 return r;
-        declared->problems.dropped += declared->set.problems.dropped;
         find_doubt(declared);
         return queue_all(declared);
 }
@@ -463,7 +468,7 @@ static void begin_pass(struct declared *declared, enum pass pass)
         int r;
 
         declared->pass = pass;
-        problem_list_clear(&declared->problems);
+        declared_reports_clear(&declared->reports);
         names_clear(&declared->deferred);
         (void)sd_event_source_set_enabled(declared->retry, SD_EVENT_OFF);
         r = apart_begin(declared->apart);
@@ -513,12 +518,14 @@ static void on_answered(void *userdata)
         wake(userdata);
 }
 
-/* A file may describe the device that was removed. */
+/* A file may describe the device that was removed; if not, nothing is to be reported of it any more. */
 static void on_store_event(void *userdata, const struct store_event *event)
 {
         struct declared *declared = userdata;
 
-        if (event->kind != STORE_REMOVED || !declared_set_find(&declared->set, event->name)
+        if (event->kind != STORE_REMOVED
+                || (!declared_reports_drop(&declared->reports, event->name)
+                        && !declared_set_find(&declared->set, event->name))
                 || names_add(&declared->queue, event->name) < 0)
                 return;
         if (declared->pass == PASS_NONE)
@@ -585,7 +592,7 @@ struct declared *declared_free(struct declared *declared)
         device_files_clear(&declared->files);
         names_clear(&declared->queue);
         names_clear(&declared->deferred);
-        problem_list_clear(&declared->problems);
+        declared_reports_clear(&declared->reports);
         free(declared);
         return NULL;
 }
