@@ -437,6 +437,8 @@ static int take_files(struct declared *declared, const void *answer, size_t size
                 r = dir_mounts_doubt(&declared->mounts, &files);
         if (r < 0)
                 return r;
+        if (declared->pass == PASS_FULL)
+                declared_reports_clear(&declared->reports);
         declared->doubt = NULL;
         declared_set_clear(&declared->set);
         device_files_clear(&declared->files);
@@ -468,7 +470,7 @@ static void begin_pass(struct declared *declared, enum pass pass)
         int r;
 
         declared->pass = pass;
-        declared_reports_clear(&declared->reports);
+        (void)declared_reports_drop(&declared->reports, ""); /* those of devices stay until their turn */
         names_clear(&declared->deferred);
         (void)sd_event_source_set_enabled(declared->retry, SD_EVENT_OFF);
         r = apart_begin(declared->apart);

@@ -91,6 +91,20 @@ static void make_one_gone(void)
         CHECK(is_reported("FileGone") && is_reported("FileRefused"));
 }
 
+static void test_a_retry_keeps_the_other_reports(void)
+{
+        make_one_gone();
+        world.applied = false;
+        run_until(is_applied);
+        CHECK_INT(world.problems.count, 2);
+        CHECK(is_reported("FileGone") && is_reported("FileRefused"));
+        world.used[0] = false;
+        run_until(is_withdrawn);
+        CHECK_INT(world.problems.count, 1);
+        CHECK(is_reported("FileRefused"));
+        world_free();
+}
+
 /* No process can be started, for it needs file descriptors. */
 static void test_a_retry_that_reads_nothing_is_not_the_last(void)
 {
@@ -420,6 +434,7 @@ static void test_another_file_system(void)
 int main(void)
 {
         test_a_disk_that_is_no_longer_in_use_goes();
+        test_a_retry_keeps_the_other_reports();
         test_a_retry_that_reads_nothing_is_not_the_last();
         test_before_the_disks_are_known();
         test_an_exchange_of_paths_before_the_disks_are_known();
