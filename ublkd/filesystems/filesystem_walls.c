@@ -125,8 +125,8 @@ static int close_files(const struct filesystem_walls *walls)
         struct ruleset_attr attr = {.fs = known, .scoped = version >= 6 ? SCOPES : 0};
         _cleanup_close_ int ruleset = -1;
 
-        if (version == 0) /* without a capability it still owns the files of root */
-                return -EOPNOTSUPP;
+        if (version <= 0) /* without a capability it still owns the files of root */
+                return version < 0 ? version : -EOPNOTSUPP;
         ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
         if (ruleset < 0)
                 return -errno;

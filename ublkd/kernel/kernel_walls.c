@@ -21,7 +21,9 @@ int kernel_landlock(void)
 {
         long version = syscall(SYS_landlock_create_ruleset, NULL, 0UL, CREATE_RULESET_VERSION);
 
-        return version > 0 ? (int)version : 0;
+        if (version >= 0)
+                return (int)version;
+        return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno; /* not built in; switched off */
 }
 
 /* EPERM is what the filter of a container may answer to a call that it does not know. */
@@ -33,9 +35,10 @@ bool kernel_refuses_paths(void)
 struct kernel_walls kernel_walls_read(void)
 {
         uint32_t refusal = SECCOMP_RET_ERRNO;
+        int landlock = kernel_landlock();
 
         return (struct kernel_walls){
-                .landlock = kernel_landlock(),
+                .landlock = landlock > 0 ? landlock : 0,
                 .call_filter = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0U, &refusal) == 0,
                 .no_paths = kernel_refuses_paths(),
         };

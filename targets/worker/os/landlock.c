@@ -55,8 +55,8 @@ int landlock_close(bool connects)
         struct ruleset ruleset = ruleset_of(version);
         _cleanup_close_ int fd = -1;
 
-        if (version == 0)
-                return 0;
+        if (version <= 0)
+                return version;
         if (connects)
                 ruleset.network &= ~(uint64_t)CONNECT_TCP;
         fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
