@@ -107,3 +107,9 @@ def test_a_removal_stops_all(machine):
     assert (done.returncode, done.stderr) == (0, "")
     assert machine.active() == [] and machine.started() == []
     assert not (machine.path / "run").exists()
+
+
+def test_a_removal_leaves_no_failed_unit(machine):
+    assert machine.remove().returncode == 0
+    last = (machine.path / "calls").read_text().splitlines()[-1].split()
+    assert last == ["reset-failed", "ublk-*@*.service", "ublkd*.service"]  # once all are stopped
