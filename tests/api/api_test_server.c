@@ -27,7 +27,8 @@
  *   look slow|quick                 whether a look at the host ends without a command
  *   looked                          end the look at the host
  *   checks                          how often the file of the database was looked at
- *   hold                            stand still until the next line, as a loop that is held up; a value for each
+ *   hold [COMMAND]                  stand still until the next line, as a loop that is held up; a value for each. Then
+ *                                   run the command, before the loop goes on
  *   waits | watches | connections   how many requests wait; how many clients watch, are connected
  *   note NAME REASON TEXT           add an event of a device, a warning
  *   act NAME run|succeed|fail       what becomes of its action, as the reconciler has it
@@ -385,14 +386,18 @@ static int command_fault_targets(struct server *server, char *arguments)
         return 0;
 }
 
-static int command_hold(struct server *server _unused_, char *arguments _unused_)
+static int run_command(struct server *server, char *line);
+
+static int command_hold(struct server *server, char *arguments)
 {
         char line[16];
 
         printf("0\n");
         if (fflush(stdout) != 0)
                 return -errno;
-        return read(STDIN_FILENO, line, sizeof(line)) > 0 ? 0 : -EIO;
+        if (read(STDIN_FILENO, line, sizeof(line)) <= 0)
+                return -EIO;
+        return *arguments ? run_command(server, arguments) : 0;
 }
 
 static int run_command(struct server *server, char *line)

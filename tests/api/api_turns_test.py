@@ -14,6 +14,7 @@ from api_server import DEADLINE, ask, spec
 from other_user import NEEDS_ROOT
 from readers import FIRST_UID, be, begin, fill, lists_answered, status
 
+
 def await_lists(clients):
     for raw in clients:
         raw.settimeout(DEADLINE)
@@ -22,8 +23,9 @@ def await_lists(clients):
         raw.close()
 
 
-def stand_still(server):
-    server.process.stdin.write("hold\n")
+def stand_still(server, then=""):
+    """The command `then` runs when the loop goes on, before anything else does."""
+    server.process.stdin.write(f"hold {then}\n")
     server.process.stdin.flush()
 
 
@@ -163,8 +165,7 @@ def test_readers_that_wait_for_the_host_take_turns(open_server):
     readers = [begin(server, FIRST_UID + number, "/host") for number in range(48)]
     server.until("waits", len(readers))
     before = hosts_answered(server.ask("GET", "/metrics").body)
-    server.tell("looked")
-    stand_still(server)
+    stand_still(server, then="looked")
     root = server.connect()
     root.request("GET", "/metrics")
     go_on(server)
