@@ -5,14 +5,12 @@
 usage: create.py CONFIGURATION, a JSON file that bench/create wrote.
 """
 
-import ctypes
 import json
 import os
 import pathlib
 import select
 import shutil
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -28,35 +26,33 @@ from commands import CommandError, run
 from ublkd_api import Daemon
 
 _RULE = pathlib.Path(__file__).resolve().parents[2] / "units/60-ublkd.rules"
-_IN_CREATE = 0x100
+_KOBJECT_UEVENT, _OF_THE_KERNEL = 15, 1  # linux/netlink.h; a message of udevd has another group
 _SIZE = 64 << 20
 _LIMIT = 60  # seconds for any one thing
-_PAUSE = 0.0005  # seconds before a node that does not open yet is tried again
 
 
-class _Nodes:
-    """Waits for the nodes of disks by inotify: a look at the directory again and again would take the CPU from ublkd."""
+class _Disks:
+    """Waits for the kernel's message that a disk is there. Its node is there before, but whoever opens it then waits for two
+    runs of modprobe (block/bdev.c, blkdev_get_no_open()). And a look at the directory again and again would take the CPU
+    from ublkd."""
 
     def __init__(self):
-        libc = ctypes.CDLL(None, use_errno=True)
-        self.fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-        if self.fd < 0 or libc.inotify_add_watch(self.fd, b"/dev", _IN_CREATE) < 0:
-            raise CommandError(f"/dev cannot be watched: {os.strerror(ctypes.get_errno())}")
+        self._messages = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _KOBJECT_UEVENT)
+        self._messages.bind((0, _OF_THE_KERNEL))
 
-    def appeared(self):
-        """Return the paths of the disks whose nodes have been made since the last call."""
-        try:
-            events = os.read(self.fd, 65536)
-        except BlockingIOError:
-            return []
-        paths, at = [], 0
-        while at < len(events):
-            length = struct.unpack_from("I", events, at + 12)[0]
-            name = events[at + 16 : at + 16 + length].rstrip(b"\0").decode()
-            at += 16 + length
-            if name.startswith("ublkb"):
-                paths.append(f"/dev/{name}")
-        return paths
+    def forget(self):
+        """Leave out what came until now."""
+        while select.select([self._messages], [], [], 0)[0]:
+            self._messages.recv(65536)
+
+    def wait(self):
+        """Return the path of the next new disk."""
+        self._messages.settimeout(_LIMIT)
+        while True:
+            action, _, path = self._messages.recv(65536).split(b"\0")[0].decode().partition("@")
+            name = path.rpartition("/")[2]
+            if action == "add" and name.startswith("ublkb"):
+                return f"/dev/{name}"
 
 
 class _Client:
@@ -95,31 +91,13 @@ class _Client:
         return time.monotonic() - began
 
 
-def _open(path):
-    """Return whether the disk can be opened. The node is there shortly before that."""
-    try:
-        os.close(os.open(path, os.O_RDONLY))
-    except OSError:
-        return False
-    return True
-
-
-def _create(client, nodes, message):
+def _create(client, disks, message):
     """Send the request; return the seconds until the node opened, and until the answer."""
     tracing.mark(tracing.BEGIN)
     began = time.monotonic()
     connection = client.send(message)
-    path = opened = None
-    while not opened:
-        if time.monotonic() > began + _LIMIT:
-            raise CommandError("no node has appeared, or it does not open")
-        if path is None:
-            select.select([nodes.fd], [], [], _LIMIT)
-            path = next(iter(nodes.appeared()), None)
-        elif _open(path):
-            opened = time.monotonic()
-        else:
-            time.sleep(_PAUSE)
+    os.close(os.open(disks.wait(), os.O_RDONLY))
+    opened = time.monotonic()
     tracing.mark("opened")
     client.receive(connection, 201)
     ready = time.monotonic()
@@ -136,7 +114,7 @@ def _await_spare(daemon):
     time.sleep(0.5)  # until it is ready
 
 
-def _round(daemon, nodes, kind, spec, traces=None, number=0):
+def _round(daemon, disks, kind, spec, traces=None, number=0):
     """Create a disk, measure, and remove it. Without a spare: an earlier disk has just taken it. traces: None: no trace."""
     client = _Client(daemon.socket)
     message = client.message("POST", "/devices?wait=ready&timeout=60s", spec)
@@ -147,9 +125,9 @@ def _round(daemon, nodes, kind, spec, traces=None, number=0):
         if processes.waiting_spares(daemon.pid):
             raise CommandError("ublkd has another spare already")
     healthz = client.timed(client.message("GET", "/healthz"), 200)
-    nodes.appeared()
+    disks.forget()
     with tracing.recording(traces, number):
-        times = _create(client, nodes, message)
+        times = _create(client, disks, message)
     run("udevadm", "settle")
     daemon.delete(spec["name"])
     daemon.delete("taker")
@@ -162,10 +140,10 @@ def _measure(daemon, configuration, record):
         targets = {"null": {"type": "null"}, "loop": {"type": "loop", "path": file.name}}
         daemon.create({"name": "first", "target": {"type": "null"}, "size": _SIZE})
         kinds = [(f"{name}, {spare}", target) for name, target in targets.items() for spare in ("spare", "no spare")]
-        nodes = _Nodes()
+        disks = _Disks()
 
         def once(kind, target, *trace):
-            return _round(daemon, nodes, kind, {"name": "disk", "target": target, "size": _SIZE}, *trace)
+            return _round(daemon, disks, kind, {"name": "disk", "target": target, "size": _SIZE}, *trace)
 
         for kind, target in kinds[::2]:
             once(kind, target)  # reads programs and rules of the host for the first time
