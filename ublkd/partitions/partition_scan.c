@@ -84,6 +84,14 @@ static void execute_reader(const char *program, int answer, int disk)
         (void)execve(program ? program : "/proc/self/exe", arguments, environment);
 }
 
+static int64_t count_shown(const struct partition_scan *scan)
+{
+        static struct partition_list shown;
+        int r = disk_partitions_read(&scan->scanner->options.roots, scan->number, &shown);
+
+        return r < 0 ? r : (int64_t)shown.count;
+}
+
 static void read_table(const struct partition_scan *scan, FILE *answer)
 {
         struct partition_header header = {};
@@ -91,6 +99,7 @@ static void read_table(const struct partition_scan *scan, FILE *answer)
 
         if (disk < 0)
                 header.error = disk;
+        header.shown = count_shown(scan);
         if (fwrite(&header, sizeof(header), 1, answer) != 1 || fflush(answer) != 0 || disk < 0)
                 return;
         offer_to_oom_killer();
@@ -194,12 +203,30 @@ static int take_table(struct partition_scan *scan, const char *answer, size_t si
         return 0;
 }
 
+/* whole: the process has answered. */
+static void report_change(struct partition_scan *scan, const struct partition_change *change, bool whole)
+{
+        finish(scan, &(const struct partition_outcome){
+                             .error = change->error,
+                             .cut_off = !whole,
+                             .fault = scan->verdict.fault,
+                             .faulty = scan->verdict.number,
+                             .changed = change->changed,
+                             .refused = change->refused,
+                             .refused_number = change->number,
+                             .refusal = change->refusal,
+                     });
+}
+
+/* Most disks have no partitions: spare them the second process. */
 static void on_table(struct partition_scan *scan, int error, const void *answer, size_t size)
 {
         int r = error < 0 ? error : take_table(scan, answer, size);
 
         if (r < 0)
                 fail(scan, r);
+        else if (scan->verdict.good.count == 0 && scan->header.shown == 0)
+                report_change(scan, &(const struct partition_change){}, true);
         else
                 run(scan, SCAN_CHANGES);
 }
@@ -211,16 +238,7 @@ static void on_changed(struct partition_scan *scan, int error, const void *answe
 
         if (whole)
                 memcpy(&change, answer, sizeof(change));
-        finish(scan, &(const struct partition_outcome){
-                             .error = change.error,
-                             .cut_off = !whole,
-                             .fault = scan->verdict.fault,
-                             .faulty = scan->verdict.number,
-                             .changed = change.changed,
-                             .refused = change.refused,
-                             .refused_number = change.number,
-                             .refusal = change.refusal,
-                     });
+        report_change(scan, &change, whole);
 }
 
 static void on_done(void *userdata, int error, const void *answer, size_t size)

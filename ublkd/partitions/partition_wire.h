@@ -22,6 +22,7 @@ struct partition_header {
         uint32_t block_sectors;
         uint64_t sectors;
         uint64_t disk_sequence; /* BLKGETDISKSEQ: no two disks of one boot have the same; 0: unknown */
+        int64_t shown;          /* how many partitions the kernel showed; -errno: unknown */
 };
 
 struct partition_end {

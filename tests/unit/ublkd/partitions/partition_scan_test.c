@@ -43,6 +43,16 @@ int __wrap_pidfd_send_signal(int pidfd, int signal, siginfo_t *info, unsigned fl
         return 0;
 }
 
+static unsigned processes;
+pid_t __real_fork(void);
+pid_t __wrap_fork(void);
+
+pid_t __wrap_fork(void)
+{
+        processes++;
+        return __real_fork();
+}
+
 /* Errors of the kernel. */
 static int init_error, watch_error;
 int __real_inotify_init1(int flags);
@@ -151,6 +161,24 @@ static void test_partitions_are_shown_and_removed(void)
         fake_disk_use(0);
         CHECK_INT(scan(0, false)->changed, 1);
         CHECK_STR(fake_disk_shown(0), "");
+}
+
+/* One reads the table; another one only changes what is shown. */
+static void test_a_disk_without_partitions_takes_one_process(void)
+{
+        const struct partition_outcome *outcome;
+
+        fake_disk_add(1, NULL);
+        processes = 0;
+        outcome = scan(1, true);
+        CHECK_INT(outcome->error, 0);
+        CHECK(!outcome->cut_off);
+        CHECK_INT(outcome->changed, 0);
+        CHECK_INT(processes, 1);
+        fake_disk_show(1, &(const struct partition){.number = 3, .start = 8, .size = 8});
+        CHECK_INT(scan(1, true)->changed, 1);
+        CHECK_STR(fake_disk_shown(1), "");
+        CHECK_INT(processes, 3);
 }
 
 static void write_node(int number, int flags)
@@ -336,6 +364,7 @@ int main(int argc, char **argv)
         CHECK(sd_event_new(&event) >= 0);
         renew_scanner();
         test_partitions_are_shown_and_removed();
+        test_a_disk_without_partitions_takes_one_process();
         test_writes_are_reported();
         test_many_writes_are_reported_once();
         test_there_are_no_watches();
