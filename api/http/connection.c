@@ -130,13 +130,21 @@ static enum client_kind kind_of(const struct api *api, const struct peer *peer)
                                                                                        : CLIENT_STRANGER;
 }
 
+/* To find out who a peer is takes a while, and was done for api->arrival. */
+static int find_peer(const struct api *api, int fd, struct peer *ret)
+{
+        if (!api->arrival || api->arrival->fd != fd)
+                return peer_of_socket(fd, &api->config.rights, ret);
+        *ret = api->arrival->peer;
+        return 0;
+}
+
 struct connection *connection_new(struct api *api, struct MHD_Connection *mhd)
 {
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
         struct connection *connection = info ? calloc(1, sizeof(*connection)) : NULL;
-        int r = connection ? peer_of_socket(info->connect_fd, &api->config.rights, &connection->peer)
-                           : -ENOMEM;
+        int r = connection ? find_peer(api, info->connect_fd, &connection->peer) : -ENOMEM;
 
         if (r >= 0)
                 r = sd_event_add_time_relative(api->event, &connection->deadline, CLOCK_MONOTONIC, 0,

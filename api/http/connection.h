@@ -62,7 +62,13 @@ struct connection {
         struct connection *previous, *next; /* in api->clients, longest in its state first */
 };
 
-/* Create a connection, when the library opens one; connection_free() frees it when the library closes it.
+/* A socket that was accepted, until the library has it. */
+struct arrival {
+        int fd;
+        struct peer peer;
+};
+
+/* Create a connection, when the library opens one, of api->arrival if it is that; connection_free() frees it when the library closes it.
  * Return NULL on failure, after shutting the socket down. */
 struct connection *connection_new(struct api *api, struct MHD_Connection *mhd);
 struct connection *connection_free(struct connection *connection);

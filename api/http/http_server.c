@@ -283,18 +283,18 @@ static int pause_accepting(struct api *api, int error)
 }
 
 /* Refuse a connection beyond its user's share: no user can lock others out, and none can lock root out. */
-static bool may_connect(struct api *api, int fd)
+static bool may_connect(struct api *api, struct arrival *arrival)
 {
-        struct peer peer;
         char body[512];
 
-        if (peer_of_socket(fd, &api->config.rights, &peer) >= 0 && connection_allowed(api, &peer))
+        if (peer_of_socket(arrival->fd, &api->config.rights, &arrival->peer) >= 0
+                && connection_allowed(api, &arrival->peer))
                 return true;
         problem_text(PROBLEM_TOO_MANY_CONNECTIONS,
                 "Too many connections are open; close some, or send several requests over one.", body,
                 sizeof(body));
-        connection_write_last(
-                fd, problem_kinds[PROBLEM_TOO_MANY_CONNECTIONS].status, "application/problem+json", body);
+        connection_write_last(arrival->fd, problem_kinds[PROBLEM_TOO_MANY_CONNECTIONS].status,
+                "application/problem+json", body);
         return false;
 }
 
@@ -302,6 +302,15 @@ static int run_library(struct api *api)
 {
         (void)MHD_run(api->daemon);
         return 0;
+}
+
+static void take_arrival(
+        struct api *api, const struct arrival *arrival, const struct sockaddr *address, socklen_t size)
+{
+        api->arrival = arrival;
+        (void)MHD_add_connection(api->daemon, arrival->fd, address, size); /* closes the socket on failure */
+        run_library(api);                                                  /* counts the connection */
+        api->arrival = NULL;
 }
 
 static int on_connect(
@@ -313,6 +322,7 @@ static int on_connect(
                 struct sockaddr_storage address;
                 socklen_t size = sizeof(address);
                 int fd = accept4(listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+                struct arrival arrival = {.fd = fd};
 
                 if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
                         return pause_accepting(api, errno);
@@ -320,13 +330,11 @@ static int on_connect(
                         break;
                 if (fd < 0)
                         continue;
-                if (!may_connect(api, fd)) {
+                if (!may_connect(api, &arrival)) {
                         close_fd(fd);
                         continue;
                 }
-                (void)MHD_add_connection(
-                        api->daemon, fd, (struct sockaddr *)&address, size); /* closes fd on failure */
-                run_library(api);                                            /* counts the connection */
+                take_arrival(api, &arrival, (const struct sockaddr *)&address, size);
                 if (api->connections >= CONNECTIONS_MAX)
                         return make_room(api);
         }

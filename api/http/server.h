@@ -18,6 +18,7 @@ struct api {
         size_t listener_count;
         unsigned connections; /* the library's count */
         struct connection *clients, *last_client;
+        const struct arrival *arrival;       /* that the library gets now; NULL: none */
         char token[TOKEN_TEXT_SIZE];         /* "" without TCP */
         const struct route *routes;          /* ends with a NULL path */
         uint64_t (*replies)[STATUS_CLASSES]; /* reply_counts.h */
