@@ -2,11 +2,12 @@
 /* Applies the files that describe devices to the store.
  *
  * A pass reads all files, and then queues the names of all devices that files describe or own. A turn takes one name,
- * looks at what files and store say now (declared_plan.h), and carries the step out; when the step needs an answer
+ * looks at what files and store say now (declared_look.h), and carries the step out; when the step needs an answer
  * (who uses the disk?), the name stays at the head of the queue. */
 #include "ublkd/declared/declared.h"
 
 #include "ublkd/base/sentence.h"
+#include "ublkd/declared/declared_look.h"
 #include "ublkd/declared/declared_names.h"
 #include "ublkd/declared/declared_plan.h"
 #include "ublkd/declared/declared_pool.h"
@@ -42,8 +43,7 @@ struct declared {
         bool reading;   /* the files; no turn until they are there */
         bool again;     /* a full pass follows */
         bool disks_known;
-        bool asked;        /* the administrator asked for a pass: devices without a file may go */
-        const char *doubt; /* the fault of a bad file, of `set`; NULL: there is none */
+        bool asked; /* the administrator asked for a pass: devices without a file may go */
         struct declared_reports reports; /* what the set does not report */
 };
 
@@ -184,19 +184,10 @@ static bool step_keep(struct declared *declared, const struct declaration *decla
         return true;
 }
 
-/* Return why it is unknown whether the device still has a file; NULL: it has none. Any bad file may be the one that
- * describes it now. */
-static const char *unknown_of(const struct declared *declared, const struct device_record *record)
-{
-        const char *unknown = declared_set_unknown(&declared->set, record->source);
-
-        return unknown ? unknown : declared->doubt;
-}
-
 static bool step_hold(
         struct declared *declared, const struct declaration *declaration, const struct device_record *record)
 {
-        const char *unknown = unknown_of(declared, record);
+        const char *unknown = declared_look_unknown(&declared->set, record);
         _cleanup_free_ char *text = NULL;
 
         if (declaration && declaration->fault)
@@ -269,6 +260,17 @@ static bool step_nothing(struct declared *declared _unused_, const struct declar
         return true;
 }
 
+/* The file is back, and differs: it is not gone any more, and the administrator has not asked for what it has. */
+static bool report_change(
+        struct declared *declared, const struct declaration *declaration, const struct device_record *record)
+{
+        refuse(declared, declaration, record,
+                "the file of the device was gone when the files were applied, and this one is not the same. "
+                "Run "
+                "'systemctl reload ublkd' to apply it.");
+        return true;
+}
+
 static const step_function steps[] = {
         [DECLARED_NOTHING] = step_nothing,
         [DECLARED_CREATE] = step_create,
@@ -281,33 +283,26 @@ static const step_function steps[] = {
 };
 static_assert(ARRAY_SIZE(steps) == _DECLARED_STEP_MAX, "every step has its function");
 
+/* In a PASS_RETRY. A step that is not among them leaves the device as it was reported. */
+static const step_function retries[_DECLARED_STEP_MAX] = {
+        [DECLARED_CHANGE] = report_change,
+        [DECLARED_KEEP] = step_keep,
+        [DECLARED_HOLD] = step_hold,
+        [DECLARED_REMOVE] = step_remove,
+};
+
 /* ---- a turn ---- */
 
-static enum declared_owner owner_of(const struct declared *declared, const struct declaration *declaration,
+/* Return the step, or NULL: there is none. In a PASS_RETRY, a file in a directory that cannot be read may still be gone. */
+static step_function find_step(const struct declared *declared, const struct declaration *declaration,
         const struct device_record *record)
 {
-        if (declaration && device_record_has_source(record, declaration->file->path))
-                return OWNER_SAME;
-        if (declaration) /* it was renamed */
-                return declared_set_unknown(&declared->set, record->source) ? OWNER_UNKNOWN : OWNER_GONE;
-        return unknown_of(declared, record) ? OWNER_UNKNOWN : OWNER_GONE;
-}
+        enum declared_step step = declared_look(&declared->set, declaration, record);
 
-static enum declared_step plan(const struct declared *declared, const struct declaration *declaration,
-        const struct device_record *record)
-{
-        struct declared_view view = {
-                .spec = !declaration        ? DECLARED_NOT
-                        : declaration->spec ? DECLARED_VALID
-                                            : DECLARED_INVALID,
-                .record = declared_record_kind(record),
-        };
-
-        if (view.record == DECLARED_OF_FILE)
-                view.owner = owner_of(declared, declaration, record);
-        view.same = declaration && declaration->spec && record && record->spec
-                    && device_spec_equal(record->spec, declaration->spec);
-        return declared_plan(&view);
+        if (declared->pass != PASS_RETRY)
+                return steps[step];
+        return step != DECLARED_HOLD || declared_set_has_file(&declared->set, record->source) ? retries[step]
+                                                                                              : NULL;
 }
 
 /* Return false if the device has to wait for an answer. */
@@ -320,17 +315,17 @@ static bool take_turn(struct declared *declared, const char *name)
         struct declaration declaration = found ? *found : (struct declaration){};
         _cleanup_device_spec_ struct device_spec *spec = NULL;
         _cleanup_free_ char *no_image = NULL;
-        enum declared_step step;
+        step_function step;
 
         if (declaration.spec && declared_pool_resolve(policy, record, declaration.spec, &spec, &no_image) < 0)
                 return true; /* out of memory: at the next reload */
         declaration.spec = spec;
         declaration.no_image = no_image;
-        step = plan(declared, found ? &declaration : NULL, record);
-        if (declared->pass == PASS_RETRY && step != DECLARED_REMOVE && step != DECLARED_KEEP)
+        step = find_step(declared, found ? &declaration : NULL, record);
+        if (!step)
                 return true;
         (void)declared_reports_drop(&declared->reports, name);
-        return steps[step](declared, found ? &declaration : NULL, record);
+        return step(declared, found ? &declaration : NULL, record);
 }
 
 static void begin_pass(struct declared *declared, enum pass pass);
@@ -421,13 +416,6 @@ static void read_apart(void *userdata, FILE *answer)
                 device_files_write(&files, answer);
 }
 
-static void find_doubt(struct declared *declared)
-{
-        declared->doubt = NULL;
-        for (size_t i = 0; i < declared->files.count && !declared->doubt; i++)
-                declared->doubt = declared->set.unknown[i];
-}
-
 static int take_files(struct declared *declared, const void *answer, size_t size)
 {
         _cleanup_device_files_ struct device_files files = {};
@@ -439,7 +427,6 @@ static int take_files(struct declared *declared, const void *answer, size_t size
                 return r;
         if (declared->pass == PASS_FULL)
                 declared_reports_clear(&declared->reports);
-        declared->doubt = NULL;
         declared_set_clear(&declared->set);
         device_files_clear(&declared->files);
         declared->files = files;
@@ -448,7 +435,6 @@ static int take_files(struct declared *declared, const void *answer, size_t size
                 &declared->files, declared_record_is_owner, declared->config.store, &declared->set);
         if (r < 0)
                 return r;
-        find_doubt(declared);
         return queue_all(declared);
 }
 

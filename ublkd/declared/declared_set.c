@@ -344,3 +344,11 @@ const char *declared_set_unknown(const struct declared_set *set, const char *pat
                         unknown = set->unknown[i];
         return unknown;
 }
+
+bool declared_set_has_file(const struct declared_set *set, const char *path)
+{
+        for (size_t i = 0; i < set->files->count; i++)
+                if (strcmp(device_file_name(set->files->items[i].path), device_file_name(path)) == 0)
+                        return true;
+        return false;
+}

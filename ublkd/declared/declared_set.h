@@ -45,3 +45,6 @@ const struct declaration *declared_set_find(const struct declared_set *set, cons
 /* Return why it is unknown whether the file `path` still describes the device that it described before, one sentence;
  * NULL: it is known that it does not. Only for a device that declared_set_find() does not find in this file. */
 const char *declared_set_unknown(const struct declared_set *set, const char *path);
+
+/* Return whether a directory has a file of that name, good or bad. */
+bool declared_set_has_file(const struct declared_set *set, const char *path);

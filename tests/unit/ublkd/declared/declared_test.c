@@ -105,6 +105,45 @@ static void test_a_retry_keeps_the_other_reports(void)
         world_free();
 }
 
+static bool is_not_gone(void)
+{
+        return get("d0")->source_state != SOURCE_GONE;
+}
+
+/* The retry changes no device, but reports what it finds. */
+static void test_a_file_that_comes_back_is_not_gone(void)
+{
+        static const struct {
+                enum file_is is;
+                enum source_state state;
+                const char *reason; /* of the problem; NULL: there is none */
+        } rows[] = {
+                {IS_GOOD,       SOURCE_APPLIED, NULL         },
+                {IS_OTHER_SPEC, SOURCE_REFUSED, "FileRefused"},
+                {IS_BAD_SPEC,   SOURCE_INVALID, "FileInvalid"},
+                {IS_BROKEN,     SOURCE_INVALID, "FileInvalid"},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                make_one_gone();
+                file_set(0, 3, IS_ABSENT);
+                apply();
+                CHECK(is_reported("FileGone") && !is_reported("FileRefused"));
+                file_set(0, 0, rows[i].is);
+                run_until(is_not_gone);
+                CHECK_INT(get("d0")->source_state, rows[i].state);
+                CHECK(!get("d0")->spec->options.read_only && !get("d0")->deleting);
+                CHECK(!is_reported("FileGone"));
+                if (rows[i].reason)
+                        CHECK(is_reported(rows[i].reason));
+                world.used[0] = false;
+                world.lost = false;
+                apply();
+                CHECK_INT(get("d0")->spec->options.read_only, rows[i].is == IS_OTHER_SPEC);
+                world_free();
+        }
+}
+
 /* No process can be started, for it needs file descriptors. */
 static void test_a_retry_that_reads_nothing_is_not_the_last(void)
 {
@@ -436,6 +475,7 @@ int main(void)
         test_a_disk_that_is_no_longer_in_use_goes();
         test_a_retry_keeps_the_other_reports();
         test_a_retry_that_reads_nothing_is_not_the_last();
+        test_a_file_that_comes_back_is_not_gone();
         test_before_the_disks_are_known();
         test_an_exchange_of_paths_before_the_disks_are_known();
         test_a_disk_that_can_be_adopted();
