@@ -82,7 +82,9 @@ bool room_wait_co(
                 await_pause(loop, PAUSE_FIRST << (tries < PAUSE_LONGEST_SHIFT ? tries : PAUSE_LONGEST_SHIFT));
         } while (room->leaves && waits_for_room(room));
         room->resting--;
-        return true;
+        if (room->leaves && tries == 0)
+                __atomic_sub_fetch(&room->space->waiting, 1, __ATOMIC_RELAXED);
+        return !room->leaves; /* the process may end while it is tried again, and the next worker would repeat it */
 }
 
 /* at_once: the last of those that waited has succeeded. */

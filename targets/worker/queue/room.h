@@ -4,7 +4,7 @@
  * With onFull "error" the client gets the error. With "wait" the write is tried again, with pauses, until
  * there is room; other requests go on. The supervisor may change onFull at any time, and sets it to "error"
  * before it stops the disk, since STOP_DEV waits for every request. A pause is short enough for that. A queue that
- * leaves does not try the write again: the next worker begins it.
+ * leaves does not try the write again: the next worker begins it, or the client gets the error if onFull becomes "error".
  *
  * From the first write that found no room until one succeeds again is an episode, which the supervisor shows.
  * During it all writes go through coroutines, where their success is seen. An episode lasts at least as long
