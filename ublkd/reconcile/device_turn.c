@@ -316,6 +316,7 @@ static struct plan_wish follow_record(
         device_backing_follow(device, record);
         device_claim_follow(device); /* after it: the claim goes with the store that is kept */
         device_release_follow(device, record);
+        device_note_follow(device);
         wish = wish_of(device, record, now);
         device->view.facts.want = plan_want(&wish);
         device_path_follow(device, record);

@@ -14,6 +14,14 @@ void device_note_clear(struct managed_device *device)
         device->note = (struct failure_note){};
 }
 
+void device_note_follow(struct managed_device *device)
+{
+        bool names_openers = device->note.reason == REASON_IN_USE || device->note.reason == REASON_STILL_HELD;
+
+        if (device->view.facts.kernel == KERNEL_ABSENT && names_openers)
+                device_note_clear(device);
+}
+
 void device_note(struct managed_device *device, enum condition_reason reason, const char *format, ...)
 {
         struct failure_note note = {.reason = reason};

@@ -14,6 +14,8 @@ void device_note(struct managed_device *device, enum condition_reason reason, co
 /* The note names nothing that is not the owner's, who may read it in full. */
 void device_note_of_owner(struct managed_device *device);
 void device_note_clear(struct managed_device *device);
+/* Drop the note of openers once the disk is gone. */
+void device_note_follow(struct managed_device *device);
 /* Note that the removal waits for openers of the disk, with their names as soon as they are known. */
 void device_note_openers(struct managed_device *device, int number, enum device_hold hold);
 /* Report a decision: one event, and so one line of the log. The sentence says what happened and what ublkd does

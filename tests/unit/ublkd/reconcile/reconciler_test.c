@@ -364,6 +364,24 @@ static void every_removal_of_a_disk_asks_the_kernel(void)
         world_free(&world);
 }
 
+static void a_disk_that_is_gone_is_not_in_use(void)
+{
+        struct world world;
+
+        world_new(&world);
+        world_put_loop(&world, "data", "");
+        world_bring_up(&world, "data", "file:1");
+        fake_kernel.hold_error = -EBUSY;
+        fake_disks[0].openers = 1;
+        world_put_loop(&world, "data", ",\"enabled\":false");
+        world_wait_reason(&world, "data", REASON_IN_USE);
+        fake_kernel.hold_error = 0;
+        fake_disks[0].openers = 0;
+        world_wait_reason(&world, "data", REASON_DISABLED);
+        CHECK(!fake_disks[0].exists);
+        world_free(&world);
+}
+
 /* The last opener closes the disk: the DEL_DEV of before takes effect now. */
 static void a_disk_that_is_removed_before_it_is_deleted(void)
 {
@@ -517,6 +535,7 @@ int main(void)
         a_disk_that_was_opened_since_stays_until_it_is_closed();
         a_disk_that_may_be_mounted_is_stopped_by_force_only();
         every_removal_of_a_disk_asks_the_kernel();
+        a_disk_that_is_gone_is_not_in_use();
         a_disk_that_is_removed_before_it_is_deleted();
         a_disk_that_is_removed_during_the_search_of_its_openers();
         users_are_looked_for_again();
