@@ -71,7 +71,8 @@ static void on_answer(void *userdata, const struct disk_answer *answer)
         hold_end(&check->hold);
 }
 
-/* Only clients that can wait may open a disk without a worker. */
+/* Only clients that can wait may open a disk without a worker. While another worker takes over, the reconciler asks the
+ * driver, when that serves (is_put_off() in plan.c). */
 static enum disk_depth depth_for(const struct device_record *record)
 {
         return record->status.phase == PHASE_LIVE ? DISK_VERDICT : DISK_NAMES;

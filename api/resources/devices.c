@@ -144,6 +144,20 @@ static bool check_unused(struct request *request, const struct device_record *re
 static const char disabling[] = "Disabling the device would remove its disk",
                   removing[] = "Removing the device would remove its disk";
 
+/* Return true if no other worker takes over the disk that the new spec replaces; else there is a reply. */
+static bool check_settled(
+        struct request *request, const struct device_record *record, const struct device_spec *spec)
+{
+        if (!device_change_must_wait(record, spec))
+                return true;
+        reply_problem(request, PROBLEM_NOT_POSSIBLE_NOW,
+                "The new spec needs a new disk, and another worker takes over /dev/ublkb%d just now. Nothing "
+                "was "
+                "changed; repeat the request when the device is Live again.",
+                record->status.number);
+        return false;
+}
+
 /* Return true if the new spec may replace the disk; else like check_unused(). */
 static bool check_replaceable(
         struct request *request, const struct device_record *record, const struct device_spec *spec)
@@ -153,6 +167,8 @@ static bool check_replaceable(
 
         if (record->deleting) /* the store refuses it */
                 return true;
+        if (!check_settled(request, record, spec))
+                return false;
         switch (device_change_of(record, spec, &change)) {
         case CHANGE_DISABLES:
                 return last_copy_may_go(request, record, disabling)

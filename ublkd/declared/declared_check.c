@@ -204,6 +204,12 @@ enum declared_verdict declared_check_ask(struct declared_check *check, const str
         }
         if (!spec)
                 return ask_removal(check, record, "Removing the device would remove its disk", ret);
+        if (device_change_must_wait(record, spec))
+                return may_not(ret,
+                        sentence_print("The new spec needs a new disk, and another worker takes over "
+                                       "/dev/ublkb%d just "
+                                       "now. Run 'systemctl reload ublkd' when the device is Live again.",
+                                record->status.number));
         switch (device_change_of(record, spec, &change)) {
         case CHANGE_IN_PLACE:
                 return DECLARED_MAY;

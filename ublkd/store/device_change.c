@@ -23,6 +23,15 @@ enum device_change device_change_of(
         return CHANGE_REPLACES_DISK;
 }
 
+bool device_change_must_wait(const struct device_record *record, const struct device_spec *spec)
+{
+        const struct disk_now disk = device_record_disk(record);
+        struct disk_change change;
+
+        return record->status.reason == REASON_RESTARTING && record->spec
+               && device_spec_needs_new_disk(record->spec, spec, &disk, &change);
+}
+
 int device_disk_number(const struct device_record *record)
 {
         bool known = record->spec && record->status.phase != PHASE_PENDING

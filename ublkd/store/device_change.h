@@ -17,6 +17,10 @@ enum device_change {
 enum device_change device_change_of(
         const struct device_record *record, const struct device_spec *spec, struct disk_change *ret);
 
+/* Return whether that change has to wait: it needs a new disk, and another worker takes over the one that there is. None of the
+ * new epoch can, and openers that no search sees would lose it. */
+bool device_change_must_wait(const struct device_record *record, const struct device_spec *spec);
+
 /* Return the number of the device's disk; -1: it has none. Before the first look, and for a record that cannot be
  * used, the status knows of no disk although there may be one. */
 int device_disk_number(const struct device_record *record);
