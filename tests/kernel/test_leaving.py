@@ -5,15 +5,17 @@ The sectors that the backing disk has written show it: each write of the disk is
 one of the store, and one more if it is repeated.
 """
 
+import mmap
 import os
 import pathlib
 import signal
+import socket
 
 import pytest
 
 from harness import ublk
-from harness.api import loop_spec
-from harness.disk import Disk, block
+from harness.api import condition_of, loop_spec
+from harness.disk import Background, Disk, block
 from harness.fio import Fio
 from harness.kernel_disks import null_blk
 from harness.wait import holds_for, wait_until
@@ -204,3 +206,96 @@ def test_an_idle_disk_is_restarted_at_once(slow, batched):
     reasons = [event["reason"] for event in batched.events("data")]
     assert reasons.count("WorkerKilled") == 0 and not ({"WorkerDied"} & set(reasons))
     assert ublk.info(disk.number)["state"] == ublk.LIVE
+
+
+class _UnseenOpener:
+    """A process that has the disk open exclusively, and that no search finds: its descriptor is on its way to another process."""
+
+    def __init__(self, disk):
+        self._here, self._there = socket.socketpair()
+        descriptor = os.open(disk.path, os.O_RDWR | os.O_DIRECT | os.O_EXCL)
+        self.write = Background(os.pwrite, descriptor, _aligned_block("u"), 0)
+        self._descriptor = descriptor
+        self.disk = disk
+
+    def hide(self):
+        """Its request is under way, so the kernel keeps the file."""
+        socket.send_fds(self._here, [b"x"], [self._descriptor])
+        os.close(self._descriptor)
+
+    def show(self):
+        """Take the descriptor back."""
+        self._descriptor = socket.recv_fds(self._there, 1, 1)[1][0]
+
+    def read(self):
+        """The first block, as it is."""
+        buffer = mmap.mmap(-1, 4096)
+        assert os.preadv(self._descriptor, [buffer], 0) == len(buffer)
+        return bytes(buffer)
+
+    def close(self):
+        """Close the disk."""
+        os.close(self._descriptor)
+
+
+def _aligned_block(letter):
+    buffer = mmap.mmap(-1, 4096)  # page aligned, as O_DIRECT wants it
+    buffer.write(block(letter))
+    return buffer
+
+
+def _begin_restart_with_unseen_opener(api, store):
+    """Return the opener, whose write the store holds; the worker has been asked to leave."""
+    disk = Disk(api.create(loop_spec("data", store.path, queues=1, queueDepth=_DEPTH))["status"]["id"])
+    disk.wait_timeout_set()
+    opener = _UnseenOpener(disk)
+    store.wait_arrived(1)
+    opener.hide()
+    api.ask("POST", "/devices/data/restart", 202)
+    wait_until(lambda: api.phase("data") != "Live", "the restart begun")
+    return opener
+
+
+@pytest.mark.both
+@pytest.mark.parametrize("how", ["delete", "disable"])
+def test_a_removal_while_the_worker_leaves_keeps_the_disk_of_an_opener(store, batched, how):
+    api = batched.api
+    with store.holding():
+        opener = _begin_restart_with_unseen_opener(api, store)
+        pid = batched.worker_pid("data")
+        if how == "delete":
+            api.ask("DELETE", "/devices/data", 202)
+        else:
+            api.ask("PATCH", "/devices/data", 200, data='{"enabled": false}', headers={"Content-Type": "application/merge-patch+json"})
+        holds_for(lambda: opener.disk.exists() and not opener.write.done, 1, "the disk stays")
+        assert batched.worker_pid("data") == pid
+    assert opener.write.result() is None
+    wait_until(lambda: condition_of(api.get("data"), "Ready")["reason"] == "InUse", "the removal refused")
+    opener.show()
+    assert opener.read() == block("u")
+    opener.close()
+    if how == "delete":
+        wait_until(lambda: "data" not in api.names(), "no device")
+    else:
+        assert condition_of(api.wait_phase("data", "Disabled"), "Ready")["reason"] == "Disabled"
+        api.delete("data")
+    assert not opener.disk.exists()
+
+
+@pytest.mark.both
+def test_a_new_disk_waits_for_the_end_of_a_restart(store, batched):
+    api = batched.api
+    with store.holding():
+        opener = _begin_restart_with_unseen_opener(api, store)
+        spec = api.get("data")["spec"] | {"queueDepth": 2 * _DEPTH}
+        problem = api.put(spec, status=409, wait=None)
+        assert problem["type"].endswith("not-possible-now"), problem
+        pid = batched.worker_pid("data")
+    api.wait_other_worker("data", pid)
+    problem = api.put(spec, status=409, wait=None)
+    assert problem["type"].endswith("in-use"), problem
+    opener.show()
+    assert opener.write.result() is None and opener.read() == block("u")
+    opener.close()
+    api.put(spec)
+    api.delete("data")

@@ -20,6 +20,8 @@ enum {
         UNNOTICED_LIMIT = 120 * 1000 * 1000,
         /* A worker that was asked to finish its requests and exit: its backend may be slow. */
         RETIRE_LIMIT = 30 * 1000 * 1000,
+        /* The time to leave, and for the next worker to open the store and to fetch. */
+        HANDOVER_LIMIT = 60 * 1000 * 1000,
         /* A worker that served for as long shows that the device works: its successor starts at once. One
          * that a replayed request kills again dies within milliseconds of Live. */
         SERVED_LONG = 1000 * 1000,
@@ -85,6 +87,14 @@ static void enter_situation(struct attempt *attempt, const struct plan_facts *fa
         attempt->tries = attempt->tried_out = attempt->busy = 0;
 }
 
+/* Another worker serves, or there is nothing to serve. */
+static bool is_handed_over(const struct plan_facts *facts)
+{
+        if (facts->kernel == KERNEL_LIVE)
+                return facts->worker == PLAN_WORKER_SERVING && facts->want != WANT_RENEWED;
+        return facts->kernel != KERNEL_DOWN;
+}
+
 static void drop_refusals(struct attempt *attempt)
 {
         attempt->refusals = 0;
@@ -106,6 +116,8 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
         }
         if (facts->kernel == KERNEL_LIVE && facts->worker == PLAN_WORKER_SERVING)
                 attempt->error = 0;
+        if (is_handed_over(facts))
+                attempt->handover_since = 0;
 
         if (attempt->unnoticed)
                 return TROUBLE_HOPELESS;
@@ -217,6 +229,19 @@ bool attempt_may_go(int result)
 void attempt_retired(struct attempt *attempt)
 {
         attempt->retired = true;
+}
+
+void attempt_handover(struct attempt *attempt, uint64_t now)
+{
+        if (attempt->handover_since > 0)
+                return;
+        attempt->handover_since = now;
+        attempt->handover_deaths = 0;
+}
+
+uint64_t attempt_handover_until(const struct attempt *attempt)
+{
+        return attempt->handover_since > 0 ? attempt->handover_since + HANDOVER_LIMIT : 0;
 }
 
 static void note_success(struct attempt *attempt, enum plan_action action, uint64_t now)
@@ -332,6 +357,8 @@ void attempt_worker_died(struct attempt *attempt, uint64_t now)
 {
         forgive_after_serving(attempt, now);
         attempt->refused = false;
+        if (attempt->handover_deaths++ > 0) /* not the first one of them */
+                attempt->handover_since = 0;
         if (attempt->retired || (attempt->seen_since > 0 && attempt->seen.want == WANT_ABSENT)) {
                 attempt->retired = false;
                 return; /* it was sent away */

@@ -54,8 +54,10 @@ struct attempt {
                 unheld_since; /* the disk is live in the driver, and no process has its queues; 0: some may */
         bool unnoticed;       /* so it was when it was looked at again */
         bool retired;         /* this worker was asked to exit */
-        bool blocked;         /* a command that was given up kept the last step from being sent: EALREADY */
-        int error;            /* of the last step that failed, -errno, or 0: for the status */
+        uint64_t handover_since;  /* see attempt_handover(); 0: there is none, or it has ended */
+        unsigned handover_deaths; /* of workers, since then */
+        bool blocked; /* a command that was given up kept the last step from being sent: EALREADY */
+        int error;    /* of the last step that failed, -errno, or 0: for the status */
         enum plan_action failed; /* that step; meaningless while error is 0 */
 };
 
@@ -63,6 +65,12 @@ struct attempt {
 enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_facts *facts, uint64_t now);
 /* Note that this worker was asked to exit. */
 void attempt_retired(struct attempt *attempt);
+/* Note that the disk is handed over to another worker, or its worker to this ublkd. It ends when a worker serves that is not to
+ * be replaced. */
+void attempt_handover(struct attempt *attempt, uint64_t now);
+/* Return until when a removal waits for the end of the handover; 0: it does not: there is none, or another worker than the
+ * first has died since. */
+uint64_t attempt_handover_until(const struct attempt *attempt);
 /* Return when to try again, after the kernel gave no answer. */
 uint64_t attempt_blind(struct attempt *attempt, uint64_t now);
 

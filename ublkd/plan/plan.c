@@ -144,6 +144,21 @@ static bool is_unwanted(const struct plan_wish *wish)
         return wish->deleting || !wish->enabled || wish->kernel_is_old || wish->worker_is_old;
 }
 
+/* Return whether the disk goes on being served, as far as is known. One of another epoch never is again. */
+static bool is_handed_over(const struct plan_wish *wish)
+{
+        bool has_disk = wish->kernel == KERNEL_LIVE || wish->kernel == KERNEL_DOWN;
+        bool gets_worker = wish->worker != PLAN_WORKER_NONE || !is_held(wish);
+
+        return has_disk && gets_worker && !wish->kernel_is_old && !wish->worker_is_old
+               && !(is_served(wish) && !wish->worker_is_outdated);
+}
+
+static bool is_put_off(const struct plan_wish *wish)
+{
+        return wish->now < wish->handover_until && !wish->forced && is_handed_over(wish);
+}
+
 /* now >= since + after, without overflow. */
 static bool has_passed(uint64_t since, uint64_t after, uint64_t now)
 {
@@ -164,7 +179,7 @@ static enum plan_want want_of_served(const struct plan_wish *wish)
 
 enum plan_want plan_want(const struct plan_wish *wish)
 {
-        if (is_unwanted(wish))
+        if (is_unwanted(wish) && !is_put_off(wish))
                 return WANT_ABSENT;
         if (may_give_up(wish) && has_passed(wish->lost_since, wish->give_up_after, wish->now))
                 return WANT_GIVEN_UP;
@@ -173,13 +188,23 @@ enum plan_want plan_want(const struct plan_wish *wish)
         return is_served(wish) ? want_of_served(wish) : WANT_PRESENT;
 }
 
-uint64_t plan_want_until(const struct plan_wish *wish)
+static uint64_t gives_up_at(const struct plan_wish *wish)
 {
-        if (is_unwanted(wish) || !may_give_up(wish)
-                || has_passed(wish->lost_since, wish->give_up_after, wish->now)
+        if (!may_give_up(wish) || has_passed(wish->lost_since, wish->give_up_after, wish->now)
                 || wish->give_up_after > UINT64_MAX - wish->lost_since)
                 return UINT64_MAX;
         return wish->lost_since + wish->give_up_after;
+}
+
+uint64_t plan_want_until(const struct plan_wish *wish)
+{
+        uint64_t at = gives_up_at(wish);
+
+        if (!is_unwanted(wish))
+                return at;
+        if (!is_put_off(wish))
+                return UINT64_MAX;
+        return at < wish->handover_until ? at : wish->handover_until;
 }
 
 static const char *name_in(const char *const *names, size_t count, unsigned value)

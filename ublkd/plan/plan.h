@@ -86,12 +86,16 @@ enum plan_kernel plan_kernel(enum plan_kernel state, bool recoverable, enum plan
 /* What the wish of a device depends on. Times are CLOCK_MONOTONIC microseconds. */
 struct plan_wish {
         bool deleting, enabled;
+        bool forced;        /* a client asked for the removal although the disk may have openers */
         bool kernel_is_old; /* the kernel's disk carries another epoch than the record; false while there is
                                none */
         bool worker_is_old; /* the worker was made for another epoch than the record; false while there is
                                none */
         bool worker_is_outdated; /* a client asked for a restart after the worker was started */
-        bool manual;             /* recovery.trigger */
+        /* The disk goes to another worker, or its worker to this ublkd: until then it is not removed, unless by force. Only a disk
+         * that is served can be removed without taking it from an opener. 0: no handover. */
+        uint64_t handover_until;
+        bool manual; /* recovery.trigger */
         /* A manual device was Live in this boot, and a recover that came before that is dropped. To be kept
          * up by the caller, from facts, so that it survives a crash of the supervisor at any point: set (and
          * recover_requested cleared, first) whenever the action for WANT_PRESENT is NOTHING; cleared whenever

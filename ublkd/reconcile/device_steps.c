@@ -293,7 +293,8 @@ static void step_end_recovery(struct managed_device *device, const struct device
 /* ---- taking down ---- */
 
 /* The client has learned that the disk has no openers, but one may have come since. A disk without a worker
- * may be held by openers that wait for it, and opening it could wait, too. */
+ * may be held by openers that wait for it, and opening it could wait, too: so a removal waits for the end of a
+ * handover (is_put_off() in plan.c). */
 static bool may_refuse(const struct managed_device *device, const struct device_record *record)
 {
         return device->view.facts.want == WANT_ABSENT && !record->forced
@@ -410,6 +411,7 @@ static void retire_worker(struct managed_device *device, int result)
                 device_step_done(device, result);
                 return;
         }
+        attempt_handover(&device->attempt, monotonic_now());
         /* Writes that wait for room would never end QUIESCE_DEV: the next worker begins them if possible, else they
          * fail. */
         if (device_space_is_waited_for(device) && device_spec_on_crash(record->spec) == ON_CRASH_REISSUE) {

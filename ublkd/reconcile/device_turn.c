@@ -253,6 +253,7 @@ static struct plan_wish wish_of(
                         .allows_tests = device->env->config.allow_fault_target,
                         .size_of_worker = params ? params->size : 0,
                         .lost_since = device->process.lost_since,
+                        .handover_until = attempt_handover_until(&device->attempt),
                         .worker_is_old = device_worker_is_old(device, record),
                         .worker_is_outdated = worker_is_outdated(device, record),
                 },

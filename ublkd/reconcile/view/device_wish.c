@@ -17,6 +17,7 @@ struct plan_wish device_wish(const struct device_record *record, const struct wi
 
         return (struct plan_wish){
                 .deleting = record->deleting,
+                .forced = record->deleting && record->forced,
                 .enabled = device_record_enabled(record)
                            && !(unready
                                    && (spec_unsupported(record->spec, view->features)
@@ -24,6 +25,7 @@ struct plan_wish device_wish(const struct device_record *record, const struct wi
                 .kernel_is_old = present && device_cookie_epoch(turn->kernel.cookie) != record->epoch,
                 .worker_is_old = view->worker_is_old,
                 .worker_is_outdated = view->worker_is_outdated,
+                .handover_until = record->spec ? view->handover_until : 0, /* no other worker can start */
                 .manual = options && options->recovery.trigger == TRIGGER_MANUAL,
                 .held = strcmp(record->held_boot, view->boot_id) == 0,
                 .recover_requested = record->recover_requested,

@@ -20,7 +20,8 @@ static const struct row {
         const char *document; /* NULL: the record has no spec */
         struct turn_view turn;
         uint16_t epoch_of_disk; /* 0: that of the record */
-        bool deleting, held_in_this_boot, recover_requested, old, outdated, without_features, allows_tests;
+        bool deleting, forced, held_in_this_boot, recover_requested, old, outdated, without_features,
+                allows_tests;
         struct plan_wish wanted; /* the fields below that a row does not name are false or 0 */
 } rows[] = {
         {.what = "a disk that does not exist",
@@ -31,6 +32,11 @@ static const struct row {
                             "false}"},
         {.what = "quarantined"},
         {.what = "deleted, without a spec", .deleting = true, .wanted = {.deleting = true}},
+        {.what = "deleted by force",
+         .document = "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}",
+         .deleting = true,
+         .forced = true,
+         .wanted = {.deleting = true, .forced = true, .enabled = true}},
         {.what = "a new disk that the driver cannot make",
          .document = "{\"name\":\"data\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}",
          .turn = {.facts.kernel = KERNEL_ADDED},
@@ -94,11 +100,13 @@ static void check_row(const struct row *row)
                 .allows_tests = row->allows_tests,
                 .size_of_worker = 512,
                 .lost_since = 7,
+                .handover_until = 9,
                 .worker_is_old = row->old,
                 .worker_is_outdated = row->outdated,
         };
         struct device_record record = {
                 .deleting = row->deleting,
+                .forced = row->forced,
                 .recover_requested = row->recover_requested,
                 .epoch = EPOCH,
                 .spec = row->document ? spec_of(row->document) : NULL,
@@ -111,6 +119,8 @@ static void check_row(const struct row *row)
         strcpy(record.held_boot, row->held_in_this_boot ? "this boot" : "another boot");
         wish = device_wish(&record, &view, NOW);
         CHECK_INT(wish.deleting, wanted->deleting);
+        CHECK_INT(wish.forced, wanted->forced);
+        CHECK_INT(wish.handover_until, row->document ? 9 : 0); /* without a spec no other worker starts */
         CHECK_INT(wish.enabled, wanted->enabled);
         CHECK_INT(wish.kernel_is_old, wanted->kernel_is_old);
         CHECK_INT(wish.worker_is_old, wanted->worker_is_old);

@@ -3,8 +3,10 @@
 #include "tests/unit/check.h"
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
+#include "ublkd/base/cleanup.h"
 #include "ublkd/proto/device_region.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 /* A live disk whose worker is asked to be replaced, after the preflight. more: of its spec. */
@@ -145,6 +147,99 @@ static void the_device_is_removed_meanwhile(void)
         world_free(&world);
 }
 
+/* An opener that no search has seen: only the driver knows of it. */
+static void has_unseen_opener(bool has)
+{
+        fake_disks[0].openers = has;
+        fake_kernel.hold_error = has ? -EBUSY : 0;
+}
+
+static void ask_removal(struct world *world, bool disables)
+{
+        if (disables)
+                world_put_loop(world, "data", ",\"enabled\":false");
+        else
+                CHECK_INT(device_store_request_delete(world->store, "data", false), 0);
+}
+
+/* Without a worker the driver could not be asked whether the disk has openers. */
+static void a_removal_waits_for_the_next_worker(void)
+{
+        static const uint64_t features[] = {WORLD_RECOVERS, WORLD_TRIES_TO_STOP};
+        static const char *const names[] = {"data"};
+        struct fake_worker *serving;
+        struct world world;
+
+        for (unsigned i = 0; i < 2 * ARRAY_SIZE(features); i++) {
+                bool disables = i % 2;
+
+                serving = begin_restart(&world, features[i / 2], "");
+                CHECK(is_leaving(serving));
+                has_unseen_opener(true);
+                ask_removal(&world, disables);
+                world_settle(&world, 100);
+                CHECK(fake_worker("data") == serving);
+                CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
+                fake_worker_die(serving);
+                world_settle(&world, 20);
+                CHECK_INT(fake_disks[0].state, KERNEL_STATE_QUIESCED);
+                world_churn(&world, names, 1, "file:1");
+                world_wait_reason(&world, "data", REASON_IN_USE);
+                CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
+                CHECK_INT(fake_kills, 1); /* of the preflight */
+                has_unseen_opener(false);
+                if (disables)
+                        world_wait_reason(&world, "data", REASON_DISABLED);
+                else
+                        world_wait_gone(&world, "data");
+                CHECK(!fake_disks[0].exists);
+                world_free(&world);
+        }
+}
+
+static void a_removal_does_not_wait_if_the_next_worker_cannot_serve(void)
+{
+        struct fake_worker *serving;
+        struct world world;
+
+        serving = begin_restart(&world, WORLD_TRIES_TO_STOP, "");
+        CHECK(is_leaving(serving));
+        ask_removal(&world, false);
+        world_settle(&world, 20);
+        fake_worker_die(serving);
+        world_settle(&world, 20);
+        CHECK_INT(fake_disks[0].state, KERNEL_STATE_QUIESCED);
+        fake_worker_refuse(fake_worker("data"), "BackingFileMissing", "The store is gone.");
+        world_wait_gone(&world, "data");
+        CHECK(!fake_disks[0].exists);
+        world_free(&world);
+}
+
+/* The ublkd that sent LEAVE has died. */
+static void a_removal_waits_although_ublkd_has_died(void)
+{
+        static const char *const names[] = {"data"};
+        struct fake_worker *leaving;
+        struct world world;
+
+        (void)begin_restart(&world, WORLD_TRIES_TO_STOP, "");
+        has_unseen_opener(true);
+        ask_removal(&world, false);
+        world_restart_with_workers(&world);
+        leaving = fake_worker("data");
+        fake_worker_greet_as(leaving, world_record(&world, "data")->epoch, 0, WORKER_STAGE_LEAVING);
+        world_settle(&world, 100);
+        CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
+        fake_worker_die(leaving);
+        world_settle(&world, 20);
+        world_churn(&world, names, 1, "file:1");
+        world_wait_reason(&world, "data", REASON_IN_USE);
+        CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
+        has_unseen_opener(false);
+        world_wait_gone(&world, "data");
+        world_free(&world);
+}
+
 int main(void)
 {
         fake_adopt_error = -ENOENT;
@@ -154,5 +249,8 @@ int main(void)
         it_leaves_while_writes_wait_for_room();
         ublkd_dies_meanwhile();
         the_device_is_removed_meanwhile();
+        a_removal_waits_for_the_next_worker();
+        a_removal_does_not_wait_if_the_next_worker_cannot_serve();
+        a_removal_waits_although_ublkd_has_died();
         return check_report();
 }
