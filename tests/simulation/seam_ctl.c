@@ -53,6 +53,17 @@ static bool is_in_place(const struct kernel_disk *disk, enum command_type type)
         }
 }
 
+/* A worker serves the disk, or was asked to make way for another one. */
+static bool is_served(const struct world *world)
+{
+        int holder = world->ublkd.seen.holder;
+        enum plan_worker worker = world->ublkd.facts.worker;
+
+        return worker == PLAN_WORKER_SERVING
+               || (worker == PLAN_WORKER_LEAVING && holder != NO_PROCESS && world->processes[holder].alive
+                       && world->processes[holder].retires);
+}
+
 static void judge_command(struct world *world, const struct command *command)
 {
         const struct device_record *record = ublkd_record(world);
@@ -77,7 +88,7 @@ static void judge_command(struct world *world, const struct command *command)
                 world_break(world, "what is asked of a disk needs a worker that serves it");
         if (command->type == COMMAND_STOP && world->database.exists && record && record->deleting
                 && !record->forced && disk->exclusive > 0 && world->ublkd.seen.state == KERNEL_STATE_LIVE
-                && world->ublkd.facts.worker == PLAN_WORKER_SERVING)
+                && is_served(world))
                 world_break(world, "a disk in use is stopped without force");
 }
 

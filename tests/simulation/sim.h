@@ -143,6 +143,7 @@ enum refusal { REFUSAL_NONE, REFUSAL_BROKEN, REFUSAL_GONE, REFUSAL_CHANGED, _REF
 
 struct process {
         bool alive, hung;
+        bool retires;   /* LEAVE came */
         bool preflight; /* it only looks whether it could serve */
         bool listens;   /* has booted: who comes later can find it */
         bool deaf;      /* it has closed its socket, and lives on */
@@ -285,6 +286,7 @@ enum event_kind {
         EVENT_RELEASED,      /* the last reference of a dead worker is gone */
         EVENT_OPENER_CLOSES,
         EVENT_STRANGER, /* another program replaces a disk */
+        EVENT_REMOVAL,  /* the user removes the device */
         EVENT_SOURCE,   /* of sd-event */
         EVENT_ANSWER,   /* who uses a disk */
         EVENT_CONTROL,
@@ -474,6 +476,7 @@ void user_replaces(struct world *world);
 void user_toggles(struct world *world);
 void user_stops_or_starts(struct world *world);
 void user_deletes(struct world *world);
+void user_removes(struct world *world, bool force);
 void user_recovers(struct world *world);
 void user_restarts(struct world *world);
 void user_tries_again(struct world *world);

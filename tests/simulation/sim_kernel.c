@@ -161,9 +161,10 @@ void kernel_close_block_device(struct world *world, int number, unsigned instanc
 
 /* ---- what control commands do ---- */
 
+/* A worker may have opened a foreign disk, and has then no request of it. */
 static bool is_held_up(struct world *world, const struct kernel_disk *disk)
 {
-        return disk->state == KERNEL_STATE_LIVE && disk->holder != NO_PROCESS
+        return disk->state == KERNEL_STATE_LIVE && disk->holder != NO_PROCESS && disk->fetched_any
                && world->processes[disk->holder].alive && world->processes[disk->holder].hung;
 }
 

@@ -42,24 +42,35 @@ static void kill_ublkd(struct world *world)
         ublkd_die(world, "from outside");
 }
 
+/* Its queues are taken from the worker, and it does not exit. Nothing reports that: ublkd finds it when it looks again. */
+static void worker_may_stay(struct world *world, int holder)
+{
+        if (holder == NO_PROCESS || !world->processes[holder].alive || !world_chance(world, 400))
+                return;
+        TRACE(world, "worker %d: stays without its queues", holder);
+        world->processes[holder].hung = true;
+}
+
+static void admin_acts(struct world *world, const char *name, int (*act)(struct world *world, int number))
+{
+        int number = world->database.exists ? world->database.record.number : -1, holder;
+
+        if (number < 0 || world->disks[number].foreign)
+                return;
+        TRACE(world, "administrator: %s %d", name, number);
+        holder = world->disks[number].holder;
+        if (act(world, number) == 0)
+                worker_may_stay(world, holder);
+}
+
 static void admin_stops(struct world *world)
 {
-        int number = world->database.exists ? world->database.record.number : -1;
-
-        if (number >= 0 && !world->disks[number].foreign) {
-                TRACE(world, "administrator: STOP_DEV %d", number);
-                (void)kernel_stop(world, number);
-        }
+        admin_acts(world, "STOP_DEV", kernel_stop);
 }
 
 static void admin_deletes(struct world *world)
 {
-        int number = world->database.exists ? world->database.record.number : -1;
-
-        if (number >= 0 && !world->disks[number].foreign) {
-                TRACE(world, "administrator: DEL_DEV %d", number);
-                (void)kernel_delete(world, number);
-        }
+        admin_acts(world, "DEL_DEV", kernel_delete);
 }
 
 static void backend_changes(struct world *world)
@@ -298,6 +309,9 @@ static void happen(struct world *world, const struct event *event)
                 break;
         case EVENT_STRANGER:
                 kernel_disk_is_replaced(world, event->a, event->c);
+                break;
+        case EVENT_REMOVAL:
+                user_removes(world, false);
                 break;
         case EVENT_SOURCE:
                 seam_event_fires(world, event);

@@ -156,15 +156,18 @@ void user_changes_patience(struct world *world)
                 put(world, wish);
 }
 
-void user_deletes(struct world *world)
+void user_removes(struct world *world, bool force)
 {
-        bool force;
-
-        if (!world_chance(world, 200) || !can_ask(world))
+        if (!can_ask(world))
                 return;
-        force = world_chance(world, 300);
         TRACE(world, "user: deletes%s", force ? ", by force" : "");
         (void)device_store_request_delete(world->ublkd.store, DEVICE, force);
+}
+
+void user_deletes(struct world *world)
+{
+        if (world_chance(world, 200) && can_ask(world))
+                user_removes(world, world_chance(world, 300));
 }
 
 void user_recovers(struct world *world)

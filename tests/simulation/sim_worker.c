@@ -216,6 +216,15 @@ void process_queues_taken(struct world *world, int index)
                 enter(world, index, PROCESS_LEAVING);
 }
 
+/* A client removes the device meanwhile, and a program that no search sees has opened the disk. */
+static void may_be_removed(struct world *world, int index)
+{
+        if (world->calm || !world_chance(world, 100))
+                return;
+        kernel_open_block_device(world, world->processes[index].number);
+        world_at(world, world->now + world_random(world, SECOND), EVENT_REMOVAL, 0, 0, 0);
+}
+
 /* Of some the store never answers. */
 static void leave_by_message(struct world *world, int index)
 {
@@ -223,6 +232,8 @@ static void leave_by_message(struct world *world, int index)
 
         if (process->stage != PROCESS_READY && process->stage != PROCESS_SERVING)
                 return;
+        process->retires = true;
+        may_be_removed(world, index);
         if (!world->calm && world->slow_backend && world_chance(world, 500)) {
                 TRACE(world, "worker %d: is to leave, and waits for its store", index);
                 process->stage = PROCESS_LEAVING;
