@@ -32,16 +32,16 @@ _LIMIT = 60  # seconds for any one thing
 
 
 class _Disks:
-    """Waits for the kernel's message that a disk is there. Its node is there before, but whoever opens it then waits for two
-    runs of modprobe (block/bdev.c, blkdev_get_no_open()). And a look at the directory again and again would take the CPU
-    from ublkd."""
+    """Waits for the kernel's message that a disk is there. Its node is there before, but a program that opens it then waits
+    for two runs of modprobe (block/bdev.c, blkdev_get_no_open()). And a look at the directory again and again would take
+    the CPU from ublkd."""
 
     def __init__(self):
         self._messages = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _KOBJECT_UEVENT)
         self._messages.bind((0, _OF_THE_KERNEL))
 
-    def forget(self):
-        """Leave out what came until now."""
+    def drop(self):
+        """Drop what came until now."""
         while select.select([self._messages], [], [], 0)[0]:
             self._messages.recv(65536)
 
@@ -125,7 +125,7 @@ def _round(daemon, disks, kind, spec, traces=None, number=0):
         if processes.waiting_spares(daemon.pid):
             raise CommandError("ublkd has another spare already")
     healthz = client.timed(client.message("GET", "/healthz"), 200)
-    disks.forget()
+    disks.drop()
     with tracing.recording(traces, number):
         times = _create(client, disks, message)
     run("udevadm", "settle")
