@@ -2,17 +2,20 @@
 """packaging/removal: which units it stops, and which of them a refusal starts again. Disks, processes and systemctl are
 stand-ins here; tests/packages has the real ones."""
 
+import contextlib
 import os
 import pathlib
+import shutil
 import subprocess
+import sys
 
 import pytest
 
 _SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "removal"
 _UNITS = ("ublkd.socket", "ublkd.service", "ublkd-volumes.service")
 
-# Active units are files in a directory. `created`: the disk that comes while ublkd is stopped. A stop of the target takes an
-# unused disk down.
+# Active units are files in a directory. `created`: the disk that comes while ublkd is stopped; `late`: one that comes after all
+# stops. A stop of the target takes an unused disk down.
 _SYSTEMCTL = """#!/bin/sh
 verb=$1
 shift
@@ -25,6 +28,7 @@ stop)
 	case $*/$(cat DIR/created) in *ublkd.service*/?*) : >"DIR/block/$(cat DIR/created)" ;; esac
 	case $* in *ublkd.target*) rm -f DIR/block/* ;; esac
 	;;
+reset-failed) [ ! -s DIR/late ] || : >"DIR/block/$(cat DIR/late)" ;;
 esac
 """
 
@@ -37,6 +41,7 @@ class Machine:
         for name in ("active", "block", "systemd", "run/disks", "bin"):
             (path / name).mkdir(parents=True)
         (path / "created").touch()
+        (path / "late").touch()
         (path / "calls").touch()
         (path / "run/disks/ublkb7").write_text("UBLKD_NAME=data\n")
         systemctl = path / "bin/systemctl"
@@ -45,7 +50,7 @@ class Machine:
         text = _SCRIPT.read_text()
         for place, here in (("/run/systemd/system", "systemd"), ("/sys/block", "block"), ("run=/run/ublkd", "run"),
                             ("worker=/usr/libexec/ublkd/ublkd-worker", "none"), ("manager=/usr/sbin/ublkd", "none"),
-                            ("/proc/1/root/", None)):
+                            ("/proc/1/root/", None), ("/dev/ublkc", "dev-ublkc")):
             assert place in text
             name, equals, _ = place.partition("=")
             text = text.replace(place, f"{name}={path / here}" if equals else str(path / here) if here else "/")
@@ -63,6 +68,20 @@ class Machine:
 
     def started(self):
         return [line for line in (self.path / "calls").read_text().splitlines() if line.startswith("start")]
+
+    @contextlib.contextmanager
+    def worker(self, name, number):
+        """A process with the program, the command line and the mapping of the worker of a disk."""
+        shutil.copy(os.path.realpath(sys.executable), self.path / "none")
+        device = self.path / f"dev-ublkc{number}"
+        device.write_bytes(bytes(4096))
+        (self.path / name).write_text(
+            f"import mmap, os\nmapping = mmap.mmap(os.open('{device}', os.O_RDONLY), 4096, prot=mmap.PROT_READ)\nprint(flush=True)\ninput()\n")
+        with subprocess.Popen([self.path / "none", name], cwd=self.path, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              env={**os.environ, "PYTHONHOME": sys.base_prefix}) as process:
+            assert process.stdout.readline() == b"\n"
+            yield
+            process.communicate(b"\n")
 
     def remove(self):
         environment = {**os.environ, "PATH": f"{self.path / 'bin'}:{os.environ['PATH']}"}
@@ -99,6 +118,30 @@ def test_a_disk_of_a_tenant_without_a_name_refuses_the_removal(machine):
     done = machine.remove()
     assert done.returncode == 1 and "(/dev/ublkb7 of user 1000)" in done.stderr
     assert (machine.path / "run/disks/ublkb7").exists()
+
+
+def test_the_live_disk_of_a_tenant_is_named_once(machine):
+    (machine.path / "run/disks/ublkb7").write_text("UBLKD_UID=1000\nUBLKD_GID=1000\nUBLKD_MODE=0600\n")
+    (machine.path / "block/ublkb7").touch()
+    with machine.worker("(tenant)", 7):
+        done = machine.remove()
+    assert done.returncode == 1 and "disks (/dev/ublkb7 of user 1000);" in done.stderr
+
+
+@pytest.mark.parametrize("name, shown", [("(tenant)", "/dev/ublkb8 of a tenant"), ("other", "other")])
+def test_a_live_disk_that_nothing_announced_is_named(machine, name, shown):
+    with machine.worker(name, 8):
+        done = machine.remove()
+    assert done.returncode == 1 and f"disks ({shown});" in done.stderr
+
+
+def test_a_disk_that_comes_after_the_stops_keeps_its_records(machine):
+    """Of a ublkd from elsewhere with the same directory: what postrm looks for must still be there."""
+    machine.start(_UNITS)
+    (machine.path / "late").write_text("ublkb7")
+    done = machine.remove()
+    assert done.returncode == 1 and "(data)" in done.stderr
+    assert (machine.path / "run/disks/ublkb7").exists() and machine.active() == sorted(_UNITS)
 
 
 def test_a_removal_stops_all(machine):

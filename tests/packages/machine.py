@@ -5,17 +5,21 @@ import json
 import os
 import pathlib
 import signal
+from types import SimpleNamespace
 
 from harness import ublk
 from harness.api import Api
 from harness.processes import processes as by_kind
 from harness.shell import output, run
+from harness.tenants import User
 from harness.wait import wait_until
 
 *_BEFORE, THIS = os.environ["UBLKD_TEST_PACKAGES"].split(":")
 OLDER = _BEFORE[0] if _BEFORE else None
 STATE = pathlib.Path("/var/lib/ublkd")
 RUNTIME = pathlib.Path("/run/ublkd")
+TENANT = 1234
+_POLICY = pathlib.Path("/etc/ublkd/policy.d/50-tenants.json")
 _DPKG_LIMIT = 900  # beside 16 disks under load, and other guests on the host, it has taken more than 300 s
 
 
@@ -61,6 +65,23 @@ def create(name, path, size=64 << 20):
         file.truncate(size)
     ctl("create", name, "target.type=loop", f"target.path={path}")
     return json.loads(ctl("get", name))
+
+
+def create_for_tenant(spec):
+    """A device of a tenant, whom a policy allows it; return it when it is Live."""
+    _POLICY.parent.mkdir(parents=True, exist_ok=True)
+    rule = {"name": "tenants", "who": {"users": [TENANT]}, "targets": [spec["target"]["type"]], "devices": 1, "size": "64MiB"}
+    _POLICY.write_text(json.dumps({"rules": [rule]}), encoding="utf-8")
+    run("systemctl", "reload", "ublkd.service")
+    return User(SimpleNamespace(api=api(), runtime=RUNTIME), TENANT).create(spec)
+
+
+def end_tenant(name):
+    """Delete that device, and the policy."""
+    api().delete(name, force=True)
+    _POLICY.unlink()
+    _POLICY.parent.rmdir()
+    run("systemctl", "reload", "ublkd.service")
 
 
 def unit(name, what):

@@ -5,10 +5,12 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 
 import machine
 import pytest
+from harness.api import null_spec
 from harness.daemon import Daemon
 from harness.disk import Disk, block
 from harness.shell import output, run
@@ -20,6 +22,11 @@ _SMOKE = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "debian" / 
 
 def _pids(api):
     return {name: api.get(name)["status"]["worker"]["pid"] for name in api.names()}
+
+
+def _named(text):
+    """The disks that the refusal of a removal names, sorted."""
+    return sorted(re.search(r"it serves disks \((.*?)\);", text).group(1).split(", "))
 
 
 def test_an_installation_serves(directory, kernel_log, installed):
@@ -66,15 +73,20 @@ def test_a_removal_is_refused_while_there_are_disks(directory, kernel_log, insta
 
 
 def test_a_removal_is_refused_while_a_dead_disk_waits(directory, installed):
-    """Neither a manager nor a worker lives, nor does the refusal start one: an administrator has stopped them."""
+    """Neither a manager nor a worker lives, nor does the refusal start one: an administrator has stopped them. The disk of a
+    tenant has no name for it."""
     api = installed
     disk = Disk(machine.create("data", directory / "data.img")["status"]["id"])
     disk.write(0, block("a"))
+    number = machine.create_for_tenant(null_spec(f"u{machine.TENANT}-data"))["status"]["id"]
+    shown = f"/dev/ublkb{number} of user {machine.TENANT}"
+    refused = machine.dpkg("--remove", "ublkd", check=False)
+    assert refused.returncode != 0 and _named(refused.stdout) == [shown, "data"], "each once"
     run("systemctl", "stop", "ublkd.service", "ublkd.socket")
     machine.kill_all()
     assert disk.exists()
     refused = machine.dpkg("--remove", "ublkd", check=False)
-    assert refused.returncode != 0 and "data" in refused.stdout
+    assert refused.returncode != 0 and _named(refused.stdout) == [shown, "data"]
     assert "systemctl start ublkd.socket ublkd.service" in refused.stdout
     assert machine.manager() == 0 and not machine.is_serving()
     run("systemctl", "start", "ublkd.socket", "ublkd.service")
@@ -82,6 +94,7 @@ def test_a_removal_is_refused_while_a_dead_disk_waits(directory, installed):
     api.wait_phase("data", "Live")
     assert machine.is_serving()
     assert disk.read(0, 4096) == block("a")
+    machine.end_tenant(f"u{machine.TENANT}-data")
 
 
 def test_a_removal_finds_disks_in_another_runtime_directory(directory, installed):
