@@ -43,3 +43,4 @@ ublkd_service_directory(UBLKD_UDEV_RULES_DIR udev udevdir /rules.d lib/udev/rule
 ublkd_service_directory(
   UBLKD_MODULES_LOAD_DIR systemd modulesloaddir "" lib/modules-load.d "For the names of kernel modules to load at boot")
 ublkd_service_directory(UBLKD_SYSUSERS_DIR systemd sysusersdir "" lib/sysusers.d "For the groups that systemd-sysusers creates")
+set(UBLKD_NEEDRESTART_DIR ${CMAKE_INSTALL_FULL_SYSCONFDIR}/needrestart/conf.d CACHE STRING "For what needrestart must not restart")

@@ -23,10 +23,12 @@ OPTIONS = {
     "UBLKD_UDEV_RULES_DIR": "rules",
     "UBLKD_MODULES_LOAD_DIR": "/etc/modules",
     "UBLKD_SYSUSERS_DIR": "/etc/groups",
+    "UBLKD_NEEDRESTART_DIR": "/etc/restarts",
 }
 INSTALLED = {
     "etc/groups/ublkd.conf",
     "etc/modules/ublkd.conf",
+    "etc/restarts/ublkd.conf",
     "etc/units/dev-ublk-.device.d/50-ublkd.conf",
     "etc/units/ublk-disk@.path",
     "etc/units/ublk-disk@.service",

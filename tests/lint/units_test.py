@@ -144,6 +144,30 @@ def test_udev_knows_of_a_disk_of_a_tenant_a_type_that_no_rule_acts_on():
     assert set(known.values()) == {""}
 
 
+# Asks needrestart's table as needrestart does, with its own entries before ours.
+_ASK_NEEDRESTART = r"""
+our %nrconf = (defno => 0, blacklist_rc => [], override_rc => {qr(^dbus) => 0, qr(^docker) => 0});
+my $file = shift;
+eval do { local(@ARGV, $/) = $file; <> };
+die $@ if ($@);
+foreach my $unit (@ARGV) {
+    my @found = grep { $unit =~ /$_/ } keys %{$nrconf{override_rc}};
+    print $unit, " ", (@found ? $nrconf{override_rc}->{$found[0]} : !$nrconf{defno}), "\n";
+}
+"""
+
+
+def test_needrestart_restarts_no_disk():
+    """A restart of the unit of a disk would unmount it and take it down. The manager may be restarted."""
+    left = ["ublk-disk@data.service", "ublk-disk@my\\x2ddisk.service", "ublkd-workers.service"]
+    restarted = ["ublkd.service", "ublkd-volumes.service", "ublk-disk.service", "other-ublk-disk@data.service", "docker-x.service"]
+    answer = subprocess.run(["perl", "-we", _ASK_NEEDRESTART, ROOT / "units/needrestart/ublkd.conf", *left, *restarted],
+                            capture_output=True, text=True, check=True)
+    assert answer.stderr == ""
+    restarted.remove("docker-x.service")
+    assert answer.stdout.splitlines() == [f"{unit} 0" for unit in left] + [f"{unit} 1" for unit in restarted] + ["docker-x.service 0"]
+
+
 def test_a_stop_waits_for_the_processes_that_end_after_ublkd():
     """Not as its failure, where the program is gone or older than the unit."""
     assert _setting("ublkd.service.in", "ExecStopPost") == "ExecStopPost=-@UBLKD_PROGRAM_PATH@ --group-wait"

@@ -17,6 +17,7 @@ from harness.wait import wait_until
 *_BEFORE, THIS = os.environ["UBLKD_TEST_PACKAGES"].split(":")
 OLDER = _BEFORE[0] if _BEFORE else None
 STATE = pathlib.Path("/var/lib/ublkd")
+CONFFILE = pathlib.Path("/etc/needrestart/conf.d/ublkd.conf")  # a removal keeps it, and a purge does not
 RUNTIME = pathlib.Path("/run/ublkd")
 TENANT = 1234
 _POLICY = pathlib.Path("/etc/ublkd/policy.d/50-tenants.json")

@@ -183,7 +183,7 @@ def test_a_removal_keeps_devices_for_the_next_installation(directory, installed)
     assert machine.status_of_package() == "config-files"
     assert machine.processes() == []
     assert machine.loaded_units() == [] and machine.unit_files() == ""
-    assert [path for path in files if path.exists()] == []
+    assert [path for path in files if path.exists()] == [machine.CONFFILE]
     assert not machine.RUNTIME.exists() and not pathlib.Path("/dev/ublk").exists()
     assert (machine.STATE / "ublkd.db").exists()
     machine.dpkg("--install", machine.THIS)
