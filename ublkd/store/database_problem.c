@@ -24,7 +24,8 @@ int database_problem_add(const char *path, int error, struct problem_list *probl
                 {EACCES, "NotPermitted", "may not be opened; start ublkd as root, or name another --state-dir"},
                 {EPERM, "NotPermitted", "may not be opened; start ublkd as root, or name another --state-dir"},
                 {EROFS, "ReadOnly",
-                 "cannot be written: the file or its file system is read-only; name another --state-dir"},
+                 "cannot be written: the file or its file system is read-only; make it writable, or name another "
+                 "--state-dir"},
                 {ENOSPC, "DiskFull", "cannot be written: its disk is full; make room and start ublkd again"},
                 {ENOENT, "NoDirectory",
                  "cannot be created: the directory does not exist; create it, or name another --state-dir"},
