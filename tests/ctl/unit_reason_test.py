@@ -11,9 +11,14 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "units" / "reason" / "ubl
 NO_FILE = "data: No file.\n"
 
 
+_MANAGER = {"ActiveState": "active", "Job": "", "NRestarts": "0", "UnitFileState": "enabled"}
+_NO_SUCH_DEVICE = 3  # the exit status of ublkctl
+
+
 @pytest.fixture(name="reason")
 def _reason(tmp_path):
-    """Run it while the unit of the disk `data` is in that state; `second` has commands for the n-th second."""
+    """Run it while the unit of the disk `data` is in that state; `second` has commands for the n-th second. With `waits`,
+    a mount waits for the link. `manager` has what systemd says of ublkd, and `asked` the exit status of ublkctl."""
     for kind in ("live", "failed"):
         (tmp_path / kind).mkdir()
 
@@ -22,13 +27,18 @@ def _reason(tmp_path):
         path.write_text(f"#!/bin/sh\ncd {tmp_path}\n{body}\n", encoding="utf-8")
         path.chmod(0o755)
 
-    def run(link="data", state="inactive", job="", second=None):
+    def run(link="data", state="inactive", job="", second=None, waits=True, manager=None, asked=0):
         (tmp_path / "now").write_text("0", encoding="utf-8")
         steps = "".join(f"{at}) {command} ;;\n" for at, command in (second or {}).items())
         stand_in("sleep", f"echo $(($(cat now) + 1)) >now\ncase $(cat now) in\n{steps}*) ;;\nesac")
-        stand_in("systemctl", f'case $* in *@data.service) echo Job={job}; echo ActiveState={state} ;; esac')
-        done = subprocess.run(["sh", SCRIPT, os.environ["UBLKD_FOLLOW"], tmp_path, link], capture_output=True, text=True,
-                              check=True, timeout=60, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+        answers = "".join(f"*={name}\\ *ublkd.service) echo '{value}' ;;\n" for name, value in {**_MANAGER, **(manager or {})}.items())
+        device = "dev-ublk-by\\\\x2dname-" + link.replace("-", "\\\\x2d") + ".device"
+        stand_in("systemctl", f"case $* in\n{answers}*Job\\ *{device}) echo {'7' if waits else ''} ;;\n"
+                              f"*@data.service) echo Job={job}; echo ActiveState={state} ;;\n"
+                              "*@*.service) echo Job=; echo ActiveState=inactive ;;\nesac")
+        stand_in("ublkctl", f"echo $* >>asked\nexit {asked}")
+        done = subprocess.run(["sh", SCRIPT, os.environ["UBLKD_FOLLOW"], tmp_path, link, "ublkctl", "get"], capture_output=True,
+                              text=True, check=True, timeout=60, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
         assert done.stdout == ""
         return done.stderr, int((tmp_path / "now").read_text(encoding="utf-8"))
 
@@ -55,7 +65,7 @@ def test_a_disk_that_comes_into_service(reason):
 
 
 def test_a_failure_that_does_not_last(reason):
-    assert reason(second={1: FAIL, 3: "rm failed/data"}) == ("", 80)
+    assert reason(second={1: FAIL, 3: "rm failed/data; : >live/data"}) == ("", 3)
 
 
 @pytest.mark.parametrize("unit", [{"state": "activating", "job": 12}, {"state": "inactive", "job": 12}, {"state": "failed"}], ids=str)
@@ -64,4 +74,51 @@ def test_the_unit_of_the_disk_prints_it_itself(reason, unit):
 
 
 def test_an_unknown_device(reason):
-    assert reason(link="nothing") == ("", 80)
+    """As a name in fstab with a slip: the console has the name, and early, for a line may have a shorter time limit."""
+    printed, seconds = reason(link="nothing", asked=_NO_SUCH_DEVICE)
+    assert printed.startswith("nothing: There is no device with this name") and printed.count("\n") == 1
+    assert seconds <= 10
+
+
+def test_a_device_that_comes_late(reason):
+    assert reason(asked=_NO_SUCH_DEVICE, second={7: ": >live/data"}) == ("", 7)
+
+
+def test_a_device_that_does_not_come_into_service(reason):
+    """It starts for too long, or is disabled."""
+    printed, seconds = reason()
+    assert printed == "data: The disk is not in service; 'ublkctl describe data' says why.\n" and seconds == 80
+
+
+@pytest.mark.parametrize("manager, command", [
+    ({"ActiveState": "failed"}, "journalctl -u ublkd.service"),
+    ({"ActiveState": "activating", "NRestarts": "3"}, "journalctl -u ublkd.service"),
+    ({"ActiveState": "inactive"}, "systemctl start ublkd.service"),
+    ({"ActiveState": "inactive", "UnitFileState": "masked"}, "systemctl unmask ublkd.service"),
+    ({"ActiveState": "inactive", "UnitFileState": "disabled"}, "systemctl enable --now ublkd.service"),
+], ids=str)
+def test_a_manager_that_does_not_run(reason, tmp_path, manager, command):
+    """Nothing asks it: that would start it."""
+    printed, seconds = reason(manager=manager)
+    assert printed.startswith(f"data: There is no disk, because no manager runs: ublkd.service is {manager['ActiveState']}") or (
+        "masked" in printed)
+    assert command in printed and printed.count("\n") == 1 and seconds <= 10
+    assert not (tmp_path / "asked").exists()
+
+
+@pytest.mark.parametrize("manager", [{"ActiveState": "activating", "Job": "5"}, {"ActiveState": "inactive", "Job": "5"}], ids=str)
+def test_a_manager_that_starts_has_time(reason, manager):
+    """Until the limit: then the mount gives up, too."""
+    assert reason(manager=manager, second={30: ": >live/data"}) == ("", 30)
+    printed, seconds = reason(link="nothing", manager=manager)
+    assert "no manager runs" in printed and seconds == 80
+
+
+def test_a_link_that_nothing_waits_for(reason, tmp_path):
+    """As that of a tenant's disk, or of one that has just gone."""
+    assert reason(link="ublkb7", waits=False, asked=_NO_SUCH_DEVICE) == ("", 80)
+    assert not (tmp_path / "asked").exists()
+
+
+def test_a_name_with_a_dash_is_that_of_the_unit(reason):
+    assert reason(link="no-thing", asked=_NO_SUCH_DEVICE)[0].startswith("no-thing: There is no device")

@@ -121,7 +121,8 @@ def test_the_marks_of_disks_are_where_ublkd_makes_them():
     assert _setting("ublk-disk@.service.in", "ExecStartPre").startswith(f"ExecStartPre=@UBLKD_START_PATH@ @UBLKD_FOLLOW_PATH@ {place} %i ")
     assert f'"$place/{live}/$name"' in (ROOT / "units/start/ublkd-start").read_text()
     assert _setting("ublk-reason@.service.in", "ConditionPathExists") == f"ConditionPathExists=!{place}/{live}/%I"
-    assert _setting("ublk-reason@.service.in", "ExecStart") == f"ExecStart=@UBLKD_REASON_PATH@ @UBLKD_FOLLOW_PATH@ {place} %I"
+    assert _setting("ublk-reason@.service.in", "ExecStart") == (
+        f"ExecStart=@UBLKD_REASON_PATH@ @UBLKD_FOLLOW_PATH@ {place} %I @UBLKD_CTL_PATH@ get")
 
 
 def test_who_waits_for_a_link_has_its_reason():

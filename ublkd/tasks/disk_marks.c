@@ -14,7 +14,13 @@
 #include <unistd.h>
 
 /* What a phase means for the unit of a disk that no worker serves, or that is none. */
-enum mark { MARK_AS_BEFORE, MARK_NONE, MARK_LIVE, MARK_FAILED };
+enum mark {
+        MARK_AS_BEFORE,
+        MARK_NONE,
+        MARK_LIVE,
+        MARK_FAILED,
+        MARK_FAILED_IF_NOT_LIVE, /* it is not known what became of a disk that was in service */
+};
 
 static const enum mark mark_of_phase[_PHASE_MAX] = {
         [PHASE_PENDING] = MARK_AS_BEFORE,
@@ -64,6 +70,11 @@ static int set_mark(const struct disk_marks *marks, const char *name, enum mark 
         _cleanup_close_ int failed = runtime_dir_open_marks(marks->dir, RUNTIME_FAILED);
         int r = live < 0 ? live : failed < 0 ? failed : 0;
 
+        if (r >= 0 && mark == MARK_FAILED_IF_NOT_LIVE) {
+                if (faccessat(live, name, F_OK, 0) == 0)
+                        return 0;
+                mark = MARK_FAILED;
+        }
         if (r >= 0)
                 r = mark == MARK_FAILED ? write_mark(failed, name, text) : remove_mark(failed, name);
         if (r < 0)
@@ -98,6 +109,9 @@ static enum mark mark_of(const struct device_status *status)
                 return MARK_LIVE;
         if (status->reason == REASON_GAVE_UP || status->reason == REASON_WAITS_FOR_RECOVER)
                 return MARK_FAILED;
+        if (status->reason == REASON_HOST_NOT_READY
+                && (status->phase == PHASE_PENDING || status->phase == PHASE_UNKNOWN))
+                return MARK_FAILED_IF_NOT_LIVE;
         return mark_of_phase[status->phase];
 }
 

@@ -4,7 +4,7 @@
  * it. It holds a line "worker PID", and the path of each store of the disk, a line each; no path if the disk has none, if a
  * tenant names it, whose mounts may be others than those of the host, or if the path has no one line. failed/NAME is there
  * while the device cannot have its disk in service, and holds why: the cause of its last attempt, or else the message of its
- * status. Runs on the loop. */
+ * status. While the driver is missing or does not answer, that is the problem of the host. Runs on the loop. */
 #pragma once
 
 #include "ublkd/runtime/runtime_dir.h"

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 from harness import programs, stacks, units
 from harness.api import loop_spec
+from harness.shell import run
 from harness.tenants import User
 from harness.wait import wait_until
 
@@ -21,6 +22,8 @@ PLAIN = pathlib.Path("/srv/plain")  # its line has no options
 WAITING = pathlib.Path("/srv/waiting")  # its line is that of ublkd.service(8), with nofail
 MISSING = pathlib.Path("/srv/missing")  # on a disk whose backing file is gone
 ABSENT = pathlib.Path("/srv/absent")  # on another such disk, whose unit its line does not name
+MISTYPED = pathlib.Path("/srv/mistyped")  # its line has a name that no device has
+SLIP = pathlib.Path("/srv/slip")  # so has this one, in that of the unit, too
 SPARE = pathlib.Path("/srv/spare")  # the base system does not want it, and its disk goes, too
 LOWER = pathlib.Path("/srv/lower")  # has the backing file of a disk; its own one is described by a file in /etc
 UPPER = pathlib.Path("/srv/upper")  # on that disk
@@ -69,6 +72,10 @@ _DISKS = """\
 /dev/ublk/by-name/swap none swap sw 0 0
 /dev/ublk/by-name/remote /srv/remote ext4 _netdev 0 2
 """
+_SLIPS = """\
+/dev/ublk/by-name/mistyped /srv/mistyped ext4 x-systemd.device-timeout=30s 0 2
+/dev/ublk/by-name/slip /srv/slip ext4 x-systemd.requires=ublk-disk@slip.service,x-systemd.device-timeout=30s 0 2
+"""
 _TARGETS = ("vm.target", "multi-user.target")  # that of the boot, and the one after the rescue mode
 # When the stop of a disk has ended, and how: the kernel's log has the unmounts, too, but not which disk it was. And in a
 # slow guest the disk of a file on a disk comes late. The name of the file lets that of the missing disk count after it.
@@ -80,6 +87,12 @@ TimeoutStartSec=490s
 TimeoutStopSec=250s
 ExecStopPost=/bin/sh -c 'echo "tests: the stop of disk %i ended: $$SERVICE_RESULT" >/dev/kmsg'
 """
+# ublkd must not start with this.
+WRONG = pathlib.Path("/etc/ublkd/ublkd.conf.d/wrong.conf")
+_WRONG_TEXT = "[Manager]\nStateDirectory=nowhere\n"
+# No program loads the driver.
+NO_DRIVER = pathlib.Path("/etc/modprobe.d/no-driver.conf")
+_NO_DRIVER_TEXT = "install ublk_drv /bin/false\n"
 # At the end of that stop.
 _REMOTE_DISK = f"""\
 [Service]
@@ -223,17 +236,29 @@ def tenant(api):
     return User(SimpleNamespace(api=api, runtime=pathlib.Path("/run/ublkd")), _TENANT_UID)
 
 
-def write_etc(etc, with_disks, nofail=True, rescue=False):
+def correct_slips():
+    """Remove the lines of fstab that name no device."""
+    fstab = pathlib.Path("/etc/fstab")
+    fstab.write_text(fstab.read_text(encoding="utf-8").replace(_SLIPS, ""), encoding="utf-8")
+    run("systemctl", "daemon-reload")
+
+
+def write_etc(etc, with_disks, nofail=True, rescue=False, slips=False, manager=True):
     """Write /etc of a machine where ublkd is installed and enabled; with_disks: fstab names its disks. Without `nofail`,
     the disks that cannot start end the boot in emergency mode. With `rescue` the boot is one in rescue mode, and no line of
-    fstab names a unit."""
+    fstab names a unit. With `slips` two lines name no device. Without `manager` neither ublkd nor the driver can start."""
     system = etc / "systemd" / "system"
     system.mkdir(parents=True)
     units.write(system)
     _put(etc / "udev/rules.d/60-ublkd.rules", programs.source("units/60-ublkd.rules").read_text(encoding="utf-8"))
     targets = _TARGETS[1:] if rescue else _TARGETS
     disks = _disks(nofail, targets) if with_disks else ""
-    _put(etc / "fstab", _BASE + (_without_units(disks) if rescue else disks))
+    _put(etc / "fstab", _BASE + (_without_units(disks) if rescue else disks) + (_SLIPS if slips else ""))
+    if not manager:
+        _put(etc / WRONG.relative_to("/etc"), _WRONG_TEXT)
+        _put(etc / NO_DRIVER.relative_to("/etc"), _NO_DRIVER_TEXT)
+        _put(etc / "modules-load.d/ublkd.conf", programs.source("units/modules-load.d/ublkd.conf").read_text(encoding="utf-8"))
+        (system / "systemd-modules-load.service").symlink_to("/usr/lib/systemd/system/systemd-modules-load.service")
     _put(etc / DESCRIPTION.relative_to("/etc"), json.dumps(loop_spec(LOWER.name, IMAGES / "lower.img")))
     _put(etc / "ublkd/policy.d/50-tenants.json", json.dumps(_POLICY))
     stacks.write_key(etc / "ublkd-tests.key")
@@ -244,7 +269,8 @@ def write_etc(etc, with_disks, nofail=True, rescue=False):
     _put(system / "ublk-disk@.service.d/all.conf", _EVERY_DISK.format(ublkctl=programs.ublkctl()))
     _put(system / "ublk-disk@remote.service.d/remote.conf", _REMOTE_DISK)
     _put(system / "ublk-disk@spare.service.d/rescue.conf", _NOT_IN_RESCUE)
-    _put(system / "ublk-disk@missing.service.d/impatient.conf", units.impatient(_PATIENCE))
+    for name in [MISSING.name, *([SLIP.name] if slips else []), *([] if manager else [REQUIRED.name])]:
+        _put(system / f"ublk-disk@{name}.service.d/impatient.conf", units.impatient(_PATIENCE))
     _put(etc / "systemd/system.conf.d/slow.conf", _SLOW)
     _link_as_installed(system)
     if rescue:

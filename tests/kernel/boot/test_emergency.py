@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A boot with two disks that cannot start, in fstab without nofail: it ends in emergency mode, where these tests run."""
+"""A boot with two disks that cannot start, in fstab without nofail, and two lines with names that no device has: it ends in
+emergency mode, where these tests run."""
 
 import os
 import pathlib
@@ -41,8 +42,8 @@ def test_the_reason_is_on_the_console():
     wait_until(api.is_ready, "ublkd ready")
     cause = api.get("missing")["status"]["cause"]
     assert str(machine.IMAGES / "missing.img") in cause
-    wait_until(lambda: console.lines_of("ublkd-start"), "what the unit prints")
-    assert console.lines_of("ublkd-start") == [f"missing: {cause}"]
+    wait_until(lambda: console.lines_of("ublkd-start", "missing: "), "what the unit prints")
+    assert console.lines_of("ublkd-start", "missing: ") == [f"missing: {cause}"]
     assert [line for line in console.text().splitlines() if "missing.img" in line and "ublkd-start[" not in line] == []
 
 
@@ -54,6 +55,17 @@ def test_the_reason_of_a_plain_line_is_on_the_console():
     assert units.state("ublk-disk@absent.service") == "inactive"
 
 
+def test_a_mistyped_name_is_on_the_console():
+    """Of a plain line, and of one that names the unit of the disk."""
+    line = "mistyped: There is no device with this name"
+    wait_until(lambda: console.lines_of("ublkd-reason", "mistyped: "), "what ublkd-reason prints")
+    assert [printed.startswith(line) for printed in console.lines_of("ublkd-reason", "mistyped: ")] == [True]
+    wait_until(lambda: units.state("ublk-disk@slip.service") == "failed", "the unit that has given up")
+    line = "ublkctl: slip: No device has this name."
+    wait_until(lambda: console.lines_of("ublkd-start", line) == [line], lambda: console.lines_of("ublkd-start"))
+    assert not console.lines_of("ublkd-reason", "slip: ")
+
+
 def test_the_other_disks_are_served():
     api = Api("/run/ublkd/ublkd.sock")
     wait_until(api.is_ready, "ublkd ready")
@@ -62,11 +74,12 @@ def test_the_other_disks_are_served():
     assert [api.phase(point.name) for point in _GONE] == ["Backoff", "Backoff"]
 
 
-def test_the_administrator_brings_the_files_and_goes_on():
+def test_the_administrator_brings_the_files_corrects_the_names_and_goes_on():
     for point in _GONE:
         (machine.IMAGES / f"{point.name}.away").rename(machine.IMAGES / f"{point.name}.img")
     for point in _GONE:
         wait_until(lambda name=point.name: units.state(f"ublk-disk@{name}.service") == "active", "the unit, when the file is back")
+    machine.correct_slips()
     run("systemctl", "start", "local-fs.target", timeout=480)
     machine.wait_mounted(machine.WAITING)
     for point in (*machine.MOUNTED, *_GONE):

@@ -122,6 +122,26 @@ static void test_a_start_keeps_marks(struct place *place)
         check_marks(place, true, NULL);
 }
 
+/* A machine without the driver; a disk that was in service may still be. */
+static void test_the_mark_has_the_problem_of_the_host(struct place *place)
+{
+        static const enum device_phase phases[] = {PHASE_PENDING, PHASE_UNKNOWN};
+        struct device_status status = {
+                .number = -1, .reason = REASON_HOST_NOT_READY, .message = (char *)"No driver."};
+
+        for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
+                CHECK_INT(put_null_disk(place->store, "data", ""), 0);
+                status.phase = phases[i];
+                CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+                check_marks(place, false, "No driver.\n");
+                set_status(place, PHASE_LIVE, "It serves.");
+                CHECK_INT(device_store_set_status(place->store, "data", &status), 0);
+                check_marks(place, true, NULL);
+                set_status(place, PHASE_DISABLED, "It is off.");
+                CHECK_INT(device_store_remove(place->store, "data"), 0);
+        }
+}
+
 /* Names of tenants' devices are in it. An earlier ublkd has made the directories for all to read. */
 static void test_only_root_lists_the_marks(struct place *place)
 {
@@ -250,6 +270,7 @@ int main(void)
         test_only_root_lists_the_marks(&place);
         test_the_facts_decide(&place);
         test_the_mark_has_the_cause(&place);
+        test_the_mark_has_the_problem_of_the_host(&place);
         test_a_start_keeps_marks(&place);
         test_the_mark_has_the_path(&place);
         test_the_mark_has_the_worker(&place);
