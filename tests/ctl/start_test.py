@@ -19,10 +19,13 @@ def _start(tmp_path):
     for kind in ("live", "failed"):
         (tmp_path / kind).mkdir()
 
-    def run(status, printed):
+    def run(status, printed, manager="active"):
+        (tmp_path / "systemctl").write_text(f"#!/bin/sh\n[ $4 = ublkd.service ] && echo {manager}\n", encoding="utf-8")
+        (tmp_path / "systemctl").chmod(0o755)
         command = ["sh", "-c", f"printf '%s' '{printed}' >&2; exit {status}"]
         done = subprocess.run(["sh", SCRIPT, os.environ["UBLKD_FOLLOW"], tmp_path, "data", *command],
-                              capture_output=True, text=True, check=False, timeout=60)
+                              capture_output=True, text=True, check=False, timeout=60,
+                              env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
         return done.returncode, done.stdout, done.stderr
 
     return run
@@ -56,6 +59,17 @@ def test_a_mark_may_be_old_if_the_client_did_not_wait(start, tmp_path, status):
     (tmp_path / "failed" / "data").write_text("No file.\n", encoding="utf-8")
     printed = "ublkctl: data: No driver.\nublkctl: data: More.\n"
     assert start(status, printed) == (status, printed, "ublkctl: data: No driver.\n")
+
+
+def test_a_manager_that_has_failed_is_not_asked(start):
+    """Its socket would have it tried again and again, until the client gives up."""
+    status, out, err = start(OK, PRINTED, manager="failed")
+    assert status == FAILED and out == "" and len(err.splitlines()) == 1
+    assert err.startswith("data: There is no disk, because no manager runs") and "journalctl -u ublkd.service" in err
+
+
+def test_a_manager_that_is_tried_again_is_waited_for(start):
+    assert start(OK, PRINTED, manager="activating") == (OK, PRINTED, "")
 
 
 def test_the_failure_of_a_client_that_says_nothing(start):

@@ -269,8 +269,10 @@ def write_etc(etc, with_disks, nofail=True, rescue=False, slips=False, manager=T
     _put(system / "ublk-disk@.service.d/all.conf", _EVERY_DISK.format(ublkctl=programs.ublkctl()))
     _put(system / "ublk-disk@remote.service.d/remote.conf", _REMOTE_DISK)
     _put(system / "ublk-disk@spare.service.d/rescue.conf", _NOT_IN_RESCUE)
-    for name in [MISSING.name, *([SLIP.name] if slips else []), *([] if manager else [REQUIRED.name])]:
+    for name in (MISSING.name, SLIP.name):
         _put(system / f"ublk-disk@{name}.service.d/impatient.conf", units.impatient(_PATIENCE))
+    if not manager:  # a client of the socket has ublkd tried again and again
+        _put(system / "ublk-disk@.service.d/start.conf", units.impatient("480s"))
     _put(etc / "systemd/system.conf.d/slow.conf", _SLOW)
     _link_as_installed(system)
     if rescue:
