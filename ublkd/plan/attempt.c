@@ -25,6 +25,11 @@ enum {
         /* A worker that served for as long shows that the device works: its successor starts at once. One
          * that a replayed request kills again dies within milliseconds of Live. */
         SERVED_LONG = 1000 * 1000,
+        /* But a worker that was taken over can serve for as long and exit, again and again. So each death that is
+         * forgiven is paid for with this service, before it or after it ... */
+        SERVICE_PER_DEATH = 60 * 1000 * 1000,
+        /* ... and so many may be owed for. Those who kill workers on purpose, for a test or to replace them, stay below. */
+        DEATHS_OWED_MAX = 60,
         /* A worker that was killed for what it sent may have been taken over by what it reads. Its successor
          * serves the same store and reads the same requests: it is trusted again after a longer time. */
         TRUSTED = 10 * 60 * 1000 * 1000,
@@ -63,15 +68,24 @@ static uint64_t wait_limit(const struct attempt *attempt, const struct plan_fact
         return waits_for_kernel(facts) ? UNNOTICED_LIMIT : worker_limit[facts->worker];
 }
 
-static void forgive_after_serving(struct attempt *attempt, uint64_t now)
+/* Count how long the worker has served since it was last counted. */
+static void count_service(struct attempt *attempt, uint64_t now)
 {
-        bool served = attempt->seen_since > 0 && attempt->seen.kernel == KERNEL_LIVE
+        bool serves = attempt->seen_since > 0 && attempt->seen.kernel == KERNEL_LIVE
                       && attempt->seen.worker == PLAN_WORKER_SERVING;
+        uint64_t service = serves && now > attempt->counted ? now - attempt->counted : 0;
 
-        if (served && now - attempt->seen_since >= SERVED_LONG)
-                attempt->deaths = 0;
-        if (served && now - attempt->seen_since >= TRUSTED)
-                attempt->breaches = 0;
+        if (service == 0)
+                return;
+        attempt->counted = now;
+        attempt->served += service;
+        attempt->owed -= service < attempt->owed ? service : attempt->owed;
+}
+
+static bool is_forgiven(const struct attempt *attempt)
+{
+        return attempt->served >= SERVED_LONG
+               && attempt->owed <= (uint64_t)(DEATHS_OWED_MAX - 1) * SERVICE_PER_DEATH;
 }
 
 static bool is_same_situation(const struct plan_facts *one, const struct plan_facts *other)
@@ -82,7 +96,7 @@ static bool is_same_situation(const struct plan_facts *one, const struct plan_fa
 static void enter_situation(struct attempt *attempt, const struct plan_facts *facts, uint64_t now)
 {
         attempt->seen = *facts;
-        attempt->seen_since = attempt->wait_since = now;
+        attempt->seen_since = attempt->wait_since = attempt->counted = now;
         attempt->retry_at = 0;
         attempt->tries = attempt->tried_out = attempt->busy = 0;
 }
@@ -107,7 +121,7 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
 
         attempt->blind = 0;
         if (attempt->seen_since == 0 || !is_same_situation(&attempt->seen, facts)) {
-                forgive_after_serving(attempt, now);
+                count_service(attempt, now);
                 enter_situation(attempt, facts, now);
         }
         if (facts->kernel != KERNEL_DOWN) {
@@ -355,7 +369,16 @@ bool attempt_may_grow(const struct attempt *attempt)
 
 void attempt_worker_died(struct attempt *attempt, uint64_t now)
 {
-        forgive_after_serving(attempt, now);
+        bool forgiven;
+
+        count_service(attempt, now);
+        forgiven = is_forgiven(attempt);
+        if (forgiven)
+                attempt->deaths = 0;
+        if (attempt->served >= TRUSTED)
+                attempt->breaches = 0;
+        attempt->served = 0;
+        attempt->counted = UINT64_MAX; /* until another situation is seen */
         attempt->refused = false;
         if (attempt->handover_deaths++ > 0) /* not the first one of them */
                 attempt->handover_since = 0;
@@ -363,7 +386,10 @@ void attempt_worker_died(struct attempt *attempt, uint64_t now)
                 attempt->retired = false;
                 return; /* it was sent away */
         }
-        attempt->deaths++;
+        if (forgiven)
+                attempt->owed += SERVICE_PER_DEATH;
+        else
+                attempt->deaths++;
         attempt->spawn_at = now + backoff_delay(attempt->deaths);
         attempt->retry_at = 0; /* what its start has come to is known: no need to look later */
 }

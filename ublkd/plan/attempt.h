@@ -38,8 +38,11 @@ struct attempt {
         uint64_t spawn_at;      /* no SPAWN before */
         uint64_t unsure_until;  /* an ADD_DEV that was given up may still make a disk */
         uint64_t grow_at;       /* no UPDATE_SIZE before: one that was given up may yet take effect */
-        unsigned deaths;        /* of workers, since one served long enough */
+        unsigned deaths;        /* of workers, since one that served for long enough was forgiven its death */
         unsigned breaches;      /* workers killed for what they sent, since one served very long */
+        uint64_t served;        /* by this worker, as far as it is counted */
+        uint64_t counted;       /* service is counted up to then */
+        uint64_t owed;          /* service, for the deaths that were forgiven */
         uint64_t wait_since;    /* waiting began: with the situation, or with the last way out of it */
         unsigned tries;         /* steps in this situation that had no effect */
         unsigned tried_out;     /* how many of them were followed by a way out (STOP_WORKER) */
@@ -133,7 +136,9 @@ bool attempt_may_grow(const struct attempt *attempt);
 /* Note that a command that was given up has returned: a step that it blocked (EALREADY) is due at once. */
 void attempt_released(struct attempt *attempt, uint64_t now);
 
-/* Note that a worker is gone, by whatever cause. Once for each. */
+/* Note that a worker is gone, by whatever cause. Once for each. The next one starts at once if this one has served for a
+ * second, or else after a back-off, which grows with each such worker. Of workers that serve for less than a minute, only
+ * some 60 in a row are replaced at once: then the back-off grows with these, too. */
 void attempt_worker_died(struct attempt *attempt, uint64_t now);
 
 /* Note that a worker is gone that ublkd has killed for what it sent: the next one starts after a back-off, which

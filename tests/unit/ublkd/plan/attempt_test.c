@@ -270,31 +270,6 @@ static void test_a_worker_that_died_while_the_disk_went_live_was_not_refused(voi
         CHECK_INT(see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, 4), TROUBLE_NONE);
 }
 
-static void test_deaths_back_off_until_one_served_long(void)
-{
-        struct attempt attempt = {};
-        uint64_t now = 1;
-
-        for (unsigned i = 0; i < 4; i++) {
-                see(&attempt, KERNEL_LIVE, PLAN_WORKER_SERVING, now);
-                now += 900 * MS;
-                attempt_worker_died(&attempt, now);
-                see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, now);
-        }
-        CHECK_INT(attempt_due(&attempt, ACTION_SPAWN, now), now + 400 * MS);
-        CHECK(attempt_due(&attempt, ACTION_STOP_DEV, now) <= now); /* deleting it does not wait for that */
-        attempt_reset(&attempt);
-        CHECK(attempt_due(&attempt, ACTION_SPAWN, now) <= now);
-
-        attempt.deaths = 10;
-        see(&attempt, KERNEL_LIVE, PLAN_WORKER_SERVING, now);
-        now += 1 * SECONDS;
-        see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, now);
-        attempt_worker_died(&attempt, now);
-        see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, now);
-        CHECK_INT(attempt_due(&attempt, ACTION_SPAWN, now), now);
-}
-
 /* The worker was started and died before the reconciler looked: the next one starts as soon as otherwise. */
 static void test_a_worker_that_was_never_observed(void)
 {
@@ -526,35 +501,6 @@ static void test_a_silent_kernel_is_asked_ever_slower(void)
         CHECK_INT(attempt_blind(&attempt, 7), 7);
 }
 
-/* Serve for `time`, and be killed for what it sent. Return the back-off. */
-static uint64_t serve_and_break(struct attempt *attempt, uint64_t *now, uint64_t time)
-{
-        see(attempt, KERNEL_LIVE, PLAN_WORKER_SERVING, *now);
-        *now += time;
-        attempt_worker_broke(attempt, *now);
-        see(attempt, KERNEL_DOWN, PLAN_WORKER_NONE, *now);
-        return attempt_due(attempt, ACTION_SPAWN, *now) - *now;
-}
-
-/* A worker that serves for a while, is killed for what it sends, and so on, does not make a tight loop. */
-static void test_broken_protocols_back_off_although_the_workers_served_long(void)
-{
-        struct attempt attempt = {};
-        uint64_t now = 1;
-
-        CHECK_INT(serve_and_break(&attempt, &now, 5 * SECONDS), 100 * MS);
-        CHECK_INT(serve_and_break(&attempt, &now, 5 * SECONDS), 200 * MS);
-        CHECK_INT(serve_and_break(&attempt, &now, 60 * SECONDS), 400 * MS);
-        for (unsigned i = 0; i < 10; i++)
-                (void)serve_and_break(&attempt, &now, 5 * SECONDS);
-        CHECK_INT(serve_and_break(&attempt, &now, 5 * SECONDS), 30 * SECONDS);
-        CHECK_INT(serve_and_break(&attempt, &now, 3600 * SECONDS), 100 * MS); /* trusted again */
-        (void)serve_and_break(&attempt, &now, 5 * SECONDS);
-        attempt_reset(&attempt);
-        CHECK_INT(attempt_due(&attempt, ACTION_SPAWN, now), 0); /* the client asks to try at once */
-        CHECK_INT(serve_and_break(&attempt, &now, 5 * SECONDS), 100 * MS);
-}
-
 int main(void)
 {
         test_failures_back_off_and_get_stuck();
@@ -571,9 +517,7 @@ int main(void)
         test_a_recovery_is_overdue();
         test_a_death_that_the_driver_never_notices_is_hopeless();
         test_a_worker_that_died_while_the_disk_went_live_was_not_refused();
-        test_deaths_back_off_until_one_served_long();
         test_a_worker_that_was_never_observed();
-        test_broken_protocols_back_off_although_the_workers_served_long();
         test_a_retiring_worker_may_finish();
         test_a_leaving_worker_may_finish();
         test_a_worker_that_cannot_be_retired_is_soon_stuck();
