@@ -72,6 +72,14 @@ def create(server, name, **more):
     assert server.ask("POST", "/devices?wait=ready", spec(name, **more)).status == 201
 
 
+def create_many(server, count):
+    """The names of devices for so many events: of one device, ublkd keeps 512."""
+    names = [f"data{number}" for number in range(-(-count // 500))]
+    for name in names:
+        create(server, name)
+    return names
+
+
 def events(server, query=""):
     answer = server.ask("GET", "/events" + query, headers=JSON)
     assert answer.status == 200 and answer.type == "application/json", answer.body
@@ -242,8 +250,10 @@ def test_it_resumes_after_a_restart(tmp_path):
 
 def test_compacted_events_are_gone(server):
     create(server, "data")
+    names = create_many(server, 5000)
     revision = server.ask("GET", "/devices").json["revision"]
-    server.tell("flood data 5000")
+    for name in names:
+        server.tell(f"flood {name} 500")
     for ask in (lambda: server.ask("GET", "/events", headers={"Last-Event-ID": str(revision)}),
                 lambda: server.ask("GET", f"/events?after={revision}"),
                 lambda: server.ask("GET", f"/events?after={revision}", headers=JSON)):
@@ -254,6 +264,17 @@ def test_compacted_events_are_gone(server):
         server.tell("note data Later It happened.")
         assert stream.reasons(1) == [("data", "Later")]
     assert len(events(server)["items"]) == 1000
+
+
+def test_a_device_pushes_out_no_event_of_another(server):
+    """Before, a worker that was taken over made the events of all other disks go."""
+    create(server, "loud")
+    create(server, "quiet")
+    revision = server.ask("GET", "/devices").json["revision"]
+    server.tell("flood loud 5000")
+    assert [event["reason"] for event in events(server, "?device=quiet")["items"]] == ["Live", "Created"]
+    assert 256 <= len(events(server, "?device=loud")["items"]) <= 512
+    check_problem(server.ask("GET", f"/events?after={revision}", headers=JSON), 410, "compacted")
 
 
 def test_a_future_revision_answers_410(server):
@@ -327,10 +348,11 @@ def test_a_client_that_leaves_is_freed(server):
 
 def test_a_client_that_does_not_read_is_disconnected_and_resumes(server):
     create(server, "data")
+    names = create_many(server, 8000)
     with Stream(server) as reader, Stream(server) as sleeper:
-        for _ in range(20):  # more than the log and the socket together hold
-            server.tell("flood data 400")
-            reader.events(400)
+        for name in names:  # more than the log and the socket together hold
+            server.tell(f"flood {name} 500")
+            reader.events(500)
         server.until("watches", 1)
         with pytest.raises(ENDS):
             while True:
@@ -344,8 +366,10 @@ def test_a_client_that_does_not_read_is_disconnected_and_resumes(server):
 
 def test_a_slow_reader_gets_everything(server):
     create(server, "data")
+    names = create_many(server, 3000)
     with Stream(server) as stream:
-        server.tell("flood data 3000")
+        for name in names:
+            server.tell(f"flood {name} 500")
         assert server.ask("GET", "/devices/data").status == 200  # the stream delays no other request
         assert [event["reason"] for event in stream.events(3000)] == [f"Flood{i}" for i in range(3000)]
 

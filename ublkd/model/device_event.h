@@ -24,8 +24,8 @@ struct device_event {
         char *message;            /* a sentence: what happened, and what is done next */
         char *labels;             /* of the device at that time, a JSON object; NULL: none */
         char tenant[TENANT_SIZE]; /* of the device; not shown: it decides who may see the event */
-        /* The tenant with the first uid of those whose events count together with this one's, when it happened. In a draft:
-         * not set. */
+        /* The key of the events that count together with this one, when it happened: the first tenant of these, or a device
+         * of the administrators. In a draft: not set. */
         char account[TENANT_SIZE];
         bool apart;   /* it repeats no other event, as one that a client has caused; not stored */
         bool unsaved; /* the backend has no copy, or an older one */

@@ -12,11 +12,18 @@ static struct event_floor *find(struct event_floors *floors, const char *account
 
 uint64_t event_floors_get(const struct event_floors *floors, const char *account)
 {
+        for (size_t i = 0; i < floors->count; i++)
+                if (strcmp(floors->of[i].account, account) == 0)
+                        return floors->of[i].revision;
+        return 0;
+}
+
+uint64_t event_floors_highest(const struct event_floors *floors, bool (*counts)(const char *account))
+{
         uint64_t highest = 0;
 
         for (size_t i = 0; i < floors->count; i++)
-                if ((!account || strcmp(floors->of[i].account, account) == 0)
-                        && floors->of[i].revision > highest)
+                if ((!counts || counts(floors->of[i].account)) && floors->of[i].revision > highest)
                         highest = floors->of[i].revision;
         return highest;
 }

@@ -4,6 +4,7 @@
 
 #include "ublkd/model/tenant.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +21,10 @@ struct event_floors {
         size_t count;
 };
 
-/* Return the floor of `account`, or, with NULL, the highest one; 0: there is none. */
+/* Return the floor of `account`; 0: there is none. */
 uint64_t event_floors_get(const struct event_floors *floors, const char *account);
+/* Return the highest floor of the accounts that count (NULL: all); 0: there is none. */
+uint64_t event_floors_highest(const struct event_floors *floors, bool (*counts)(const char *account));
 
 /* Raise the floor of `account`. Return 0; without a place for it, the lowest floor, which is given up: the caller has to
  * drop the events of all owners up to it. */

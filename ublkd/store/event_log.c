@@ -17,6 +17,10 @@ struct kept_event {
         struct kept_event *next_free;
 };
 
+enum { SHARES = 1024 };
+
+#define DEVICE_KEY "disk:" /* of the account of a device of the administrators, before its uid */
+
 struct event_log {
         struct kept_event slots[EVENTS_MAX + 1]; /* one spare, so that event_log_take() cannot fail */
         struct kept_event *free;                 /* slots without an event */
@@ -25,7 +29,8 @@ struct event_log {
         struct kept_event **events;
         struct kept_event *room[2 * (EVENTS_MAX + 1)];
         size_t count;
-        struct tree index;                   /* by device and content, the newest first */
+        uint16_t shares[SHARES]; /* events of the accounts with that hash: an account has so many at most */
+        struct tree index;       /* by device and content, the newest first */
         uint64_t compacted, compacted_saved; /* here, and in the backend */
         struct event_floors floors;          /* of accounts */
         bool floors_unsaved;
@@ -87,6 +92,17 @@ static struct kept_event *find_older(const struct kept_event *kept)
         return next && compare_what(next->event, kept->event) == 0 ? next : NULL;
 }
 
+/* ---- the events of an account ---- */
+
+static uint16_t *share_of(struct event_log *log, const char *account)
+{
+        uint32_t hash = UINT32_C(2166136261);
+
+        for (const char *c = account; *c; c++)
+                hash = (hash ^ (unsigned char)*c) * UINT32_C(16777619);
+        return &log->shares[hash % SHARES];
+}
+
 /* Put `event`, which is taken over, into a slot and into the index. */
 static struct kept_event *keep(struct event_log *log, struct device_event *event)
 {
@@ -95,6 +111,7 @@ static struct kept_event *keep(struct event_log *log, struct device_event *event
         assert(kept);
         log->free = kept->next_free;
         kept->event = event;
+        (*share_of(log, event->account))++;
         tree_insert(&log->index, event, &kept->node);
         return kept;
 }
@@ -103,6 +120,7 @@ static struct kept_event *keep(struct event_log *log, struct device_event *event
 static void drop(struct event_log *log, struct kept_event *kept)
 {
         (void)tree_remove(&log->index, kept->event);
+        (*share_of(log, kept->event->account))--;
         kept->event = device_event_free(kept->event);
         kept->next_free = log->free;
         log->free = kept;
@@ -136,15 +154,20 @@ struct event_log *event_log_free(struct event_log *log)
         return NULL;
 }
 
+static bool is_of_tenants(const char *account)
+{
+        return strncmp(account, DEVICE_KEY, strlen(DEVICE_KEY)) != 0;
+}
+
 void event_log_set_accounts(struct event_log *log, account_of_user first, void *userdata)
 {
-        log->floor_of_all = event_floors_get(&log->floors, NULL);
+        log->floor_of_all = event_floors_highest(&log->floors, is_of_tenants);
         log->account = first;
         log->account_userdata = userdata;
 }
 
-/* Write the key of the account of the tenant; "" of the administrators. */
-static void account_of(const struct event_log *log, const char *tenant, char ret[static TENANT_SIZE])
+/* Write the key of the account of the tenant. */
+static void account_of_tenant(const struct event_log *log, const char *tenant, char ret[static TENANT_SIZE])
 {
         uid_t user;
 
@@ -152,6 +175,17 @@ static void account_of(const struct event_log *log, const char *tenant, char ret
                 tenant_of_user(log->account(log->account_userdata, user), ret);
         else
                 snprintf(ret, TENANT_SIZE, "%s", tenant);
+}
+
+/* No two uids have the same beginning. The event of a disk without a record has no account: "". */
+static void account_of(
+        const struct event_log *log, const struct device_event *event, char ret[static TENANT_SIZE])
+{
+        if (tenant_is_set(event->tenant) || *event->uid == '\0')
+                account_of_tenant(log, event->tenant, ret);
+        else
+                snprintf(ret, TENANT_SIZE, DEVICE_KEY "%.*s", (int)(TENANT_SIZE - sizeof(DEVICE_KEY)),
+                        event->uid);
 }
 
 static uint64_t usec_before(uint64_t now, uint64_t seconds)
@@ -183,8 +217,6 @@ static void compact(struct event_log *log, uint64_t now)
                 dropped++;
         drop_oldest(log, dropped);
 }
-
-/* ---- the events of an account ---- */
 
 static bool is_of(const struct event_log *log, size_t index, const char *account)
 {
@@ -233,21 +265,23 @@ static void raise_floor(struct event_log *log, const char *account, uint64_t rev
 /* Half of the events go at once, so that the scan is rare. account: not of an event that goes. */
 static void compact_account(struct event_log *log, const char *account)
 {
-        size_t count = tenant_is_set(account) ? count_of(log, account) : 0;
+        bool may_be_too_many = tenant_is_set(account) && *share_of(log, account) > EVENTS_OF_ACCOUNT_MAX;
+        size_t count = may_be_too_many ? count_of(log, account) : 0;
 
-        if (count > EVENTS_OF_TENANT_MAX)
-                raise_floor(log, account, drop_oldest_of(log, account, count - EVENTS_OF_TENANT_KEPT));
+        if (count > EVENTS_OF_ACCOUNT_MAX)
+                raise_floor(log, account, drop_oldest_of(log, account, count - EVENTS_OF_ACCOUNT_KEPT));
 }
 
-/* An account that has lost events of its own has had EVENTS_OF_TENANT_KEPT since then, until the compaction of all events has
+/* An account that has lost events of its own has had EVENTS_OF_ACCOUNT_KEPT since then, until the compaction of all events has
  * passed its floor. So one with fewer has no floor, and for the others it is not higher than before their oldest event. */
 static void restore_floors(struct event_log *log)
 {
         for (size_t i = 0, count = log->count; i < count; i++) {
                 const struct device_event *event = log->events[i]->event;
 
-                if (!tenant_is_set(event->account) || event_floors_get(&log->floors, event->account) > 0
-                        || count_of(log, event->account) < EVENTS_OF_TENANT_KEPT)
+                if (!tenant_is_set(event->account) || *share_of(log, event->account) < EVENTS_OF_ACCOUNT_KEPT
+                        || event_floors_get(&log->floors, event->account) > 0
+                        || count_of(log, event->account) < EVENTS_OF_ACCOUNT_KEPT)
                         continue;
                 if (log->floors.count == EVENT_FLOORS_MAX) { /* none is missing then */
                         drop_oldest(log, i);
@@ -335,7 +369,7 @@ int event_log_make(struct event_log *log, const struct device_event *happened, u
         event->revision = event->first_revision = revision;
         event->first_at = happened->last_at;
         event->count = 1;
-        account_of(log, event->tenant, event->account);
+        account_of(log, event, event->account);
         if (repeated) { /* its account keeps as many events: see restore_floors() */
                 strcpy(event->account, repeated->account);
                 event->first_revision = repeated->first_revision;
@@ -423,8 +457,8 @@ uint64_t event_log_compacted_of(const struct event_log *log, const char *tenant)
         uint64_t floor;
 
         if (tenant)
-                account_of(log, tenant, account);
-        floor = event_floors_get(&log->floors, tenant ? account : NULL);
+                account_of_tenant(log, tenant, account);
+        floor = tenant ? event_floors_get(&log->floors, account) : event_floors_highest(&log->floors, NULL);
         if (tenant && floor < log->floor_of_all)
                 floor = log->floor_of_all;
         return floor > log->compacted ? floor : log->compacted;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The events in memory, in the order of their revisions, limited in number and in age. Events beyond the limits
  * are compacted away; a client that has not seen them has to list again. An account with too many (a tenant, or all tenants
- * of one range of subordinate uids) loses the oldest of its own, so that it does not push out those of others. The store
- * writes the events to the backend, at once or later. Runs on the supervisor's loop; no call suspends. */
+ * of one range of subordinate uids, or one device of the administrators) loses the oldest of its own, so that it does not push
+ * out those of others. The store writes the events to the backend, at once or later. Runs on the supervisor's loop; no call suspends. */
 #pragma once
 
 #include "ublkd/model/device_event.h"
@@ -12,8 +12,8 @@
 
 enum {
         EVENTS_MAX = 4096,
-        EVENTS_OF_TENANT_MAX = 512,  /* of an account */
-        EVENTS_OF_TENANT_KEPT = 256, /* the newest, when it has had more than that maximum */
+        EVENTS_OF_ACCOUNT_MAX = 512,  /* of an account */
+        EVENTS_OF_ACCOUNT_KEPT = 256, /* the newest, when it has had more than that maximum */
         EVENT_AGE_MAX_SECONDS = 7 * 24 * 3600,
         EVENT_REPEAT_SECONDS = 10 * 60, /* the same event within that time is a repetition */
 };

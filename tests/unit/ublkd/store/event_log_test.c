@@ -312,9 +312,9 @@ static void test_a_tenant_pushes_out_no_event_of_others(struct event_log *log)
         happen_of(log, "uid:2", revision++);
         for (int i = 0; i < 3 * EVENTS_MAX; i++) {
                 happen_of(log, "uid:1", revision++);
-                CHECK(count_from(log, "uid:1") <= EVENTS_OF_TENANT_MAX);
+                CHECK(count_from(log, "uid:1") <= EVENTS_OF_ACCOUNT_MAX);
         }
-        CHECK(count_from(log, "uid:1") >= EVENTS_OF_TENANT_KEPT);
+        CHECK(count_from(log, "uid:1") >= EVENTS_OF_ACCOUNT_KEPT);
         CHECK_INT(count_from(log, ""), 1);
         CHECK_INT(count_from(log, "uid:2"), 1);
         CHECK_INT(event_log_newest(log), revision - 1);
@@ -335,11 +335,11 @@ static void test_the_floor_of_a_tenant_outlasts_a_restart(struct event_log *log)
         struct event_log *next;
         uint64_t revision = 1;
 
-        for (int i = 0; i < EVENTS_OF_TENANT_KEPT - 1; i++) /* never had more */
+        for (int i = 0; i < EVENTS_OF_ACCOUNT_KEPT - 1; i++) /* never had more */
                 happen_of(log, "uid:2", revision++);
-        for (int i = 0; i < EVENTS_OF_TENANT_MAX + 1; i++)
+        for (int i = 0; i < EVENTS_OF_ACCOUNT_MAX + 1; i++)
                 happen_of(log, "uid:1", revision++);
-        CHECK_INT(count_from(log, "uid:1"), EVENTS_OF_TENANT_KEPT);
+        CHECK_INT(count_from(log, "uid:1"), EVENTS_OF_ACCOUNT_KEPT);
         if (!CHECK_INT(event_log_new(&next), 0))
                 return;
         for (size_t i = 0; i < event_log_count(log); i++)
@@ -347,6 +347,58 @@ static void test_the_floor_of_a_tenant_outlasts_a_restart(struct event_log *log)
         event_log_loaded(next, 0, start);
         CHECK_INT(event_log_compacted_of(next, "uid:1"), event_log_compacted_of(log, "uid:1"));
         CHECK(event_log_compacted_of(next, "uid:1") > 0);
+        CHECK_INT(event_log_compacted_of(next, "uid:2"), 0);
+        event_log_free(next);
+}
+
+static size_t count_of_uid(const struct event_log *log, const char *uid)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < event_log_count(log); i++)
+                count += strcmp(event_log_at(log, i)->uid, uid) == 0;
+        return count;
+}
+
+/* Before, a worker that was taken over made as many events as it took to push out those of all other disks. */
+static void test_a_device_pushes_out_no_event_of_others(struct event_log *log)
+{
+        uint64_t revision = 1, floor;
+
+        happen(log, "quiet", REASON_LIVE, revision++, start);
+        happen_of(log, "uid:2", revision++);
+        happen_to(log, "/dev/ublkb0", "", REASON_DISK_OF_NO_DEVICE, revision++, start);
+        for (int i = 0; i < 3 * EVENTS_MAX; i++) {
+                happen_of(log, "", revision++);
+                CHECK(event_log_count(log) <= EVENTS_OF_ACCOUNT_MAX + 3);
+        }
+        CHECK(count_of_uid(log, "a") >= EVENTS_OF_ACCOUNT_KEPT);
+        CHECK_INT(count_of_uid(log, "quiet"), 1);
+        CHECK_INT(count_of_uid(log, ""), 1);
+        CHECK_INT(event_log_compacted(log), 0);
+        CHECK_INT(event_log_compacted_of(log, "uid:2"), 0);
+        floor = event_log_compacted_of(log, NULL); /* the administrators list again */
+        CHECK_INT(event_log_at(log, 3)->revision, floor + 1);
+        event_log_set_accounts(log, NULL, NULL); /* a reload: no tenant has lost an event */
+        CHECK_INT(event_log_compacted_of(log, "uid:2"), 0);
+}
+
+static void test_the_floor_of_a_device_outlasts_a_restart(struct event_log *log)
+{
+        struct event_log *next;
+        uint64_t revision = 1;
+
+        happen(log, "quiet", REASON_LIVE, revision++, start);
+        for (int i = 0; i < EVENTS_OF_ACCOUNT_MAX + 1; i++)
+                happen_of(log, "", revision++);
+        CHECK_INT(count_of_uid(log, "a"), EVENTS_OF_ACCOUNT_KEPT);
+        if (!CHECK_INT(event_log_new(&next), 0))
+                return;
+        for (size_t i = 0; i < event_log_count(log); i++)
+                CHECK_INT(event_log_load(next, event_log_at(log, i)), 0);
+        event_log_loaded(next, 0, start);
+        CHECK(event_log_compacted_of(next, NULL) > 0);
+        CHECK_INT(event_log_compacted_of(next, NULL), event_log_compacted_of(log, NULL));
         CHECK_INT(event_log_compacted_of(next, "uid:2"), 0);
         event_log_free(next);
 }
@@ -370,7 +422,7 @@ static void test_the_users_of_an_account_push_out_no_event_of_others(struct even
         for (unsigned i = 0; i < 3 * EVENTS_MAX; i++) {
                 snprintf(tenant, sizeof(tenant), "uid:%u", 100000 + i % 1000);
                 happen_of(log, tenant, revision++);
-                CHECK(event_log_count(log) <= EVENTS_OF_TENANT_MAX + 2);
+                CHECK(event_log_count(log) <= EVENTS_OF_ACCOUNT_MAX + 2);
         }
         CHECK_INT(count_from(log, ""), 1);
         CHECK_INT(count_from(log, "uid:2"), 1);
@@ -426,7 +478,7 @@ static void test_many_tenants_with_many_events(struct event_log *log)
 
         for (unsigned who = 0; who <= EVENT_FLOORS_MAX; who++) {
                 snprintf(tenant, sizeof(tenant), "uid:%u", who + 1);
-                for (int i = 0; i < EVENTS_OF_TENANT_MAX + 1; i++)
+                for (int i = 0; i < EVENTS_OF_ACCOUNT_MAX + 1; i++)
                         happen_of(log, tenant, revision++);
                 floors[who] = event_log_compacted_of(log, tenant);
                 CHECK(floors[who] > 0);
@@ -448,6 +500,7 @@ int main(void)
                 test_long_messages_are_cut, test_random_events, test_fate,
                 test_a_tenant_pushes_out_no_event_of_others, test_the_floor_of_a_tenant_outlasts_a_restart,
                 test_the_users_of_an_account_push_out_no_event_of_others,
+                test_a_device_pushes_out_no_event_of_others, test_the_floor_of_a_device_outlasts_a_restart,
                 test_a_repetition_stays_with_the_account, test_many_tenants_with_many_events};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

@@ -14,6 +14,8 @@ struct place {
         char directory[96], database[112];
 };
 
+enum { DEVICES = 16 };
+
 static struct device_store *open_store(const struct place *place)
 {
         struct problem_list problems = {};
@@ -214,18 +216,36 @@ static void test_flapping_costs_no_writes(const struct place *place)
         device_store_free(store);
 }
 
+/* Create as many devices as have all events together, and none too many. */
+static void put_devices(struct device_store *store)
+{
+        for (int i = 0; i < DEVICES; i++) {
+                char text[128];
+
+                snprintf(text, sizeof(text),
+                        "{\"name\":\"data%d\",\"target\":{\"type\":\"null\"},\"size\":\"1MiB\"}", i);
+                CHECK_INT(put_device(store, text), 0);
+        }
+}
+
+static void note_another(struct device_store *store, int number)
+{
+        char name[16], reason[16];
+
+        snprintf(name, sizeof(name), "data%d", number % DEVICES);
+        snprintf(reason, sizeof(reason), "Reason%d", number);
+        CHECK_INT(device_store_note(store, name, EVENT_NORMAL, reason_from_string(reason), "It."), 0);
+}
+
 /* Compaction reaches the database, and is remembered. */
 static void test_compaction_is_remembered(const struct place *place)
 {
         struct device_store *store = open_store(place);
         uint64_t compacted;
-        char reason[16];
 
-        CHECK_INT(put_device(store, SPEC()), 0);
+        put_devices(store);
         for (int i = 0; i < EVENTS_MAX + 100; i++) {
-                snprintf(reason, sizeof(reason), "Reason%d", i);
-                CHECK_INT(
-                        device_store_note(store, "data", EVENT_NORMAL, reason_from_string(reason), "It."), 0);
+                note_another(store, i);
                 if (i == EVENTS_MAX / 2)
                         CHECK_INT(device_store_save_events(store), 0);
         }
@@ -236,6 +256,33 @@ static void test_compaction_is_remembered(const struct place *place)
         CHECK_INT(event_log_count(device_store_events(store)), EVENTS_MAX);
         CHECK_INT(event_log_compacted(device_store_events(store)), compacted);
         CHECK_INT(event_log_at(device_store_events(store), 0)->revision, compacted + 1);
+        device_store_free(store);
+}
+
+/* Those of a device alone, too. */
+static void test_what_a_device_has_lost_is_not_in_the_database(const struct place *place)
+{
+        struct device_store *store = open_store(place);
+        char reason[16];
+        size_t count;
+
+        put_devices(store);
+        for (int i = 0; i < EVENTS_OF_ACCOUNT_MAX + 100; i++) {
+                snprintf(reason, sizeof(reason), "Reason%d", i);
+                CHECK_INT(device_store_note(store, "data3", EVENT_NORMAL, reason_from_string(reason), "It."),
+                        0);
+                if (i == EVENTS_OF_ACCOUNT_MAX / 2)
+                        CHECK_INT(device_store_save_events(store), 0);
+        }
+        count = event_log_count(device_store_events(store));
+        CHECK(count < EVENTS_OF_ACCOUNT_MAX);
+        CHECK_INT(device_store_save_events(store), 0);
+        device_store_free(store);
+        store = open_store(place);
+        CHECK_INT(event_log_count(device_store_events(store)), count);
+        CHECK_INT(event_log_compacted(device_store_events(store)), 0);
+        CHECK_INT(event_log_at(device_store_events(store), 0)->reason, REASON_CREATED);
+        CHECK_STR(event_log_at(device_store_events(store), 0)->device, "data0");
         device_store_free(store);
 }
 
@@ -258,14 +305,11 @@ static int stored_events(const struct place *place)
 static void test_the_database_is_bounded(const struct place *place)
 {
         struct device_store *store = open_store(place);
-        char reason[16];
 
         CHECK_INT(put_device(store, SPEC()), 0);
-        for (int i = 0; i < EVENTS_MAX; i++) {
-                snprintf(reason, sizeof(reason), "Reason%d", i);
-                CHECK_INT(
-                        device_store_note(store, "data", EVENT_NORMAL, reason_from_string(reason), "It."), 0);
-        }
+        put_devices(store);
+        for (int i = 0; i < EVENTS_MAX; i++)
+                note_another(store, i);
         CHECK_INT(device_store_save_events(store), 0);
         CHECK(!event_log_has_dropped(device_store_events(store)));
         CHECK_INT(device_store_request_delete(store, "data", false), 0);
@@ -336,7 +380,8 @@ int main(void)
         static void (*const tests[])(const struct place *) = {test_every_change_is_reported,
                 test_giving_up_is_a_warning, test_asked_for_survives_a_crash,
                 test_no_revision_comes_twice_after_a_crash, test_only_an_upgrade_repeats_that_before,
-                test_flapping_costs_no_writes, test_compaction_is_remembered, test_the_database_is_bounded,
+                test_flapping_costs_no_writes, test_compaction_is_remembered,
+                test_what_a_device_has_lost_is_not_in_the_database, test_the_database_is_bounded,
                 test_revisions_behind_the_events, test_old_database_is_taken_over};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

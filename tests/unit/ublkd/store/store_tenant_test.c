@@ -152,12 +152,12 @@ static void test_a_tenant_has_so_many_events(const char *directory)
         size_t count;
 
         put_of(store, "ours", NULL, "1GiB");
-        for (unsigned i = 0; i < 2 * EVENTS_OF_TENANT_MAX; i++)
+        for (unsigned i = 0; i < 2 * EVENTS_OF_ACCOUNT_MAX; i++)
                 put_of(store, "theirs", TENANT, i % 2 ? "2GiB" : "1GiB");
         CHECK_INT(device_store_save_events(store), 0);
         floor = event_log_compacted_of(events, TENANT);
         count = event_log_count(events);
-        CHECK(floor > 0 && count <= EVENTS_OF_TENANT_MAX + 2);
+        CHECK(floor > 0 && count <= EVENTS_OF_ACCOUNT_MAX + 2);
         device_store_free(store);
 
         store = open_store(directory);
@@ -185,7 +185,7 @@ static void test_an_account_has_so_many_events(const char *directory)
 
         device_store_set_accounts(store, first_of_account, NULL);
         put_of(store, "ours", NULL, "1GiB");
-        for (unsigned i = 0; i < EVENTS_OF_TENANT_MAX + 100; i++) { /* each is written to the disk */
+        for (unsigned i = 0; i < EVENTS_OF_ACCOUNT_MAX + 100; i++) { /* each is written to the disk */
                 snprintf(name, sizeof(name), "data-%u", i % 100);
                 snprintf(tenant, sizeof(tenant), "uid:%u", 100000 + i % 100);
                 put_of(store, name, tenant, i / 100 % 2 ? "2GiB" : "1GiB");
@@ -193,7 +193,7 @@ static void test_an_account_has_so_many_events(const char *directory)
         CHECK_INT(device_store_save_events(store), 0);
         floor = event_log_compacted_of(events, "uid:100001");
         count = event_log_count(events);
-        CHECK(floor > 0 && count <= EVENTS_OF_TENANT_MAX + 2);
+        CHECK(floor > 0 && count <= EVENTS_OF_ACCOUNT_MAX + 2);
         device_store_free(store);
 
         store = open_store(directory);
