@@ -135,6 +135,32 @@ def test_a_device_whose_workers_break_the_protocol_backs_off(lair, make_daemon, 
     assert tried <= 6  # the fourth waits for 800 ms
 
 
+_LIVES = 12
+_NAMES_OF_A_DISK, _NOTICES = 4, 16  # ublkd/model/reason.h, ublkd/plan/worker_messages.c
+
+
+def test_workers_that_send_new_reasons_and_exit_push_out_no_event_of_others(lair, make_daemon):
+    """Each sends as many notices as one worker may, and serves for long enough that the next one starts at once. Before, the
+    names of their reasons were kept for ever, and 256 of them had the whole log."""
+    daemon = make_daemon(worker=programs.worker_hostile()).start()
+    daemon.api.create(null_spec("honest"))
+    disk = Disk(daemon.api.create(null_spec("hostile"))["status"]["id"])
+    began, lives = time.monotonic(), []
+    for _ in range(_LIVES):
+        lives.append(daemon.worker_pid("hostile"))
+        Hostile(lair, lives[-1], disk).do("notice-and-exit")
+        daemon.api.wait_other_worker("hostile", lives[-1])
+    took = time.monotonic() - began
+    notices = [event for event in daemon.events("hostile") if event["reason"].startswith(("Hostile", "Other"))]
+    reasons = {event["reason"] for event in notices}
+    print(f"{_LIVES} lives in {took:.1f} s, {sum(event['count'] for event in notices)} notices: {sorted(reasons)}")
+    assert len(set(lives)) == _LIVES and "WorkerDied" in _reasons(daemon, "hostile")
+    assert "Other" in reasons and len(reasons) <= _NAMES_OF_A_DISK + 1 and len(notices) == len(reasons)
+    assert sum(event["count"] for event in notices) <= _NOTICES + took / 10 + 1
+    assert {"Created", "Live"} <= set(_reasons(daemon, "honest"))
+    disk.write(0, block("b"))
+
+
 def _start_beside_an_honest_one(lair, make_daemon):
     """Return the daemon, the hostile disk and what gives orders to its worker, and the pids of both workers."""
     daemon = make_daemon(worker=programs.worker_hostile()).start()

@@ -348,6 +348,7 @@ PRIVATE_PARTS = {
     "release": [],
     "shared": [],
     "space": [],
+    "words": [],
     "turn": ["device_turn.c", "worker/device_worker.c", "parts/reconciler_queue.c", "reconciler.c"],
 }
 # Parts that all may read, and who may change each.

@@ -11,7 +11,7 @@
 
 static struct {
         char *names[REASONS_UNKNOWN_MAX];
-        int count;
+        int count, of_workers;
 } unknown;
 
 const struct reason_info *reason_info(enum condition_reason reason)
@@ -39,11 +39,19 @@ static bool is_name(const char *text)
         return length < REASON_NAME_MAX;
 }
 
+/* Return whether the name is in the table or has a number, and its reason. */
+static bool find(const char *name, enum condition_reason *ret)
+{
+        for (int i = 0; i < (int)_REASON_MAX + unknown.count; i++)
+                if (strcmp(reason_to_string((enum condition_reason)i), name) == 0) {
+                        *ret = (enum condition_reason)i;
+                        return true;
+                }
+        return false;
+}
+
 static enum condition_reason keep_unknown(const char *name)
 {
-        for (int i = 0; i < unknown.count; i++)
-                if (strcmp(unknown.names[i], name) == 0)
-                        return (enum condition_reason)((int)_REASON_MAX + i);
         if (unknown.count == REASONS_UNKNOWN_MAX || !is_name(name))
                 return REASON_OTHER;
         unknown.names[unknown.count] = strdup(name);
@@ -54,8 +62,23 @@ static enum condition_reason keep_unknown(const char *name)
 
 enum condition_reason reason_from_string(const char *name)
 {
-        for (int i = 0; i < (int)_REASON_MAX; i++)
-                if (strcmp(reason_table[i].name, name) == 0)
-                        return (enum condition_reason)i;
-        return keep_unknown(name);
+        enum condition_reason reason;
+
+        return find(name, &reason) ? reason : keep_unknown(name);
+}
+
+enum condition_reason reason_from_worker(const char *name, unsigned *kept)
+{
+        enum condition_reason reason;
+
+        if (find(name, &reason))
+                return reason;
+        if (!kept || *kept >= REASONS_OF_A_DISK || unknown.of_workers >= REASONS_OF_WORKERS)
+                return REASON_OTHER;
+        reason = keep_unknown(name);
+        if (reason != REASON_OTHER) {
+                (*kept)++;
+                unknown.of_workers++;
+        }
+        return reason;
 }

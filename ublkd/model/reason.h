@@ -5,7 +5,8 @@
  * `cmake --build build --target update_reasons`.
  *
  * A worker or a database of another version may contain a reason that this ublkd does not know. Such a name
- * gets a number from _REASON_MAX upwards: the API shows the name unchanged, and the reason has no properties.
+ * gets a number from _REASON_MAX upwards: the API shows the name unchanged, and the reason has no properties. Numbers
+ * are kept for good, so those for names of workers are limited.
  */
 #pragma once
 
@@ -183,8 +184,10 @@ enum condition_reason {
 };
 
 enum {
-        REASON_NAME_MAX = 64,      /* bytes, with the NUL; a longer one is REASON_OTHER */
-        REASONS_UNKNOWN_MAX = 8192 /* unknown names that get a number of their own */
+        REASON_NAME_MAX = 64,       /* bytes, with the NUL; a longer one is REASON_OTHER */
+        REASONS_UNKNOWN_MAX = 8192, /* unknown names that get a number of their own */
+        REASONS_OF_A_DISK = 4,      /* of them, those that the workers of one disk have sent first */
+        REASONS_OF_WORKERS = REASONS_UNKNOWN_MAX / 2, /* of all disks */
 };
 
 /* Whether a status with this reason is a Warning. */
@@ -212,3 +215,7 @@ const char *reason_to_string(enum condition_reason reason);
 /* Return the reason of a name; REASON_NONE for "". An unknown name keeps its number for the life of the
  * process. */
 enum condition_reason reason_from_string(const char *name);
+/* The same for a name that a worker has sent, which may be under an attacker's control: a worker of a later version has a few
+ * names that are unknown here. Beyond those an unknown name is REASON_OTHER. kept: how many names the workers of this disk
+ * have added, 0 at first; NULL: add none. */
+enum condition_reason reason_from_worker(const char *name, unsigned *kept);

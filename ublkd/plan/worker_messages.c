@@ -79,6 +79,13 @@ static bool is_too_often(
         }
 }
 
+bool worker_messages_takes_notice(uint64_t *paid_until, uint64_t now)
+{
+        const struct rate *rate = &rules[WORKER_MSG_NOTICE].rate;
+
+        return is_paid(paid_until, rate, rate->burst, now);
+}
+
 const char *worker_messages_fault(
         struct worker_messages *messages, enum worker_msg_type type, enum worker_stage stage, uint64_t now)
 {

@@ -21,3 +21,9 @@ struct worker_messages {
  * then count it. stage: of the worker; now: CLOCK_MONOTONIC, microseconds. */
 const char *worker_messages_fault(
         struct worker_messages *messages, enum worker_msg_type type, enum worker_stage stage, uint64_t now);
+
+/* Return whether a NOTICE of a disk is still to be reported, and count it then. One connection has as many: a worker that sends
+ * more is under an attacker's control, and this bound is for the workers of one disk that follow each other. They may have
+ * done no wrong: each may have two things to report, and any process of root may kill them one after the other. paid_until: of
+ * the disk; 0 at first. */
+bool worker_messages_takes_notice(uint64_t *paid_until, uint64_t now);

@@ -140,7 +140,7 @@ static int make_status(const struct managed_device *device, const struct device_
                         .host_problems = &device->env->config.host->problems,
                         .worker = device->process.worker ? &worker : NULL,
                         .growth_refusal = refusal ? refusal->detail : NULL,
-                        .growth_reason = refusal ? reason_from_string(refusal->reason) : REASON_NONE,
+                        .growth_reason = refusal ? reason_from_worker(refusal->reason, NULL) : REASON_NONE,
                         .restart_refusal = restart_refusal,
                         .restart_reason = restart_reason,
                         .features = device_features(device),

@@ -3,6 +3,7 @@
 #include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/worker/device_launch.h"
+#include "ublkd/reconcile/worker/device_words.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 
@@ -141,11 +142,12 @@ static void judge(const struct spec_preflight *preflight, char text[static REFUS
                 snprintf(text, REFUSAL_SIZE, "The preflight worker %s.", worker_proc_death(worker)->sentence);
 }
 
-static enum condition_reason reason_of(const struct worker_proc *worker)
+static enum condition_reason reason_of(struct managed_device *device, const struct worker_proc *worker)
 {
         const struct problem_list *problems = worker_proc_problems(worker);
 
-        return problems->count > 0 ? reason_from_string(problems->items[0].reason) : REASON_NONE;
+        return problems->count > 0 ? device_words_reason(&device->words, problems->items[0].reason)
+                                   : REASON_NONE;
 }
 
 static void on_changed(void *userdata, struct worker_proc *worker)
@@ -161,7 +163,7 @@ static void on_changed(void *userdata, struct worker_proc *worker)
                 return;
         }
         judge(device->spec_preflight, text, &refusal);
-        call_back(device->spec_preflight, true, reason_of(worker), refusal);
+        call_back(device->spec_preflight, true, reason_of(device, worker), refusal);
         preflight_free(device->spec_preflight);
 }
 

@@ -81,6 +81,7 @@ enum deed {
         DEED_CALL_32,
         DEED_STAY,
         DEED_EAT,
+        DEED_NOTICE_AND_EXIT,
         _DEED_MAX
 };
 /* Does it; does not return if it is a flood. */

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LARGEST = 128 * 1024, PATIENCE = 100 /* milliseconds */ };
@@ -64,6 +65,27 @@ static void flood_with_notices(void)
 {
         flood_with("{\"type\":\"notice\",\"problems\":[{\"error\":16,\"pointer\":\"/target\","
                    "\"reason\":\"BackingRead\",\"detail\":\"Look here\"}]}");
+}
+
+/* So many pass at once. No other worker has sent these reasons. Then it serves on for as long as makes its successor start at
+ * once, and exits. */
+static void notice_and_exit(void)
+{
+        enum { NOTICES = 16, SERVED_LONG = 1200 /* milliseconds */ };
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        for (unsigned i = 0; i < NOTICES; i++) {
+                char text[256];
+                int size = snprintf(text, sizeof(text),
+                        "{\"type\":\"notice\",\"problems\":[{\"error\":16,\"pointer\":\"/target\","
+                        "\"reason\":\"Hostile%lldX%ldX%u\",\"detail\":\"Look here\"}]}",
+                        (long long)now.tv_sec, now.tv_nsec, i);
+
+                send_text(text, (size_t)size);
+        }
+        (void)__real_poll(NULL, 0, SERVED_LONG);
+        _exit(1);
 }
 
 /* Beyond what a worker may send, and within what its socket takes. */
@@ -168,6 +190,7 @@ void hostile_deed_do(uint32_t deed)
                 [DEED_CALL_32] = call_as_32_bits,
                 [DEED_STAY] = hostile_stay,
                 [DEED_EAT] = eat_memory,
+                [DEED_NOTICE_AND_EXIT] = notice_and_exit,
         };
 
         if (deed < _DEED_MAX && deeds[deed])

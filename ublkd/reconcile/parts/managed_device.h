@@ -32,6 +32,7 @@
 #include "ublkd/reconcile/parts/device_space_part.h"
 #include "ublkd/reconcile/parts/device_step.h"
 #include "ublkd/reconcile/parts/device_timeout_part.h"
+#include "ublkd/reconcile/parts/device_words_part.h"
 #include "ublkd/reconcile/parts/device_worker_part.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
@@ -53,6 +54,7 @@ struct managed_device {
         struct failure_note note; /* the last failure */
 
         struct device_process process;
+        struct device_words words;
         struct device_progress progress;
         struct device_group group;
         struct device_acting action;

@@ -7,6 +7,7 @@
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/worker/device_launch.h"
+#include "ublkd/reconcile/worker/device_words.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -117,7 +118,8 @@ static void judge(struct managed_device *device)
         if (refused && !user_request_equal(device->preflight.request, user_request_of(record)))
                 ask_again(device);
         else if (problems->count > 0)
-                refuse(device, reason_from_string(problems->items[0].reason), problems->items[0].detail);
+                refuse(device, device_words_reason(&device->words, problems->items[0].reason),
+                        problems->items[0].detail);
         else if (!params)
                 refuse_dead(device, worker_proc_death(device->preflight.worker));
         else if (refused)

@@ -13,6 +13,7 @@
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/worker/device_price.h"
 #include "ublkd/reconcile/worker/device_program.h"
+#include "ublkd/reconcile/worker/device_words.h"
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"
@@ -166,7 +167,7 @@ static void note_death(
                 device_note(device, REASON_WORKER_BROKE_PROTOCOL, "The worker (pid %d) %s.",
                         (int)worker_proc_pid(device->process.worker), death->sentence);
         } else if (problems->count > 0 && !store_refusal_explain(device, record)) {
-                device_note(device, reason_from_string(problems->items[0].reason), "%s%s",
+                device_note(device, device_words_reason(&device->words, problems->items[0].reason), "%s%s",
                         problems->items[0].detail, full_stop(problems->items[0].detail));
                 device_claim_name_holder(device, worker_proc_holder(device->process.worker));
         } else if (problems->count == 0 && out_of_memory)
@@ -180,14 +181,15 @@ static void note_death(
 }
 
 /* Report a death. For a worker that reported why it cannot serve, report its reason instead. */
-static void report_death(const struct managed_device *device, bool served, bool out_of_memory)
+static void report_death(struct managed_device *device, bool served, bool out_of_memory)
 {
         const struct problem_list *problems = worker_proc_problems(device->process.worker);
         bool broke = broke_protocol(device);
-        enum condition_reason reason = broke                 ? REASON_WORKER_BROKE_PROTOCOL
-                                       : problems->count > 0 ? reason_from_string(problems->items[0].reason)
-                                       : out_of_memory       ? REASON_WORKER_OUT_OF_MEMORY
-                                                             : REASON_WORKER_DIED;
+        enum condition_reason reason =
+                broke                 ? REASON_WORKER_BROKE_PROTOCOL
+                : problems->count > 0 ? device_words_reason(&device->words, problems->items[0].reason)
+                : out_of_memory       ? REASON_WORKER_OUT_OF_MEMORY
+                                      : REASON_WORKER_DIED;
 
         device_emit(device, EVENT_WARNING, reason, "%s %s.",
                 device->note.sentence ? device->note.sentence : "The worker died.",
@@ -305,9 +307,20 @@ static void report_notices(struct managed_device *device, struct worker_proc *wo
         struct problem_list *notices = worker_proc_notices(worker);
 
         for (size_t i = 0; i < notices->count; i++)
-                device_emit(device, EVENT_WARNING, reason_from_string(notices->items[i].reason), "%s%s",
-                        notices->items[i].detail, full_stop(notices->items[i].detail));
+                if (device_words_takes_notice(&device->words, monotonic_now()))
+                        device_emit(device, EVENT_WARNING,
+                                device_words_reason(&device->words, notices->items[i].reason), "%s%s",
+                                notices->items[i].detail, full_stop(notices->items[i].detail));
         problem_list_clear(notices);
+}
+
+/* The status shows the reason that it knows then (device_publish.c). */
+static void note_refusal(struct managed_device *device, const struct worker_proc *worker)
+{
+        const struct problem_list *refusal = worker_proc_refusal(worker);
+
+        if (refusal->count > 0)
+                (void)device_words_reason(&device->words, refusal->items[0].reason);
 }
 
 static bool is_free(const struct managed_device *device, const struct device_record *record)
@@ -346,6 +359,7 @@ static void on_worker_changed(void *userdata, struct worker_proc *worker)
         device_judge_found(userdata);
         device_claim_note_worker(userdata);
         report_notices(userdata, worker);
+        note_refusal(userdata, worker);
         device_wake(userdata);
 }
 

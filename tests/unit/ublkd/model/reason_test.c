@@ -87,6 +87,36 @@ static void test_names_that_are_too_long(void)
         CHECK_INT(reason_from_string("Line\nBreak"), REASON_OTHER);
 }
 
+/* Before, the workers of one disk could fill the table, and those of other disks had only "Other" then. */
+static void test_names_of_workers_are_bounded(void)
+{
+        char name[REASON_NAME_MAX];
+        unsigned kept = 0, kept_of_others[REASONS_OF_WORKERS] = {};
+        enum condition_reason first = reason_from_worker("OfWorker", &kept), last = REASON_NONE;
+
+        CHECK_STR(reason_to_string(first), "OfWorker");
+        for (int i = 0; i < REASONS_UNKNOWN_MAX; i++) {
+                snprintf(name, sizeof(name), "OfWorker%d", i);
+                last = reason_from_worker(name, &kept);
+        }
+        CHECK_INT(last, REASON_OTHER);
+        CHECK_INT(kept, REASONS_OF_A_DISK);
+        CHECK_INT(reason_from_worker("OfWorker", &kept), first);
+        CHECK_INT(reason_from_worker("BackingRead", &kept), REASON_BACKING_READ);
+        CHECK_INT(reason_from_worker("Other", &kept), REASON_OTHER);
+        CHECK_INT(reason_from_worker("", &kept), REASON_NONE);
+        CHECK_INT(reason_from_worker("OfNoDisk", NULL), REASON_OTHER);
+        CHECK_STR(reason_to_string(reason_from_worker("OfAnother", &kept_of_others[0])), "OfAnother");
+        CHECK_INT(reason_from_worker("OfAnother", &kept), reason_from_worker("OfAnother", NULL));
+
+        for (int i = 0; i < REASONS_UNKNOWN_MAX; i++) { /* of many disks */
+                snprintf(name, sizeof(name), "OfMany%d", i);
+                last = reason_from_worker(name, &kept_of_others[i % REASONS_OF_WORKERS]);
+        }
+        CHECK_INT(last, REASON_OTHER);
+        CHECK_STR(reason_to_string(reason_from_string("OfTheDatabase")), "OfTheDatabase");
+}
+
 static void test_unknown_names_are_bounded(void)
 {
         char name[REASON_NAME_MAX];
@@ -122,6 +152,7 @@ int main(void)
         test_unknown_names_stay();
         test_names_that_are_too_long();
         test_properties();
+        test_names_of_workers_are_bounded();
         test_unknown_names_are_bounded();
         return check_report();
 }

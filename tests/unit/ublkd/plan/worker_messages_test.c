@@ -138,6 +138,23 @@ static void test_news_that_a_large_socket_has_kept_pass(void)
         CHECK(worker_messages_fault(&messages, NOTICE, WORKER_STAGE_SERVING, 100 * SECONDS));
 }
 
+/* Before, each new worker of a disk could send as many again. */
+static void test_the_notices_of_a_disk_have_one_rate(void)
+{
+        uint64_t paid_until = 0, now = SECONDS;
+        unsigned passed = 0;
+
+        for (unsigned i = 0; i < 10000; i++)
+                passed += worker_messages_takes_notice(&paid_until, now);
+        CHECK_INT(passed, 16);
+        for (unsigned i = 0; i < 36000; i++) /* one hour */
+                passed += worker_messages_takes_notice(&paid_until, now += 100 * MS);
+        CHECK_INT(passed, 16 + 360);
+        for (unsigned i = 0; i < 100; i++) /* of honest workers that die each minute */
+                CHECK(worker_messages_takes_notice(&paid_until, now += 60 * SECONDS)
+                        && worker_messages_takes_notice(&paid_until, now));
+}
+
 static void test_a_flood_ends(void)
 {
         CHECK(passes(NEWS, 0, 100000) < 1000);
@@ -166,6 +183,7 @@ int main(void)
         test_news_of_a_store_that_flaps_pass_for_ever();
         test_news_that_have_waited_pass();
         test_news_that_a_large_socket_has_kept_pass();
+        test_the_notices_of_a_disk_have_one_rate();
         test_a_flood_ends();
         test_times();
         return check_report();

@@ -78,6 +78,48 @@ static void the_next_worker_waits(void)
         world_free(&world);
 }
 
+enum { NOTICES = 16, LIVES = 4 }; /* so many pass at once */
+
+static void send_notices(struct fake_worker *worker, unsigned life)
+{
+        for (unsigned i = 0; i < NOTICES; i++) {
+                _cleanup_worker_msg_ struct worker_msg msg = {.type = WORKER_MSG_NOTICE};
+                char reason[32];
+
+                snprintf(reason, sizeof(reason), "Hostile%uX%u", life, i);
+                CHECK_INT(problem_add(&msg.notice, EBUSY, "/target", reason, "Look here."), 0);
+                stand_in_sends(worker->index, &msg, -1);
+        }
+}
+
+/* Before, each had as many as one connection may bring. */
+static void workers_that_follow_each_other_share_the_notices_of_their_device(void)
+{
+        const struct event_log *log;
+        uint64_t notices = 0, reasons = 0, began = monotonic_now(), seconds;
+        struct world world;
+
+        world_new_live(&world);
+        for (unsigned life = 0; life < LIVES; life++) {
+                send_notices(fake_worker("data"), life);
+                world_settle(&world, 20);
+                fake_worker_die(fake_worker("data"));
+                (void)wait_for_next_worker(&world, monotonic_now());
+                world_bring_up(&world, "data", "file:1");
+        }
+        log = device_store_events(world.store);
+        for (size_t i = 0; i < event_log_count(log); i++)
+                if (event_log_at(log, i)->reason >= REASON_OTHER) {
+                        notices += event_log_at(log, i)->count;
+                        reasons++;
+                }
+        seconds = (monotonic_now() - began) / (1000 * MS);
+        CHECK(notices >= NOTICES && notices <= NOTICES + seconds / 10 + 1);
+        CHECK_INT(reasons, REASONS_OF_A_DISK + 1);
+        CHECK_INT(world_count_events(&world, REASON_WORKER_BROKE_PROTOCOL), 0);
+        world_free(&world);
+}
+
 /* Let ublkd start again, and find the worker. */
 static struct fake_worker *find_again(struct world *world)
 {
@@ -348,6 +390,7 @@ int main(void)
         one_whose_death_costs_something_stays_without_its_channel();
         a_worker_that_exits_slowly_has_broken_nothing();
         the_next_worker_waits();
+        workers_that_follow_each_other_share_the_notices_of_their_device();
         a_worker_that_is_found_and_claims_too_much_leaves_an_event();
         a_worker_that_is_found_and_talks_nonsense_leaves_an_event();
         a_worker_that_closed_its_socket_is_killed();
