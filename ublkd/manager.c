@@ -39,6 +39,7 @@
 #include "ublkd/tasks/service_state.h"
 #include "ublkd/store/event_writer.h"
 #include "ublkd/tasks/worker_upgrade.h"
+#include "ublkd/workers/worker_uids.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -70,6 +71,8 @@ static void on_runtime_changed(void *userdata, bool remade)
 {
         struct manager *manager = userdata;
 
+        if (remade)
+                (void)worker_uids_choose(manager->runtime_dir, &manager->confinement); /* of living workers */
         if (remade && manager->reconciler)
                 reconciler_runtime_remade(manager->reconciler);
         if (manager->api && api_listen_again(manager->api) > 0)
@@ -412,12 +415,38 @@ static int open_records(
         return r < 0 ? r : open_event_writer(manager);
 }
 
+/* Choose uids that no worker of another disk has. */
+static void choose_uids(struct manager *manager, const struct worker_confinement *wanted)
+{
+        struct worker_confinement *chosen = &manager->confinement;
+        int r;
+
+        *chosen = *wanted;
+        r = worker_uids_choose(manager->runtime_dir, chosen);
+        if (r < 0)
+                log_warning(NULL,
+                        "The uids of workers cannot be noted: %s; before a change of WorkerUids= to a range "
+                        "that "
+                        "overlaps with this one, stop all disks, or restart the machine",
+                        strerror(-r));
+        if (r > 0)
+                log_warning(NULL,
+                        "WorkerUids=%u-%u is not in force: workers that serve may have some of these uids "
+                        "for "
+                        "other disks; ublkd goes on with %u-%u; choose a range that does not overlap with "
+                        "those "
+                        "since the start of the machine, or restart the machine",
+                        wanted->first_user, wanted->first_user + wanted->users - 1, chosen->first_user,
+                        chosen->first_user + chosen->users - 1);
+}
+
 /* What works on one disk for the reconciler: its workers, its openers, its timeout, its path, its image. */
 static int open_disk_services(struct manager *manager, const struct manager_options *options)
 {
-        int r = worker_start_new(
-                manager->event, options->worker, &options->confinement, &manager->worker_start);
+        int r;
 
+        choose_uids(manager, &options->confinement);
+        r = worker_start_new(manager->event, options->worker, &manager->confinement, &manager->worker_start);
         if (r < 0)
                 return r;
         worker_start_keep_spares(manager->worker_start, options->spare_workers);

@@ -28,9 +28,10 @@ struct manager {
         struct job_thread *image_thread; /* works on the images of pools */
         struct driver_keeper *driver_keeper;
         struct event_writer *event_writer;
-        int events_error;                    /* -errno of the last write; 0: it worked */
-        const char *state_dir;               /* of the options */
-        struct worker_groups *worker_groups; /* NULL: it could not be opened */
+        int events_error;                      /* -errno of the last write; 0: it worked */
+        const char *state_dir;                 /* of the options */
+        struct worker_groups *worker_groups;   /* NULL: it could not be opened */
+        struct worker_confinement confinement; /* in force: worker_uids.h */
         struct worker_start *worker_start;
         struct disk_search *disk_search;
         struct disk_timeout *disk_timeout;

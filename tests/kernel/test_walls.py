@@ -9,6 +9,7 @@ filter of system calls, which hides them; so the same is tried without it.
 import errno
 import os
 import pathlib
+import re
 import socket
 import subprocess
 
@@ -197,6 +198,25 @@ def test_every_thread_of_every_worker_is_confined(file_of, make_daemon):
             for name, pid in pids.items():
                 daemon.kill_worker(name)
                 daemon.api.wait_other_worker(name, pid)
+
+
+def _uid_of(pid):
+    return int(re.search(r"^Uid:\t(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE).group(1))
+
+
+def test_no_two_workers_have_one_uid_after_a_change_of_the_range(make_daemon):
+    """The first worker keeps its uid from before. Before, the disk 0 of the second range had the same."""
+    daemon = make_daemon(more_options=["--worker-uids=70000-70009"]).start()
+    daemon.api.create(null_spec("first", id=1))
+    first = daemon.worker_pid("first")
+    for options, wanted in (("70001-70010", 70000), ("71000-71009", 71000)):
+        daemon.kill()
+        daemon.more_options = (f"--worker-uids={options}",)
+        daemon.start()
+        daemon.api.create(null_spec("second", id=0))
+        assert daemon.worker_pid("first") == first and _uid_of(first) == 70001
+        assert _uid_of(daemon.worker_pid("second")) == wanted
+        daemon.api.delete("second")
 
 
 def test_a_uid_beyond_the_range_is_refused(make_daemon):

@@ -515,9 +515,19 @@ int runtime_dir_each_record(
         return r;
 }
 
-int runtime_dir_open_database_mark(struct runtime_dir *dir)
+static int open_of_all(const struct runtime_dir *dir, const char *name)
 {
-        int fd = openat(dir->workers_fd, "database", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int fd = openat(dir->workers_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
         return fd < 0 ? -errno : fd;
+}
+
+int runtime_dir_open_database_mark(struct runtime_dir *dir)
+{
+        return open_of_all(dir, "database");
+}
+
+int runtime_dir_open_uids(struct runtime_dir *dir)
+{
+        return open_of_all(dir, "uids");
 }

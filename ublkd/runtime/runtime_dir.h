@@ -101,3 +101,5 @@ int runtime_dir_each_record(
 /* Open workers/database: which database ran here last, and its revision (one line, which the caller writes).
  * Return a descriptor for reading and writing, or -errno. */
 int runtime_dir_open_database_mark(struct runtime_dir *dir);
+/* Open workers/uids, as that: workers/worker_uids.h. */
+int runtime_dir_open_uids(struct runtime_dir *dir);
