@@ -177,6 +177,28 @@ def test_the_mounts_below_a_disk_stay_until_it_is_taken_down(service, file_of, d
         run("umount", point)
 
 
+@pytest.mark.variant
+def test_a_mount_with_a_long_path_and_a_mounted_file_are_below_a_disk(service, file_of, directory):
+    """systemd has a hash in the place of a name with more than 255 characters."""
+    api, mounts = service, "ublk-disk-mounts@data.service"
+    point = directory / ("long-" * 30) / ("name-" * 30)
+    point.mkdir(parents=True)
+    run("mount", "-t", "tmpfs", "tmpfs", point)
+    try:
+        path = file_of(where=point)
+        run("mount", "--bind", path, path)
+        names = [output("systemctl", "show", "-p", "Id", "--value", "--", place).strip() for place in (point, path)]
+        assert all(name.endswith(".mount") and len(name) <= 255 for name in names)
+        api.create(loop_spec("data", path))
+        _wait_state("data", "active")
+        assert set(names) <= set(_of_unit("After", mounts))
+        api.delete("data")
+        _wait_state("data", "inactive")
+    finally:
+        run("umount", path, check=False)
+        run("umount", point)
+
+
 @contextlib.contextmanager
 def _systemd_stopped():
     """As a debugger stops it, for a signal cannot."""
