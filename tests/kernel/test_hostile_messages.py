@@ -15,7 +15,7 @@ import pytest
 
 from harness import programs
 from harness.api import condition_of, loop_spec, null_spec
-from harness.bystander import COMPARISONS, ROUNDS, is_held_up, measure, summary
+from harness.bystander import ROUNDS, are_held_up, is_held_up, measure, summary
 from harness.disk import Background, Disk, block
 from harness.hostile import Hostile, deed_number
 from harness.wait import holds_for, wait_until
@@ -28,28 +28,32 @@ def _reasons(daemon, name):
 
 
 @contextlib.contextmanager
-def _busy_process():
-    """An ordinary process that spins."""
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+def _busy_processes(count):
+    """Ordinary processes that spin."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(process.kill)
         yield
-        process.kill()
 
 
 def _measure(daemon, disturb):
     return measure(daemon, prepare=lambda: daemon.api.wait_phase("hostile", "Live"), disturb=disturb)
 
 
-def _compare(what, daemon, disturb, calm_is=contextlib.nullcontext):
-    """Recoveries and /healthz while `disturb` goes on, beside the same while the worker is killed instead."""
-    for _ in range(COMPARISONS):
-        with calm_is():
+def _check_not_held_up(what, daemon, disturb, busy=0):
+    """Compare recoveries and /healthz while `disturb` goes on with the same while the worker is killed instead, beside so many
+    busy processes."""
+
+    def compare(_):
+        with _busy_processes(busy):
             calm, calm_health = _measure(daemon, lambda: daemon.kill_worker("hostile"))
         disturbed, disturbed_health = _measure(daemon, disturb)
         print(summary("killed", calm, calm_health))
         print(summary(what, disturbed, disturbed_health))
-        if not is_held_up(calm, calm_health, disturbed, disturbed_health):
-            return
-    raise AssertionError(f"{what}: others were held up in each of {COMPARISONS} comparisons")
+        return is_held_up(calm, calm_health, disturbed, disturbed_health)
+
+    assert not are_held_up(compare), what
 
 
 def _check_replaced(daemon, disk, attackers):
@@ -75,10 +79,19 @@ def test_a_flood_of_messages_holds_up_no_other_device(deed, lair, make_daemon):
             flooders.append(pid)
             Hostile(lair, pid, disk).do(deed)
 
-    _compare(deed, daemon, begin_flood)
+    _check_not_held_up(deed, daemon, begin_flood)
     _check_replaced(daemon, disk, flooders)
     assert "WorkerBrokeProtocol" in _reasons(daemon, "hostile")
     assert "WorkerBrokeProtocol" not in _reasons(daemon, "other")
+
+
+def _spins(pid, threads):
+    """Whether so many threads of a process want a CPU, or it has been killed for that."""
+    try:
+        states = [status.read_text().split(") ")[1][0] for status in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:
+        return True
+    return not states or states.count("R") >= threads
 
 
 def _write_on(cpu, disk):
@@ -89,8 +102,10 @@ def _write_on(cpu, disk):
 
 @pytest.mark.timed
 @pytest.mark.variant  # of the floods
-def test_one_thread_that_spins_beside_others_holds_up_no_other_device(lair, make_daemon):
-    """The second queue of the disk serves on. The thread has one CPU, as any process could, and nothing beyond that."""
+@pytest.mark.parametrize("deed,threads", [("spin", 1), ("spin-all", 3)])
+def test_threads_that_spin_hold_up_no_other_device(deed, threads, lair, make_daemon):
+    """One thread, beside which the second queue of the disk serves on, or all. They have what CPU time as many processes could
+    have, and nothing beyond that."""
     daemon = make_daemon(worker=programs.worker_hostile()).start()
     device = daemon.api.create(null_spec("hostile", queues=2, recovery={"hangAfter": "2s"}))
     assert len(daemon.api.ask("GET", "/devices/hostile/stats", 200)["queues"]) == 2
@@ -105,11 +120,12 @@ def test_one_thread_that_spins_beside_others_holds_up_no_other_device(lair, make
         if pid not in spinners:  # else the last one spins on
             spinners.append(pid)
             worker = Hostile(lair, pid, disk)
-            worker.do("spin")
+            worker.do(deed)
             wait_until(worker.has_done, "a thread is to spin")
-            writes.extend(Background(_write_on, cpu, disk) for cpu in os.sched_getaffinity(0))  # one meets that queue
+            writes.extend(Background(_write_on, cpu, disk) for cpu in os.sched_getaffinity(0))  # each queue is met
+            wait_until(lambda: _spins(pid, threads), f"{threads} threads spin")
 
-    _compare("spinning", daemon, begin_to_spin, calm_is=_busy_process)
+    _check_not_held_up(deed, daemon, begin_to_spin, busy=threads)
     for write in writes:
         assert write.result() is None
     _check_replaced(daemon, disk, spinners)

@@ -17,7 +17,7 @@ _VICTIMS = struct.Struct("=iiii108s108s108s")  # struct page of tests/kernel/hos
 _STATE = struct.Struct("=IIII")
 _DEED = struct.Struct("=I")
 # enum deed of hostile.h
-_DEEDS = "none ready news largest grown close close-channel notice spin end-main call-32 stay eat notice-and-exit".split()
+_DEEDS = "none ready news largest grown close close-channel notice spin end-main call-32 stay eat notice-and-exit spin-all".split()
 _CLAIMS = struct.Struct("=256s")
 _REPORT = _VICTIMS.size + _STATE.size + _DEED.size + _CLAIMS.size
 _SIZE = _REPORT + 32 * 1024

@@ -31,7 +31,7 @@ struct page {
 static struct page *page;
 static struct io_uring *rings[64];
 static atomic_uint ring_count;
-static atomic_bool one_spins;
+static atomic_bool one_spins, all_spin;
 
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
 int __real_io_uring_queue_mmap(int fd, struct io_uring_params *params, struct io_uring *ring);
@@ -144,6 +144,25 @@ void hostile_spin_one(void)
         atomic_store(&one_spins, true);
 }
 
+static void spin(void)
+{
+        for (;;)
+                continue;
+}
+
+void hostile_spin_all(void)
+{
+        atomic_store(&all_spin, true);
+        if (page)
+                atomic_store(&page->deed, DEED_NONE); /* it does not return */
+        spin();
+}
+
+static bool is_to_spin(void)
+{
+        return atomic_load(&all_spin) || atomic_exchange(&one_spins, false);
+}
+
 int __wrap_io_uring_enter2(
         unsigned fd, unsigned submit, unsigned complete, unsigned flags, sigset_t *signals, size_t size)
 {
@@ -153,8 +172,7 @@ int __wrap_io_uring_enter2(
         /* The test reads from the disk, so that the thread comes by here. */
         if (page && ring && complete > 0 && atomic_load(&page->ordered) != atomic_load(&page->ring_done))
                 attack_from_queue(ring);
-        if (ring && complete > 0 && r >= 0 && atomic_exchange(&one_spins, false))
-                for (;;)
-                        continue;
+        if (ring && complete > 0 && r >= 0 && is_to_spin())
+                spin();
         return r;
 }

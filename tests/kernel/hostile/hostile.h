@@ -82,6 +82,7 @@ enum deed {
         DEED_STAY,
         DEED_EAT,
         DEED_NOTICE_AND_EXIT,
+        DEED_SPIN_ALL,
         _DEED_MAX
 };
 /* Does it; does not return if it is a flood. */
@@ -90,6 +91,8 @@ void hostile_deed_do(uint32_t deed);
 void hostile_stay(void);
 /* The next thread of a queue that takes completions spins from then on; the others serve on. */
 void hostile_spin_one(void);
+/* The calling thread spins, and each thread of a queue that takes completions from then on. */
+void hostile_spin_all(void);
 
 /* Claims, as JSON, that the worker sends in place of its own; "": it sends its own. */
 const char *hostile_claims(void);

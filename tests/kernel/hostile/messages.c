@@ -191,6 +191,7 @@ void hostile_deed_do(uint32_t deed)
                 [DEED_STAY] = hostile_stay,
                 [DEED_EAT] = eat_memory,
                 [DEED_NOTICE_AND_EXIT] = notice_and_exit,
+                [DEED_SPIN_ALL] = hostile_spin_all,
         };
 
         if (deed < _DEED_MAX && deeds[deed])
