@@ -5,6 +5,7 @@
 #include "api/http/hold.h"
 #include "api/http/readers_rest.h"
 #include "api/http/server.h"
+#include "ublkd/base/clock.h"
 
 enum {
         LATE_USEC = 25 * 1000, /* a piece runs after that time even if the loop is never idle */
@@ -33,12 +34,32 @@ static struct hold *waiting_free(struct hold *hold)
 
 static const struct hold_kind waiting_kind = {.free = waiting_free};
 
+static uint64_t own_pause_left(const struct reader_turn *turn, uint64_t now)
+{
+        const struct request *request = turn->request;
+
+        return readers_rest_left_of(&request->api->readers_rest, request->peer.account, now);
+}
+
+/* Return how long all that wait for a turn have to rest, in microseconds. */
+static uint64_t pause_left(const struct api *api)
+{
+        uint64_t now = monotonic_now(), all = readers_rest_left(&api->readers_rest, now), own = UINT64_MAX;
+
+        for (const struct reader_turn *turn = api->reader_turns; turn && own > all; turn = turn->next) {
+                uint64_t left = own_pause_left(turn, now);
+
+                own = left < own ? left : own;
+        }
+        return own > all && own < UINT64_MAX ? own : all;
+}
+
 /* Plan the next turn, if one is waited for: when the loop is idle, or later if there is a pause or none could run. The
  * calls fail only in another process, or after the loop has ended. */
 static void plan_turn(struct api *api, bool at_once)
 {
         bool waits = api->reader_turns != NULL;
-        uint64_t pause = waits ? readers_rest_left(api) : 0;
+        uint64_t pause = waits ? pause_left(api) : 0;
         int soon = waits && at_once && pause == 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF;
 
         (void)sd_event_source_set_enabled(api->reader_turn, soon);
@@ -50,7 +71,8 @@ static bool can_run(const struct reader_turn *turn)
 {
         const struct request *request = turn->request;
 
-        return connection_unsent(request->api, &request->peer.account) < UNSENT_OF_A_USER;
+        return own_pause_left(turn, monotonic_now()) == 0
+               && connection_unsent(request->api, &request->peer.account) < UNSENT_OF_A_USER;
 }
 
 /* Return how far the account is from the last one that had a turn. Turns go by the numbers of the accounts, and after the
@@ -84,7 +106,8 @@ static struct reader_turn *next_in_turn(const struct api *api)
 static void give_turn(struct api *api)
 {
         bool full = connection_unsent(api, NULL) >= UNSENT_OF_ALL;
-        struct reader_turn *turn = full || readers_rest_left(api) > 0 ? NULL : next_in_turn(api);
+        struct reader_turn *turn =
+                full || readers_rest_left(&api->readers_rest, monotonic_now()) > 0 ? NULL : next_in_turn(api);
 
         if (full)
                 connection_close_unread(api);

@@ -10,6 +10,7 @@
 #include "api/http/server.h"
 #include "api/http/view.h"
 
+#include "ublkd/base/clock.h"
 #include "ublkd/base/utf8.h"
 #include "ublkd/values/json_print.h"
 
@@ -279,13 +280,13 @@ static void on_turn(struct reader_turn *turn)
 {
         struct watch *watch = watch_of(turn->request->hold);
         struct api *api = turn->request->api;
-        struct own_time began = readers_rest_begin(api);
+        struct own_time began = readers_rest_begin(&api->readers_rest);
 
         if (!watch->text && prepare_block(watch) < 0)
                 watch->ended = true;
         if (!watch->text && !watch->ended && has_more(watch) && reader_turn_wait(turn) < 0)
                 watch->ended = true;
-        readers_rest_add(api, began);
+        readers_rest_add(&api->readers_rest, readers_rest_pause(&api->readers_rest, began), monotonic_now());
         if (watch->text || watch->ended)
                 hold_resume(&watch->hold);
 }

@@ -9,7 +9,7 @@
 
 #include "api/http/head_check.h"
 #include "api/http/hold.h"
-#include "api/http/own_time.h"
+#include "api/http/readers_rest.h"
 #include "api/http/respond.h"
 #include "api/http/routes.h"
 #include "api/http/shared_answer.h"
@@ -490,7 +490,7 @@ int server_open(struct api *api, struct problem_list *problems)
 {
         int r = reply_counts_new(api);
 
-        api->own_time = own_time_open();
+        readers_rest_open(&api->readers_rest);
         if (r >= 0)
                 r = open_listeners(api, problems);
         return r < 0 ? r : start_library(api);
@@ -509,7 +509,7 @@ void server_close(struct api *api)
         if (api->daemon)
                 MHD_stop_daemon(api->daemon);
         sharing_stop(api);
-        api->own_time = close_fd(api->own_time);
+        readers_rest_close(&api->readers_rest);
         free(api->replies);
         explicit_bzero(api->token, sizeof(api->token));
 }

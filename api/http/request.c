@@ -254,20 +254,31 @@ static bool is_admitted(struct request *request)
         return asked || !request->api->admit || request->api->admit(request);
 }
 
-/* The same for api->take_turn(). */
+/* Return the pause after work for this request that began then. Clients that may change devices need not rest. */
+static uint64_t pause_after(const struct request *request, struct own_time began)
+{
+        return connection_is_privileged(request->client)
+                       ? 0
+                       : readers_rest_pause(&request->api->readers_rest, began);
+}
+
+/* The same for api->take_turn(). In its turn, all wait for its head as well. */
 static bool has_turn(struct request *request)
 {
         bool asked = request->in_turn;
 
         request->in_turn = true;
-        return asked || !request->api->take_turn || request->api->take_turn(request);
+        if (!asked && request->api->take_turn && !request->api->take_turn(request))
+                return false;
+        readers_rest_add(&request->api->readers_rest, request->head_pause, monotonic_now());
+        request->head_pause = 0;
+        return true;
 }
 
-/* Count work for this request that began then. Clients that may change devices need not rest. */
+/* Count work for this request in its turn that began then. */
 static void count_work(struct request *request, struct own_time began)
 {
-        if (!connection_is_privileged(request->client))
-                readers_rest_add(request->api, began);
+        readers_rest_add(&request->api->readers_rest, pause_after(request, began), monotonic_now());
 }
 
 static void check_head(struct request *request)
@@ -284,19 +295,21 @@ static void check_head(struct request *request)
         }
 }
 
-/* A refusal is counted too. */
+/* Its account waits for that, also if it is refused. */
 void request_begin(struct request *request, const char *method)
 {
-        struct own_time began = readers_rest_begin(request->api);
+        struct readers_rest *rest = &request->api->readers_rest;
+        struct own_time began = readers_rest_begin(rest);
 
         request->method = parse_method(method);
         check_head(request);
-        count_work(request, began);
+        request->head_pause = pause_after(request, began);
+        readers_rest_add_to(rest, request->peer.account, request->head_pause, monotonic_now());
 }
 
 static void ask_permission(struct request *request)
 {
-        struct own_time began = readers_rest_begin(request->api);
+        struct own_time began = readers_rest_begin(&request->api->readers_rest);
 
         request->api->ask_permission(request);
         count_work(request, began);
@@ -322,7 +335,7 @@ static bool is_permitted(struct request *request)
 
 static void run(struct request *request)
 {
-        struct own_time began = readers_rest_begin(request->api);
+        struct own_time began = readers_rest_begin(&request->api->readers_rest);
 
         request->route->handle(request);
         if (!request->suspended)

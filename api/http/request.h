@@ -95,9 +95,10 @@ struct request {
         char *cgroup;              /* of the client, with which it was compared; owned; NULL: none */
         bool admitted;             /* api->admit() has been asked */
         bool in_turn;              /* api->take_turn() has been asked */
-        bool host_seen;            /* it has waited for a view of the host (held/wait.h) */
-        bool last;                 /* the connection ends with the answer: head_check.h */
-        bool abandoned;            /* the client has left: close without a reply */
+        uint64_t head_pause; /* after the look at the head, for all readers; none has waited for it yet */
+        bool host_seen;      /* it has waited for a view of the host (held/wait.h) */
+        bool last;           /* the connection ends with the answer: head_check.h */
+        bool abandoned;      /* the client has left: close without a reply */
         bool sent;
 };
 

@@ -6,6 +6,7 @@
 #include "api/http/change_rate.h"
 #include "api/http/connection.h"
 #include "api/http/listen.h"
+#include "api/http/readers_rest.h"
 #include "api/http/reply_counts.h"
 #include "api/http/request.h"
 
@@ -38,8 +39,7 @@ struct api {
         sd_event_source *reader_turn, *reader_late; /* of reader_turns.h; NULL until the first one */
         struct reader_turn *reader_turns;           /* that wait; the newest first */
         uint32_t reader_account;                    /* that had the last turn */
-        int own_time;                               /* own_time.h: how long work for a reader takes */
-        uint64_t readers_rest; /* until then it waits (readers_rest.h); CLOCK_MONOTONIC, microseconds */
+        struct readers_rest readers_rest;
         sd_event_source *gather, *keep_alive; /* of the event streams (watch.h); NULL until the first one */
         bool subscribed;                      /* to the store */
 };
