@@ -106,6 +106,7 @@ static struct api_config config_of(struct manager *manager, const struct manager
                 .socket_group = options->socket_group,
                 .refuse_unstable_paths = options->refuse_unstable_paths,
                 .allow_fault_target = options->allow_fault_target,
+                .best_effort = options->confinement.best_effort,
                 .disk_search = manager->disk_search,
                 .peer_paths = manager->peer_paths,
                 .read_stats = api_read_stats,

@@ -104,5 +104,6 @@ struct api_config {
         struct api_group socket_group; /* of Unix sockets in `listen` */
         bool refuse_unstable_paths;    /* refuse paths with kernel_name_may_change(), do not warn */
         bool allow_fault_target;       /* do not refuse targets for tests */
+        bool best_effort;              /* a worker serves with the walls that it can have */
         unsigned passed_sockets; /* listening sockets from systemd, from descriptor 3 on; the API owns them */
 };

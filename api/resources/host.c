@@ -99,6 +99,7 @@ static bool add_policy(cJSON *object, const struct api *api)
                && add_group(policy, "readersGroup", &rights->readers)
                && add_group(policy, "administrators", &rights->administrators)
                && cJSON_AddBoolToObject(policy, "polkit", config->ask_authority && rights->asks_polkit)
+               && cJSON_AddStringToObject(policy, "sandbox", config->best_effort ? "best-effort" : "required")
                && host_add_socket_group(policy, api);
 }
 

@@ -4,7 +4,7 @@
 import os
 
 import pytest
-from api_server import spec
+from api_server import Server, spec
 
 
 def test_host(server):
@@ -14,6 +14,13 @@ def test_host(server):
     assert host["walls"]["landlock"] >= 0 and host["walls"]["callFilter"]
     assert host["limits"]["queueDepth"] == 4096
     assert host["problems"] == [{"title": "NoDriver", "detail": "The ublk driver is not loaded."}]
+
+
+@pytest.mark.parametrize("sandbox", ["required", "best-effort"])
+def test_the_host_shows_whether_all_walls_are_required(tmp_path, sandbox):
+    server = Server(tmp_path, "--sandbox", sandbox)
+    assert server.ask("GET", "/host").json["policy"]["sandbox"] == sandbox
+    server.stop()
 
 
 def test_the_host_names_a_device_whose_disk_cannot_be_served(server):

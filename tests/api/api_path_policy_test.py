@@ -8,12 +8,12 @@ UNSTABLE = {"type": "loop", "path": "/dev//./sdb1"}
 
 def test_a_path_that_may_change_is_allowed_by_default(server):
     assert server.ask("POST", "/devices", {"name": "data", "target": UNSTABLE}).status == 201
-    assert server.ask("GET", "/host").json["policy"] == {"unstablePaths": "warn", "readers": "group", "readersGroup": None, "polkit": False, "administrators": None, "socketGroup": None}
+    assert server.ask("GET", "/host").json["policy"] == {"unstablePaths": "warn", "readers": "group", "readersGroup": None, "polkit": False, "administrators": None, "sandbox": "required", "socketGroup": None}
 
 
 def test_a_strict_policy_refuses_a_path_that_may_change(tmp_path):
     server = Server(tmp_path, "--unstable-paths", "refuse")
-    assert server.ask("GET", "/host").json["policy"] == {"unstablePaths": "refuse", "readers": "group", "readersGroup": None, "polkit": False, "administrators": None, "socketGroup": None}
+    assert server.ask("GET", "/host").json["policy"] == {"unstablePaths": "refuse", "readers": "group", "readersGroup": None, "polkit": False, "administrators": None, "sandbox": "required", "socketGroup": None}
     stays = {"type": "loop", "path": "/dev/disk/by-id/wwn-1"}
     assert server.ask("POST", "/devices", {"name": "good", "target": stays}).status == 201
     for method, path, body in (("POST", "/devices", {"name": "data", "target": UNSTABLE}),

@@ -79,6 +79,8 @@ bool api_test_parse(int argc, char *argv[], struct api_config *config, struct ap
                         config->refuse_unstable_paths = strcmp(value, "refuse") == 0;
                 else if (value && strcmp(argv[i], "--allow-fault-target") == 0)
                         config->allow_fault_target = strcmp(value, "yes") == 0;
+                else if (value && strcmp(argv[i], "--sandbox") == 0)
+                        config->best_effort = strcmp(value, "best-effort") == 0;
                 else if (value && strcmp(argv[i], "--readers") == 0)
                         parse_readers(value, &config->rights);
                 else if (value && strcmp(argv[i], "--administrators") == 0)

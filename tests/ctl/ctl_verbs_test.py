@@ -411,6 +411,20 @@ def test_host_shows_who_may_read(ctl, server):
     assert line.split()[1:] == ["-"]
 
 
+@pytest.mark.parametrize("walls,lines", [
+    ({"landlock": 11, "callFilter": True, "noPaths": True}, ["Sandbox:  best-effort"]),
+    ({"landlock": 0, "callFilter": False, "noPaths": True}, ["Sandbox:  best-effort", "Lacks:    Landlock, a filter of system calls"]),
+    ({"landlock": 6, "callFilter": True, "noPaths": False}, ["Sandbox:  best-effort", "Lacks:    failfs"]),
+    (None, []),  # an earlier ublkd
+])
+def test_host_shows_which_walls_are_missing(tmp_path, walls, lines):
+    host = {"version": "1", "kernel": "7", "ublk": {"available": True, "features": []}, "problems": [], "foreignDisks": [],
+            "adoptable": [], **({"walls": walls, "policy": {"sandbox": "best-effort"}} if walls else {})}
+    with answering(host) as url:
+        shown = Ctl(None, tmp_path)("--url", url, "host").out
+    assert [line for line in shown.splitlines() if line.startswith(("Sandbox:", "Lacks:"))] == lines
+
+
 def test_host_shows_a_disk_to_adopt_only_among_those(tmp_path):
     def foreign(number, maker):
         return {"id": number, "device": f"/dev/ublkb{number}", "state": "live", "madeBy": maker, "managed": False,

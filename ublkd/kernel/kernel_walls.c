@@ -2,6 +2,7 @@
 /* Asks the kernel what it has to confine a process with. */
 #include "ublkd/kernel/kernel_walls.h"
 
+#include "ublkd/kernel/call_arch.h"
 #include "ublkd/kernel/call_paths.h"
 
 #include <errno.h>
@@ -32,14 +33,24 @@ bool kernel_refuses_paths(void)
         return syscall(SYS_fchroot, -1, 0U) < 0 && errno == EBADF;
 }
 
+static bool has_call_filter(void)
+{
+#ifdef CALLS_ARCH
+        uint32_t refusal = SECCOMP_RET_ERRNO;
+
+        return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0U, &refusal) == 0;
+#else
+        return false; /* a worker has no filter for this CPU (targets/worker/os/call_filter.c) */
+#endif
+}
+
 struct kernel_walls kernel_walls_read(void)
 {
-        uint32_t refusal = SECCOMP_RET_ERRNO;
         int landlock = kernel_landlock();
 
         return (struct kernel_walls){
                 .landlock = landlock > 0 ? landlock : 0,
-                .call_filter = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0U, &refusal) == 0,
+                .call_filter = has_call_filter(),
                 .no_paths = kernel_refuses_paths(),
         };
 }

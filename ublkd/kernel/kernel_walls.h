@@ -6,7 +6,7 @@
 
 struct kernel_walls {
         int landlock;     /* its version; 0: the kernel has none, or it is switched off, or cannot be asked */
-        bool call_filter; /* seccomp */
+        bool call_filter; /* seccomp, and ublkd has a filter for this CPU (call_arch.h) */
         bool no_paths;    /* failfs: a process can have every path refused (Linux 7.3) */
 };
 

@@ -5,6 +5,7 @@
 #include "ublkctl/verbs/show/show.h"
 #include "ublkctl/text/table.h"
 #include "ublkctl/verbs.h"
+#include "ublkd/base/cleanup.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,30 @@ static void print_readers(const cJSON *policy)
         else
                 fputs(readers && strcmp(readers, "everyone") == 0 ? "everyone" : "-", stdout);
         putchar('\n');
+}
+
+/* What workers are confined with. An earlier ublkd does not say it. */
+static void print_walls(const cJSON *walls, const char *sandbox)
+{
+        const struct {
+                const char *name;
+                bool missing;
+        } parts[] = {
+                {"Landlock", json_number(walls, "landlock", 0) == 0},
+                {"a filter of system calls", !json_true(walls, "callFilter")},
+                {"failfs", !json_true(walls, "noPaths")},
+        };
+        const char *before = "";
+
+        if (sandbox)
+                print_field("Sandbox:", sandbox);
+        for (size_t i = 0; walls && i < ARRAY_SIZE(parts); i++)
+                if (parts[i].missing) {
+                        printf("%s%s", *before ? before : "Lacks:    ", parts[i].name);
+                        before = ", ";
+                }
+        if (*before)
+                putchar('\n');
 }
 
 /* A setting that has no effect is worth a sentence. */
@@ -203,6 +228,8 @@ enum exit_status verb_host(struct context *context, int argc _unused_, char *arg
                 print_sockets(json_find(answer.json, "sockets"));
                 print_socket_group(json_find(answer.json, "policy.socketGroup"));
                 print_readers(json_find(answer.json, "policy"));
+                print_walls(json_find(answer.json, "walls"),
+                        json_text(json_find(answer.json, "policy"), "sandbox"));
                 print_foreign_disks(
                         json_find(answer.json, "foreignDisks"), json_find(answer.json, "adoptable"));
                 print_adoptable(json_find(answer.json, "adoptable"));
