@@ -105,7 +105,7 @@ def compare(server, name, *flooding):
         grown = server.most_memory() - before
     print(f"\n{name}: {', '.join(counts)} answers and closed connections; memory grew by {grown >> 20} MiB")
     assert grown < 128 << 20
-    return too_slow(quiet, flooded, 0.1, 1.5)
+    return too_slow(quiet, flooded, 0.1, 0.5)
 
 
 @pytest.mark.parametrize("kind,users,connections", FLOODS)
