@@ -68,8 +68,8 @@ struct arrival {
         struct peer peer;
 };
 
-/* Create a connection, when the library opens one, of api->arrival if it is that; connection_free() frees it when the library closes it.
- * Return NULL on failure, after shutting the socket down. */
+/* Create a connection, when the library opens one, of api->arrival if it is that; connection_free() frees it when the
+ * library closes it. Return NULL on failure, after shutting the socket down. */
 struct connection *connection_new(struct api *api, struct MHD_Connection *mhd);
 struct connection *connection_free(struct connection *connection);
 
