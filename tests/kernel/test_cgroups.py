@@ -14,8 +14,9 @@ from harness import groups, programs
 from harness.api import condition_of, loop_spec, null_spec
 from harness.disk import Disk, block
 from harness.fio import Fio
-from harness.hostile import Hostile
+from harness.hostile import Eaters, Hostile
 from harness.kernel_disks import loop_disk
+from harness.processes import spares
 from harness.wait import wait_until
 from harness.ways import HAS, Way, of_this_kernel
 
@@ -263,6 +264,60 @@ def test_a_worker_that_takes_memory_without_end_dies_alone(lair, make_daemon):
     disk.write(0, block("a"))
     assert daemon.worker_pid("other") == other
     assert _count(daemon, "WorkerOutOfMemory") == 1 and _count(daemon, "WorkerDied") == 0
+
+
+def _check_eaten(eaters, meals):
+    """Wait until so many workers have begun to eat. None gets more than its limit, and all the machine has is 2 GiB."""
+    wait_until(lambda: eaters.eaten()[1] >= meals, lambda: f"{meals} workers that eat: {eaters.eaten()}", timeout=120)
+    most, begun = eaters.eaten()
+    print(f"{begun} workers ate, {most} MiB at most")
+    assert most <= 64
+
+
+@pytest.mark.both
+@pytest.mark.parametrize("spare", ["with a spare", "without"])
+def test_memory_is_limited_from_the_first_moment(lair, make_daemon, spare):
+    """A worker that its store has taken over eats before anything else, and so does the next one, again and again."""
+    eaters = Eaters(lair)
+    options = ["--spare-workers", "0"] if spare == "without" else []
+    daemon = make_daemon(worker=programs.worker_hostile(), more_options=options).start()
+    disk = Disk(daemon.api.create(null_spec("data", resources={"memoryMax": "64MiB", "pidsMax": 100}))["status"]["id"])
+    daemon.api.create(null_spec("other"))
+    other = daemon.worker_pid("other")
+    if spare == "with a spare":
+        (ready,) = wait_until(spares, "a spare worker")
+        groups.own_group(ready)
+    _wait_in_force(daemon.api)
+    eaters.name("data")
+    pid = daemon.kill_worker("data")
+    write = disk.write_later(0, block("a"))
+    _check_eaten(eaters, 3)
+    eaters.name("")
+    daemon.api.wait_other_worker("data", pid)
+    assert write.result() is None
+    assert daemon.worker_pid("other") == other
+    wait_until(lambda: _count(daemon, "WorkerOutOfMemory") > 0, "what the worker died of")
+    assert _count(daemon, "WorkerDied") == 1  # it was killed by the test
+    if spare == "with a spare":
+        assert not groups.is_alive(ready)  # it was the first that ate
+
+
+def test_the_first_worker_of_a_disk_has_its_limit_of_memory(lair, make_daemon):
+    """There is no group of the device yet, and no spare."""
+    eaters = Eaters(lair)
+    eaters.name("data")
+    daemon = make_daemon(worker=programs.worker_hostile()).start()
+    daemon.api.create(null_spec("data", resources={"memoryMax": "64MiB"}), wait=None)
+    _check_eaten(eaters, 2)
+    eaters.name("")
+    daemon.api.wait_phase("data", "Live")
+    assert _count(daemon, "WorkerOutOfMemory") > 0
+    pid = daemon.worker_pid("data")
+    groups.own_group(pid)
+    starts = [path.name for path in groups.group_of(pid).parent.glob("start-*")]
+    assert len(starts) == 1
+    daemon.api.delete("data")
+    wait_until(lambda: not list(groups.group_of(daemon.pid).parent.rglob("start-*")), "no group for starts without the device")
 
 
 @of_this_kernel(Way("zero-copy") if HAS["AUTO_BUF_REG"] else Way("user-copy"), storms=[Way("user-copy")])

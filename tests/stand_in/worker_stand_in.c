@@ -21,6 +21,8 @@ enum {
         FIRST_USER = 70000,
 };
 
+struct group_limits worker_stand_in_limits;
+
 static bool is_pidfd(int fd)
 {
         return fd >= FIRST_PIDFD && fd < FIRST_CHANNEL;
@@ -54,12 +56,13 @@ int worker_start_user(const struct worker_start *start _unused_, int number, uin
 }
 
 int worker_start_run(struct worker_start *start _unused_, const struct worker_msg *config,
-        const int fds[static _CONFIG_FD_MAX], struct worker_process *ret)
+        const int fds[static _CONFIG_FD_MAX], const struct group_limits *limits, struct worker_process *ret)
 {
         int index, r = on_worker_start(config, &fds[CONFIG_FD_STORE], &index);
 
         if (r < 0)
                 return r;
+        worker_stand_in_limits = limits ? *limits : (struct group_limits){};
         *ret = (struct worker_process){.pid = worker_stand_in_pid(index),
                 .pidfd = FIRST_PIDFD + index,
                 .channel = FIRST_CHANNEL + index};

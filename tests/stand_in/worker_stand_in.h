@@ -5,6 +5,7 @@
  * happens by itself. */
 #pragma once
 
+#include "ublkd/cgroups/group_limits.h"
 #include "ublkd/workers/worker_proc.h"
 
 enum { STAND_IN_NOTHING = (1 << 28) - 1 }; /* a descriptor that can only be closed */
@@ -21,6 +22,8 @@ struct worker_stand_in {
 
 /* ---- by the test; index: of the process ---- */
 
+/* Of the last start, as worker_start_run() takes them; zeroed: none. */
+extern struct group_limits worker_stand_in_limits;
 /* Return NULL: there is no such process (any more). */
 struct worker_stand_in *worker_stand_in_at(int index);
 pid_t worker_stand_in_pid(int index);

@@ -45,7 +45,7 @@ _Noreturn static void be_ublkd(enum worker_lock lock, int report)
 
         if (sd_event_new(&event) < 0 || runtime_dir_open(scratch.path, &dir, &problems) < 0
                 || worker_start_new(event, program, &confinement, &starter) < 0
-                || worker_proc_spawn(event, dir, starter, &config, NULL, on_change, NULL, &worker) < 0)
+                || worker_proc_spawn(event, dir, starter, &config, NULL, NULL, on_change, NULL, &worker) < 0)
                 _exit(90);
         pid = worker_proc_pid(worker);
         if (write(report, &pid, sizeof(pid)) != sizeof(pid))

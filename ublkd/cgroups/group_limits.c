@@ -51,6 +51,20 @@ bool group_limits_any(const struct group_limits *limits)
         return false;
 }
 
+bool group_limit_bounds(const struct group_limits *limits, enum group_limit which)
+{
+        return which != GROUP_CPU_WEIGHT && group_limit_is_set(limits, which)
+               && (which != GROUP_IO_MAX || limits->disk != 0);
+}
+
+bool group_limits_bound(const struct group_limits *limits)
+{
+        for (unsigned i = 0; i < _GROUP_LIMIT_MAX; i++)
+                if (group_limit_bounds(limits, (enum group_limit)i))
+                        return true;
+        return false;
+}
+
 static bool io_equal(const struct group_io_limits *one, const struct group_io_limits *other)
 {
         return one->read_bytes == other->read_bytes && one->read_ios == other->read_ios

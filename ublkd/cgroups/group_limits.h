@@ -29,6 +29,11 @@ struct group_limits {
 bool group_limit_is_set(const struct group_limits *limits, enum group_limit which);
 /* Return whether any is set. */
 bool group_limits_any(const struct group_limits *limits);
+/* Return whether the limit is set and bounds a worker from its first moment on: not a share of the CPUs, which is set later,
+ * and I/O only where the disk is known. */
+bool group_limit_bounds(const struct group_limits *limits, enum group_limit which);
+/* Return whether any does. */
+bool group_limits_bound(const struct group_limits *limits);
 bool group_limits_equal(const struct group_limits *one, const struct group_limits *other);
 /* Return the file of the kernel: "memory.max". */
 const char *group_limit_file(enum group_limit which);

@@ -15,6 +15,7 @@
 #include "ublkd/base/file_io.h"
 #include "ublkd/cgroups/group_limits.h"
 #include "ublkd/cgroups/group_procs.h"
+#include "ublkd/cgroups/group_write.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,26 +25,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 enum { NAME_SIZE = 64, CONTROLLERS_SIZE = 512, LINE_SIZE = 256, EVENTS_SIZE = 512 };
 
 #define PREFIX "worker-"
 #define REST "rest"
-#define PRESSURE "cgroup.pressure"
 
 /* ---- small files ---- */
-
-/* A file of a group takes its text in one piece. O_NONBLOCK: since Linux 6.16 a limit on memory that is exceeded is left
- * to the worker, and this thread does not wait for its memory to be reclaimed. */
-static int write_at(int dir, const char *name, const char *text)
-{
-        _cleanup_close_ int fd = openat(dir, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-
-        if (fd < 0 || write(fd, text, strlen(text)) < 0)
-                return -errno;
-        return 0;
-}
 
 /* file: NULL: the group itself. */
 static int print_name(const struct group_tree *tree, char name[static NAME_SIZE], pid_t pid, const char *file)
@@ -55,20 +43,6 @@ static int print_name(const struct group_tree *tree, char name[static NAME_SIZE]
         if (file)
                 n += snprintf(name + n, NAME_SIZE - (size_t)n, "/%s", file);
         return n > 0 && n < NAME_SIZE ? 0 : -ENAMETOOLONG;
-}
-
-static FILE *open_lines(const struct group_tree *tree, pid_t pid, const char *file)
-{
-        char name[NAME_SIZE];
-        FILE *stream;
-        int fd = print_name(tree, name, pid, file) < 0 ? -1 : openat(tree->fd, name, O_RDONLY | O_CLOEXEC);
-
-        if (fd < 0)
-                return NULL;
-        stream = fdopen(fd, "re");
-        if (!stream)
-                close_fd(fd);
-        return stream;
 }
 
 /* ---- what is in a group ---- */
@@ -134,8 +108,9 @@ static bool has_word(const char *text, const char *word)
         return false;
 }
 
-/* Each controller costs something with every request, so only those of limits that are set; memory also shows the OOM
- * killer. One by one: the kernel takes all or nothing, and one may be missing. */
+/* Those for CPU and I/O cost something with every request, so only if their limits are set. That for memory also shows the
+ * OOM killer; that for processes costs only where one begins or ends, and is enabled early, because it takes the longer the
+ * more groups there are. One by one: the kernel takes all or nothing, and one may be missing. */
 static void enable_in(int dir, const struct group_limits *limits)
 {
         char enabled[CONTROLLERS_SIZE], order[LINE_SIZE];
@@ -146,19 +121,12 @@ static void enable_in(int dir, const struct group_limits *limits)
                 const char *controller = group_limit_controller((enum group_limit)i);
 
                 snprintf(order, sizeof(order), "+%s", controller);
-                if (i != GROUP_MEMORY_MAX && !group_limit_is_set(limits, (enum group_limit)i))
+                if (i != GROUP_MEMORY_MAX && i != GROUP_PIDS_MAX
+                        && !group_limit_is_set(limits, (enum group_limit)i))
                         continue;
                 if (!has_word(enabled, controller))
-                        (void)write_at(dir, "cgroup.subtree_control", order);
+                        (void)group_write(dir, "cgroup.subtree_control", order);
         }
-}
-
-/* Have the kernel not count the pressure on this group: it would do that at each switch of tasks, for each group that a
- * task is in (psi_group_change(), kernel/sched/psi.c), and nothing here reads it. That of the groups above, and of the
- * machine, is counted. Without PSI, and before Linux 6.1, there is no such file. */
-static void leave_pressure(int dir, const char *file)
-{
-        (void)write_at(dir, file, "0");
 }
 
 /* pid: as cgroup.procs shows it: 0 is a process of another pid namespace, and "0" would move this one. */
@@ -168,7 +136,7 @@ static void move_to_rest(const struct group_tree *tree, long pid)
 
         snprintf(text, sizeof(text), "%ld", pid);
         if (pid > 0 && (mkdirat(tree->fd, REST, 0755) == 0 || errno == EEXIST))
-                (void)write_at(tree->fd, REST "/" GROUP_PROCS, text);
+                (void)group_write(tree->fd, REST "/" GROUP_PROCS, text);
 }
 
 /* The process of the unit, or one that another program has put there: a group that has processes passes nothing on. */
@@ -190,11 +158,22 @@ void group_tree_enable(const struct group_tree *tree, const struct group_limits 
         if (parent >= 0)
                 enable_in(parent, limits);
         clear_tree(tree);
-        leave_pressure(tree->fd, PRESSURE);
+        group_write_no_pressure(tree->fd);
         enable_in(tree->fd, limits);
 }
 
 /* ---- one worker ---- */
+
+int group_tree_open_own(const struct group_tree *tree, pid_t pid)
+{
+        char name[NAME_SIZE];
+        int r = print_name(tree, name, pid, NULL), fd;
+
+        if (r < 0)
+                return r;
+        fd = openat(tree->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
 
 static int remove_group(const struct group_tree *tree, pid_t pid)
 {
@@ -212,7 +191,7 @@ static int kill_group(const struct group_tree *tree, pid_t pid)
         char name[NAME_SIZE];
         int r = print_name(tree, name, pid, "cgroup.kill");
 
-        return r < 0 ? r : write_at(tree->fd, name, "1");
+        return r < 0 ? r : group_write(tree->fd, name, "1");
 }
 
 int group_tree_kill(const struct group_tree *tree, pid_t pid)
@@ -247,19 +226,7 @@ static int move_process(const struct group_tree *tree, pid_t pid)
         int r = print_name(tree, name, pid, GROUP_PROCS);
 
         snprintf(text, sizeof(text), "%d", (int)pid);
-        return r < 0 ? r : write_at(tree->fd, name, text);
-}
-
-/* All processes of the group end together, also for the OOM killer: half a worker is of no use. Without the controller
- * there is no such file. */
-static void set_up(const struct group_tree *tree, pid_t pid)
-{
-        char name[NAME_SIZE];
-
-        if (print_name(tree, name, pid, "memory.oom.group") >= 0)
-                (void)write_at(tree->fd, name, "1");
-        if (print_name(tree, name, pid, PRESSURE) >= 0)
-                leave_pressure(tree->fd, name);
+        return r < 0 ? r : group_write(tree->fd, name, text);
 }
 
 static int make_group(const struct group_tree *tree, pid_t pid)
@@ -269,8 +236,11 @@ static int make_group(const struct group_tree *tree, pid_t pid)
 
         if (r >= 0 && mkdirat(tree->fd, name, 0755) < 0)
                 r = -errno;
-        if (r >= 0)
-                set_up(tree, pid);
+        if (r >= 0) {
+                _cleanup_close_ int group = group_tree_open_own(tree, pid);
+
+                group_write_new(group);
+        }
         return r;
 }
 
@@ -307,82 +277,12 @@ void group_tree_undo(const struct group_tree *tree, pid_t pid)
         (void)remove_group(tree, pid);
 }
 
-/* ---- limits ---- */
-
-static int write_limit(const struct group_tree *tree, pid_t pid, enum group_limit which, const char *text)
-{
-        char name[NAME_SIZE];
-        int r = print_name(tree, name, pid, group_limit_file(which));
-
-        return r < 0 ? r : write_at(tree->fd, name, text);
-}
-
-/* Take back the limits for all disks but one: the store may have moved. */
-static int clear_disks(const struct group_tree *tree, pid_t pid, dev_t keep)
-{
-        _cleanup_fclose_ FILE *stream = open_lines(tree, pid, group_limit_file(GROUP_IO_MAX));
-        char line[LINE_SIZE], text[GROUP_LIMIT_TEXT_SIZE];
-        int r = 0;
-
-        if (!stream)
-                return errno == ENOENT ? 0 : -errno;
-        while (fgets(line, sizeof(line), stream)) {
-                unsigned device_major, device_minor;
-                int one;
-
-                if (sscanf(line, "%u:%u ", &device_major, &device_minor) != 2
-                        || makedev(device_major, device_minor) == keep)
-                        continue;
-                group_io_none_text(makedev(device_major, device_minor), text);
-                one = write_limit(tree, pid, GROUP_IO_MAX, text);
-                if (one < 0 && one != -ENODEV) /* such a disk is gone */
-                        r = one;
-        }
-        return r;
-}
-
-static int take_back(
-        const struct group_tree *tree, pid_t pid, const struct group_limits *limits, enum group_limit which)
-{
-        char text[GROUP_LIMIT_TEXT_SIZE];
-        int r;
-
-        if (which == GROUP_IO_MAX)
-                return clear_disks(tree, pid, 0);
-        r = group_limit_text(limits, which, text);
-        if (r >= 0)
-                r = write_limit(tree, pid, which, text);
-        return r == -ENOENT ? 0 : r;
-}
-
-static int set_limit(
-        const struct group_tree *tree, pid_t pid, const struct group_limits *limits, enum group_limit which)
-{
-        char text[GROUP_LIMIT_TEXT_SIZE];
-        int r = group_limit_text(limits, which, text);
-
-        if (which == GROUP_IO_MAX && r >= 0)
-                r = clear_disks(tree, pid, limits->disk);
-        return r < 0 ? r : write_limit(tree, pid, which, text);
-}
-
 int group_tree_limit(const struct group_tree *tree, pid_t pid, const struct group_limits *limits,
         int ret[static _GROUP_LIMIT_MAX])
 {
-        int r = 0;
+        _cleanup_close_ int group = group_tree_open_own(tree, pid);
 
-        for (unsigned i = 0; i < _GROUP_LIMIT_MAX; i++) {
-                enum group_limit which = (enum group_limit)i;
-                int one = 0;
-
-                ret[i] = 0;
-                if (group_limit_is_set(limits, which))
-                        ret[i] = set_limit(tree, pid, limits, which);
-                else
-                        one = take_back(tree, pid, limits, which);
-                r = one < 0 ? one : r;
-        }
-        return r;
+        return group_write_limits(group, limits, ret);
 }
 
 /* ---- all workers ---- */
@@ -424,6 +324,11 @@ int group_tree_sweep(const struct group_tree *tree)
 }
 
 /* ---- without the lock ---- */
+
+int group_tree_open_path(const struct group_place *place, struct group_tree *ret)
+{
+        return open_tree(place, O_PATH, ret);
+}
 
 int group_tree_open_rest(const struct group_place *place)
 {

@@ -22,7 +22,9 @@ struct group_tree {
  * other -errno. */
 int group_tree_open(const struct group_place *place, bool make, struct group_tree *ret);
 void group_tree_close(struct group_tree *tree);
-/* Enable the controllers of these limits, and of memory, for the groups, as far as the directory has them; processes of
+/* The same to pass to the calls below that say so. Never waits for the lock. */
+int group_tree_open_path(const struct group_place *place, struct group_tree *ret);
+/* Enable the controllers of these limits, of memory, and of processes for the groups, as far as the directory has them; processes of
  * the directory itself are moved to the group "rest" before, because they keep the kernel from that. The pressure on the
  * directory is not counted any more. `above`: those of the directory above it, first, where systemd does not do that.
  * What cannot be enabled is missed by group_tree_limit(). */
@@ -39,6 +41,9 @@ void group_tree_undo(const struct group_tree *tree, pid_t pid);
  * controller; -ENODEV: no disk to limit. Return 0; -errno: one of those that are not set could not be taken back. */
 int group_tree_limit(const struct group_tree *tree, pid_t pid, const struct group_limits *limits,
         int ret[static _GROUP_LIMIT_MAX]);
+/* Open the group of a worker (O_PATH), for group_write.h. Never waits for the lock. Return a descriptor, which the caller
+ * closes; -ENOENT: it has none; other -errno. */
+int group_tree_open_own(const struct group_tree *tree, pid_t pid);
 /* Kill what is left of a worker that the caller has seen dead, which the group may not show yet. Return 0: there is no
  * group; 1: it can be removed when its processes are dead; -errno. */
 int group_tree_kill(const struct group_tree *tree, pid_t pid);

@@ -14,11 +14,15 @@
 #include "ublkd/base/cleanup.h"
 #include "ublkd/base/clock.h"
 #include "ublkd/cgroups/group_place.h"
+#include "ublkd/cgroups/group_start.h"
 #include "ublkd/cgroups/group_tree.h"
+#include "ublkd/cgroups/group_write.h"
 #include "ublkd/offload/job_thread.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/queue.h>
 
 enum {
@@ -29,6 +33,7 @@ enum {
         SOON_USEC = 1000 * 1000,
         SWEEP_USEC = 60 * 1000 * 1000,
         PREPARED_MAX = 64, /* waiting moves; beyond that, only moves that a caller needs are added */
+        UID_SIZE = 64,
 };
 
 struct worker_groups {
@@ -39,6 +44,7 @@ struct worker_groups {
         unsigned waiting;              /* the number of `holds` */
         TAILQ_HEAD(, group_job) ends;  /* that wait for `ending` */
         bool ends_planned;             /* `ending` is armed */
+        TAILQ_HEAD(, group_job) drops; /* of start groups, that the next sweep tries again */
         bool holding;                  /* the thread has a job of `holds` */
         uint64_t calm_at;              /* CLOCK_MONOTONIC */
         struct group_sources sources;
@@ -61,7 +67,8 @@ struct group_job {
         int place_error;
         struct group_place place; /* a copy */
         pid_t pid;
-        int pidfd; /* of HOLD, owned; -1 */
+        int pidfd;            /* of HOLD, owned; -1 */
+        char start[UID_SIZE]; /* of the device whose start group gets the limits, or is removed; "" */
         struct group_limits limits;
         struct group_result result;
         int left;           /* groups that could not be ended yet */
@@ -117,6 +124,15 @@ static int hold(struct group_job *job, const struct group_tree *tree)
         return -ESRCH;
 }
 
+/* On failure the start of the next worker tries again. */
+static void prepare_start(const struct group_tree *tree, const char *uid, const struct group_limits *limits)
+{
+        _cleanup_close_ int group = group_start_make(tree, uid);
+        int results[_GROUP_LIMIT_MAX];
+
+        (void)group_write_limits(group, limits, results);
+}
+
 static void run_hold(struct thread_job *base)
 {
         struct group_job *job = (struct group_job *)base;
@@ -127,6 +143,8 @@ static void run_hold(struct thread_job *base)
                 r = hold(job, &tree);
         if (r >= 0)
                 job->result.leftover = group_tree_limit(&tree, job->pid, &job->limits, job->result.limits);
+        if (r >= 0 && *job->start)
+                prepare_start(&tree, job->start, &job->limits);
         job->result.trouble = trouble_of(job, r);
         job->result.error = r < 0 ? r : 0;
 }
@@ -145,6 +163,25 @@ static void run_sweep(struct thread_job *base)
         _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
 
         job->left = open_tree(job, false, &tree) < 0 ? 0 : group_tree_sweep(&tree);
+}
+
+/* The one at the start of ublkd: nothing says of what is left there whether its device has limits. */
+static void run_first_sweep(struct thread_job *base)
+{
+        struct group_job *job = (struct group_job *)base;
+        _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
+
+        run_sweep(base);
+        if (open_tree(job, false, &tree) >= 0)
+                group_start_sweep(&tree);
+}
+
+static void run_drop(struct thread_job *base)
+{
+        struct group_job *job = (struct group_job *)base;
+        _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
+
+        job->left = open_tree(job, false, &tree) >= 0 && group_start_remove(&tree, job->start) < 0 ? 1 : 0;
 }
 
 /* ---- jobs ---- */
@@ -237,6 +274,19 @@ static void on_ended(struct thread_job *base)
         drop(base);
 }
 
+static void on_dropped(struct thread_job *base)
+{
+        struct group_job *job = (struct group_job *)base;
+
+        take_place(job->groups, job);
+        if (job->left == 0) {
+                drop(base);
+                return;
+        }
+        TAILQ_INSERT_TAIL(&job->groups->drops, job, in_list);
+        plan_sweep(job->groups, SWEEP_USEC);
+}
+
 /* Preflight workers end unseen: each group is followed by a sweep. */
 static void on_held(struct thread_job *base)
 {
@@ -296,8 +346,8 @@ static struct group_job *new_job(struct worker_groups *groups, void (*run)(struc
         return job;
 }
 
-static struct group_job *new_hold(
-        struct worker_groups *groups, pid_t pid, int pidfd, const struct group_limits *limits)
+static struct group_job *new_hold(struct worker_groups *groups, pid_t pid, int pidfd, const char *start,
+        const struct group_limits *limits)
 {
         struct group_job *job = new_job(groups, run_hold, pid);
 
@@ -305,6 +355,7 @@ static struct group_job *new_hold(
                 return NULL;
         job->job.done = on_held;
         job->limits = *limits;
+        snprintf(job->start, sizeof(job->start), "%s", start ? start : "");
         job->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
         if (job->pidfd < 0) {
                 free(job);
@@ -328,16 +379,16 @@ struct group_request *group_request_free(struct group_request *request)
         return NULL;
 }
 
-int worker_groups_hold(struct worker_groups *groups, pid_t pid, int pidfd, const struct group_limits *limits,
-        void (*done)(void *userdata, const struct group_result *result), void *userdata,
-        struct group_request **ret)
+int worker_groups_hold(struct worker_groups *groups, pid_t pid, int pidfd, const char *start,
+        const struct group_limits *limits, void (*done)(void *userdata, const struct group_result *result),
+        void *userdata, struct group_request **ret)
 {
         struct group_request *request = calloc(1, sizeof(*request));
 
         if (!request)
                 return -ENOMEM;
         *request = (struct group_request){
-                .job = new_hold(groups, pid, pidfd, limits),
+                .job = new_hold(groups, pid, pidfd, start, limits),
                 .done = done,
                 .userdata = userdata,
         };
@@ -352,19 +403,56 @@ int worker_groups_hold(struct worker_groups *groups, pid_t pid, int pidfd, const
 }
 
 /* On failure, or while the thread hangs in the kernel, the process gets its group when it serves a disk. */
-void worker_groups_prepare(struct worker_groups *groups, pid_t pid, int pidfd)
+int worker_groups_prepare(struct worker_groups *groups, pid_t pid, int pidfd,
+        void (*done)(void *userdata, const struct group_result *result), void *userdata,
+        struct group_request **ret)
 {
-        struct group_job *job = groups->waiting < PREPARED_MAX
-                                        ? new_hold(groups, pid, pidfd, &(const struct group_limits){})
-                                        : NULL;
-
-        if (job)
-                queue_hold(groups, job);
+        if (groups->waiting >= PREPARED_MAX)
+                return -EAGAIN;
+        return worker_groups_hold(
+                groups, pid, pidfd, NULL, &(const struct group_limits){}, done, userdata, ret);
 }
 
 int worker_groups_open_rest(const struct worker_groups *groups)
 {
         return groups->place_error < 0 ? groups->place_error : group_tree_open_rest(&groups->place);
+}
+
+int worker_groups_open_own(const struct worker_groups *groups, pid_t pid)
+{
+        _cleanup_(group_tree_close) struct group_tree tree = {.fd = -1};
+        int r = groups->place_error < 0 ? groups->place_error : group_tree_open_path(&groups->place, &tree);
+
+        return r < 0 ? r : group_tree_open_own(&tree, pid);
+}
+
+bool worker_groups_bound(int group, const struct group_limits *limits)
+{
+        return group_write_bounds(group, limits) > 0;
+}
+
+int worker_groups_open_start(
+        const struct worker_groups *groups, const char *uid, const struct group_limits *limits)
+{
+        return groups->place_error < 0 ? groups->place_error
+                                       : group_start_open_bounded(&groups->place, uid, limits);
+}
+
+int worker_groups_open_start_events(const struct worker_groups *groups, const char *uid)
+{
+        return groups->place_error < 0 ? groups->place_error : group_start_open_events(&groups->place, uid);
+}
+
+/* On ENOMEM the next ublkd removes the group. */
+void worker_groups_drop_start(struct worker_groups *groups, const char *uid)
+{
+        struct group_job *job = new_job(groups, run_drop, 0);
+
+        if (!job)
+                return;
+        job->job.done = on_dropped;
+        snprintf(job->start, sizeof(job->start), "%s", uid);
+        queue_end(groups, job);
 }
 
 void worker_groups_postpone(struct worker_groups *groups)
@@ -382,12 +470,12 @@ int worker_groups_open_events(const struct worker_groups *groups, pid_t pid)
         return groups->place_error < 0 ? groups->place_error : group_tree_open_events(&groups->place, pid);
 }
 
-int worker_groups_oom_killed(int events)
+int worker_groups_oom_kills(int events)
 {
         uint64_t kills;
         int r = events < 0 ? events : group_tree_oom_kills(events, &kills);
 
-        return r < 0 ? r : kills > 0;
+        return r < 0 ? r : kills < INT_MAX ? (int)kills : INT_MAX;
 }
 
 /* On ENOMEM the next sweep removes the group. */
@@ -402,10 +490,14 @@ void worker_groups_end(struct worker_groups *groups, pid_t pid)
                 plan_sweep(groups, SWEEP_USEC);
 }
 
-static void sweep_now(struct worker_groups *groups)
+static void sweep_now(struct worker_groups *groups, void (*run)(struct thread_job *job))
 {
-        struct group_job *job = new_job(groups, run_sweep, 0);
+        struct group_job *job = new_job(groups, run, 0), *again;
 
+        while ((again = TAILQ_FIRST(&groups->drops))) {
+                TAILQ_REMOVE(&groups->drops, again, in_list);
+                job_thread_add(groups->thread, &again->job);
+        }
         if (job)
                 job_thread_add(groups->thread, &job->job);
         else
@@ -420,7 +512,7 @@ static int on_sweep(sd_event_source *source _unused_, uint64_t usec _unused_, vo
         if (monotonic_now() < due && set_timer(groups->sweep, due))
                 return 0;
         groups->sweep_at = 0;
-        sweep_now(groups);
+        sweep_now(groups, run_sweep);
         return 0;
 }
 
@@ -448,6 +540,7 @@ int worker_groups_new(sd_event *event, const struct group_sources *sources, stru
                 return -ENOMEM;
         TAILQ_INIT(&groups->holds);
         TAILQ_INIT(&groups->ends);
+        TAILQ_INIT(&groups->drops);
         groups->sources = *sources;
         groups->place_error = group_place_find(sources, &groups->place);
         r = job_thread_new(event, &groups->thread);
@@ -455,7 +548,7 @@ int worker_groups_new(sd_event *event, const struct group_sources *sources, stru
                 r = add_timers(groups, event);
         if (r < 0)
                 return r;
-        sweep_now(groups);
+        sweep_now(groups, run_first_sweep);
         *ret = TAKE_PTR(groups);
         return 0;
 }
@@ -471,6 +564,7 @@ struct worker_groups *worker_groups_free(struct worker_groups *groups)
                 leave_holds(groups, job);
                 drop(&job->job);
         }
+        TAILQ_CONCAT(&groups->ends, &groups->drops, in_list);
         while ((job = TAILQ_FIRST(&groups->ends))) { /* the sweep of the next ublkd ends them */
                 TAILQ_REMOVE(&groups->ends, job, in_list);
                 drop(&job->job);

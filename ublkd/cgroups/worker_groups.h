@@ -2,7 +2,9 @@
 /* A control group for each worker: it takes the limits of the device, and it ends all of a worker, a process that the
  * worker has forked included. Runs on the supervisor's loop; a thread waits for the kernel.
  *
- * Nothing depends on it: a worker without a group serves as well, and no start and no recovery waits for a group. */
+ * Nothing depends on it: a worker without a group serves as well, and no start and no recovery waits for a group. A worker
+ * whose device has limits has them from its first moment on all the same: it was a spare, whose group was made before and
+ * gets the limits right before its CONFIG, or it is born in a group that has them (group_start.h). */
 #pragma once
 
 #include "ublkd/cgroups/group_limits.h"
@@ -43,27 +45,45 @@ struct worker_groups *worker_groups_free(struct worker_groups *groups);
  * of ublkd. */
 int worker_groups_open_rest(const struct worker_groups *groups);
 /* Put a process into a group of its own, unless it is there, and set exactly these limits. pidfd: of the process;
- * stays the caller's. Moving a process holds up the whole machine for some milliseconds: not on the way of a recovery.
- * `done` is called once from the loop, never from within this call. Return 0 and a request that the caller frees, in
- * `done` or before; -errno. */
-int worker_groups_hold(struct worker_groups *groups, pid_t pid, int pidfd, const struct group_limits *limits,
+ * stays the caller's. start: the uid of a device whose start group gets them, too, and is made if it is missing
+ * (group_start.h); NULL: none. Moving a process holds up the whole machine for some milliseconds: not on the way of a
+ * recovery. `done` is called once from the loop, never from within this call. Return 0 and a request that the caller frees,
+ * in `done` or before; -errno. */
+int worker_groups_hold(struct worker_groups *groups, pid_t pid, int pidfd, const char *start,
+        const struct group_limits *limits, void (*done)(void *userdata, const struct group_result *result),
+        void *userdata, struct group_request **ret);
+/* Put a process into a group of its own, without limits. Return as worker_groups_hold() does; -EAGAIN: many wait for that. */
+int worker_groups_prepare(struct worker_groups *groups, pid_t pid, int pidfd,
         void (*done)(void *userdata, const struct group_result *result), void *userdata,
         struct group_request **ret);
-/* Put a process into a group of its own, without limits; not if many wait for that. */
-void worker_groups_prepare(struct worker_groups *groups, pid_t pid, int pidfd);
 /* Move no process for a second: a worker starts, a recovery may be under way. */
 void worker_groups_postpone(struct worker_groups *groups);
 /* Free the request; its `done` is not called any more. NULL is fine. Return NULL. */
 struct group_request *group_request_free(struct group_request *request);
+
+/* Open the group of a process that has one (O_PATH), for worker_groups_bound(). Return a descriptor, which the caller
+ * closes; -errno. */
+int worker_groups_open_own(const struct worker_groups *groups, pid_t pid);
+/* Write the bounds of these limits (group_limits_bound()) into the group, at once. Return whether any is in force. */
+bool worker_groups_bound(int group, const struct group_limits *limits);
+/* Open the start group of a device, for a process that is to be born in it, with the bounds of these limits. Waits for the
+ * lock of all groups only where the group is missing: before the first worker of the device, and where its limits are new.
+ * Return a descriptor, which the caller closes; -errno: there is no such group, or no bound can be in force. */
+int worker_groups_open_start(
+        const struct worker_groups *groups, const char *uid, const struct group_limits *limits);
+/* Remove the start group of a device, in the background, as soon as no process is in it. */
+void worker_groups_drop_start(struct worker_groups *groups, const char *uid);
 
 /* Return whether the process is in a group of its own: it is a worker of some ublkd. False if unknown. */
 bool worker_groups_has(const struct worker_groups *groups, pid_t pid);
 /* Open memory.events, which shows whether the OOM killer was in the group of the process. It takes nearly a millisecond,
  * so call it before the process dies and a recovery waits. Return a descriptor, which the caller closes; -errno. */
 int worker_groups_open_events(const struct worker_groups *groups, pid_t pid);
-/* Return whether the kernel's OOM killer has killed a process of the group: 1; 0; -errno: unknown. events: from
- * worker_groups_open_events(), or -errno of it. Before worker_groups_end(). */
-int worker_groups_oom_killed(int events);
+/* The same of the start group of a device. */
+int worker_groups_open_start_events(const struct worker_groups *groups, const char *uid);
+/* Return how many processes of the group the kernel's OOM killer has killed, INT_MAX at most; -errno: unknown. events: from
+ * a call above, or -errno of it. Before worker_groups_end(). */
+int worker_groups_oom_kills(int events);
 /* End what is left of a worker that the caller has seen dead, in the background, in a tenth of a second: mostly nothing
  * is left, and the recovery has the CPUs till then. And as worker_groups_postpone(). */
 void worker_groups_end(struct worker_groups *groups, pid_t pid);

@@ -172,8 +172,8 @@ const struct reason_info reason_table[] = {
                 .meaning = "The disk is served, but not all limits in resources are in force.",
                 .advice = "Read the message; under systemd, check that ublkd-workers.service is active." },
         [REASON_RESOURCES_PENDING] = { "ResourcesPending",
-                .meaning = "The limits in resources are not in force yet: the disk is not served, or was not a moment "
-                           "ago.",
+                .meaning = "It is not known yet whether all limits in resources are in force: the disk is not served, "
+                           "or was not a moment ago.",
                 .advice = "Nothing; wait until the disk is Live." },
         [REASON_CPUS_INVALID] = { "CpusInvalid",
                 .meaning = "The worker cannot read \"cpus\" of the spec.",

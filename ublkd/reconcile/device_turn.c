@@ -121,6 +121,7 @@ static bool device_drop(struct managed_device *device, const struct device_recor
         if (device_cdi_is_left(device) || !device_image_remove(device, record))
                 return false;
         device_claim_release(device);
+        device_group_remove(device);
         device_backing_release(device);
         device_shared_drop(device);
         (void)runtime_dir_remove_worker(device->env->config.runtime_dir, device->id.uid);

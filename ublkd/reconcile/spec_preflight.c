@@ -2,6 +2,7 @@
 /* Finds out with a preflight worker whether a new disk could be created. */
 #include "ublkd/reconcile/spec_preflight.h"
 #include "ublkd/reconcile/backing/device_backing.h"
+#include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/worker/device_words.h"
 #include "ublkd/reconcile/parts/managed_device.h"
@@ -77,6 +78,7 @@ static void preflight_free(struct spec_preflight *preflight)
         preflight->device->spec_preflight = NULL;
         sd_event_source_disable_unref(preflight->timer);
         worker_proc_free(preflight->worker);
+        device_group_end_preflight(preflight->device, uid);
         (void)runtime_dir_remove_worker(dir, uid); /* the next preflight replaces a file that stays */
         (void)runtime_dir_remove_region(dir, uid);
         free(preflight);

@@ -206,7 +206,8 @@ static int watch(struct worker_proc *worker)
         return r < 0 ? r : 0;
 }
 
-static int start(struct worker_proc *worker, const struct worker_msg *config, const int *stores)
+static int start(struct worker_proc *worker, const struct worker_msg *config, const int *stores,
+        const struct group_limits *limits)
 {
         int fds[_CONFIG_FD_MAX] = {[0 ... _CONFIG_FD_MAX - 1] = -1};
         _cleanup_close_ int listener = -1, region = -1;
@@ -224,7 +225,7 @@ static int start(struct worker_proc *worker, const struct worker_msg *config, co
         fds[CONFIG_FD_REGION] = region;
         if (stores)
                 memcpy(&fds[CONFIG_FD_STORE], stores, STORE_LIST_MAX * sizeof(stores[0]));
-        r = worker_start_run(worker->starter, config, fds, &process);
+        r = worker_start_run(worker->starter, config, fds, limits, &process);
         if (r < 0) {
                 (void)runtime_dir_remove_worker(worker->dir, worker->uid);
                 return r;
@@ -239,8 +240,8 @@ static int start(struct worker_proc *worker, const struct worker_msg *config, co
 }
 
 int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
-        const struct worker_msg *config, const int *stores, worker_proc_changed changed, void *userdata,
-        struct worker_proc **ret)
+        const struct worker_msg *config, const int *stores, const struct group_limits *limits,
+        worker_proc_changed changed, void *userdata, struct worker_proc **ret)
 {
         _cleanup_(worker_proc_free_pointer) struct worker_proc *worker = NULL;
         struct worker_msg msg = *config; /* its strings are borrowed */
@@ -256,7 +257,7 @@ int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_st
         for (unsigned i = 0; i < worker->listed; i++)
                 worker->lacks_store = worker->lacks_store || !msg.config.stores.items[i].has_fd;
         worker->started_at = msg.config.started_at;
-        r = start(worker, &msg, stores);
+        r = start(worker, &msg, stores, limits);
         if (r < 0)
                 return r;
         r = watch(worker);

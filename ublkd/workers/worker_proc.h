@@ -20,11 +20,11 @@ typedef void (*worker_proc_changed)(void *userdata, struct worker_proc *worker);
 
 /* Start a worker for the device in `config` (type CONFIG, copied) in the background. stores: STORE_LIST_MAX descriptors of the
  * stores that the disk is on, which stay the caller's, those before the first -1: with a list, of its entries that have one; NULL:
- * none. `starter` outlives it. Never waits.
+ * none. limits: as worker_start_run() takes them. `starter` outlives it. Never waits.
  * Return 0 or -errno. */
 int worker_proc_spawn(sd_event *event, struct runtime_dir *dir, struct worker_start *starter,
-        const struct worker_msg *config, const int *stores, worker_proc_changed changed, void *userdata,
-        struct worker_proc **ret);
+        const struct worker_msg *config, const int *stores, const struct group_limits *limits,
+        worker_proc_changed changed, void *userdata, struct worker_proc **ret);
 /* Connect to a worker that serves the device `uid` already. Return 0; -ENOENT: there is none; -ENOPROTOOPT:
  * this kernel cannot name the process that listens (before Linux 6.5); other -errno. Until its HELLO came its
  * stage is WORKER_STAGE_OPENING.

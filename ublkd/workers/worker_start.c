@@ -8,9 +8,9 @@
  *
  * Nothing depends on one. A spare that is dead, or was executed from a file that has been replaced since, is not
  * taken, and if there is no other, a process is started as if there had been none. Spares are started and dismissed on
- * a timer that every start postpones, so not in the first second of a recovery: when many workers die at once, as many
- * of the recoveries take a spare as there were. They are started one after the other, with time between them for what
- * else the loop has to do.
+ * a timer that every start postpones, so not in the first second of a recovery: when many
+ * workers die at once, as many of the recoveries take a spare as there were. They are started one after the other, with
+ * time between them for what else the loop has to do.
  *
  * Spares that die make the next one wait longer (backoff_delay()). Those that die together are one failure: the next
  * failure is that of a spare which was started later. After a failure one spare is tried, and once a spare has waited
@@ -49,8 +49,10 @@ struct spare {
         enum spare_state state;
         struct worker_process process; /* unless SPARE_NONE */
         sd_event_source *death;
-        struct stat file; /* the program as it was before the spare was started */
-        uint64_t born;    /* now_of() */
+        struct group_request *request; /* for a group of its own; NULL: none is under way */
+        int group;                     /* its own group, open; -1: it has none, as far as is known */
+        struct stat file;              /* the program as it was before the spare was started */
+        uint64_t born;                 /* now_of() */
 };
 
 struct worker_start {
@@ -85,12 +87,18 @@ static int make_channel(int ret[2])
         return 0;
 }
 
-/* config: NULL for a spare. It is sent before anything is started, so that a failure leaves nothing behind.
- */
-static int start_process(const struct worker_start *start, const char *name, const struct worker_msg *config,
-        const int *fds, struct worker_process *ret)
+/* Return the group that a process is born in; < 0: that of ublkd. */
+static int open_rest(const struct worker_start *start)
 {
-        _cleanup_close_ int ours = -1, theirs = -1, log_end = -1, group = -1;
+        return start->groups ? worker_groups_open_rest(start->groups) : -ENOENT;
+}
+
+/* config: NULL for a spare. It is sent before anything is started, so that a failure leaves nothing behind. group: that the
+ * process is born in; < 0: that of ublkd. */
+static int start_process(const struct worker_start *start, const char *name, const struct worker_msg *config,
+        const int *fds, int group, struct worker_process *ret)
+{
+        _cleanup_close_ int ours = -1, theirs = -1, log_end = -1;
         _cleanup_(worker_log_free_pointer) struct worker_log *log = NULL;
         bool is_hidden = config && config->config.hide_name;
         const char *const argv[] = {"ublkd-worker", is_hidden ? WORKER_HIDDEN_NAME : name,
@@ -106,8 +114,6 @@ static int start_process(const struct worker_start *start, const char *name, con
         r = worker_log_new(start->event, &log, &log_end);
         if (r >= 0 && config)
                 r = worker_msg_send_fds(ours, config, fds);
-        if (start->groups)
-                group = worker_groups_open_rest(start->groups);
         if (r >= 0)
                 r = proc_spawn(
                         &(struct proc_spawn){
@@ -187,6 +193,8 @@ static void drop_spare(struct spare *spare)
         spare->process.channel = close_fd(spare->process.channel);
         spare->process.pidfd = close_fd(spare->process.pidfd);
         spare->process.log = worker_log_free(spare->process.log);
+        spare->request = group_request_free(spare->request);
+        spare->group = close_fd(spare->group);
 }
 
 static void dismiss_spare(struct spare *spare)
@@ -210,9 +218,20 @@ static int on_spare_death(sd_event_source *source _unused_, int fd, uint32_t eve
         return 0;
 }
 
+/* Open its group now, when no recovery waits for that. */
+static void on_prepared(void *userdata, const struct group_result *result)
+{
+        struct spare *spare = userdata;
+
+        spare->request = group_request_free(spare->request);
+        if (result->trouble == GROUP_FINE)
+                spare->group = worker_groups_open_own(spare->start->groups, spare->process.pid);
+}
+
 static int start_spare(struct spare *spare)
 {
         struct worker_start *start = spare->start;
+        _cleanup_close_ int group = -1;
         char name[WORKER_NAME_MAX + 1]; /* room for the name of any device, to be shown later */
         int r;
 
@@ -220,12 +239,14 @@ static int start_spare(struct spare *spare)
         snprintf(name, sizeof(name), "%-*s", WORKER_NAME_MAX, WORKER_SPARE_NAME);
         if (stat(start->program, &spare->file) < 0)
                 return -errno;
-        r = start_process(start, name, NULL, NULL, &spare->process);
+        group = open_rest(start);
+        r = start_process(start, name, NULL, NULL, group, &spare->process);
         if (r < 0)
                 return r;
         spare->state = SPARE_WAITS;
         if (start->groups)
-                worker_groups_prepare(start->groups, spare->process.pid, spare->process.pidfd);
+                (void)worker_groups_prepare(start->groups, spare->process.pid, spare->process.pidfd,
+                        on_prepared, spare, &spare->request);
         r = sd_event_add_io(
                 start->event, &spare->death, spare->process.pidfd, EPOLLIN, on_spare_death, spare);
         if (r >= 0)
@@ -281,8 +302,8 @@ static int on_calm(sd_event_source *source _unused_, uint64_t usec _unused_, voi
 }
 
 /* Return the spare that has waited longest, and so is ready; NULL: none waits. file: only those that were executed from
- * it; NULL: all. */
-static struct spare *find_spare(struct worker_start *start, const struct stat *file)
+ * it; NULL: all. grouped: only those that have a group. */
+static struct spare *find_spare(struct worker_start *start, const struct stat *file, bool grouped)
 {
         struct spare *found = NULL;
 
@@ -290,7 +311,7 @@ static struct spare *find_spare(struct worker_start *start, const struct stat *f
                 struct spare *spare = &start->spares[i];
 
                 if (spare->state == SPARE_WAITS && (!file || is_of(spare, file))
-                        && (!found || spare->born < found->born))
+                        && (!grouped || spare->group >= 0) && (!found || spare->born < found->born))
                         found = spare;
         }
         return found;
@@ -305,49 +326,73 @@ static int send_config(const struct spare *spare, const struct worker_msg *confi
         return worker_msg_send_fds(spare->process.channel, config, fds);
 }
 
-/* 0; -EPIPE: there is none that can be used; other -errno: CONFIG cannot be sent. */
+/* The device has the process from now on. */
+static struct worker_process give_spare(struct spare *spare, const char *name)
+{
+        struct worker_process process = spare->process;
+
+        if (has_lasted(spare))
+                spare->start->failures = 0;
+        worker_log_set_device(process.log, name);
+        spare->process = (struct worker_process){.pidfd = -1, .channel = -1};
+        drop_spare(spare);
+        return process;
+}
+
+/* limits: only a spare that these hold; NULL: any. Return 0; -EPIPE: there is none that can be used; other -errno: CONFIG
+ * cannot be sent. */
 static int take_spare(struct worker_start *start, const struct worker_msg *config, const int *fds,
-        struct worker_process *ret)
+        const struct group_limits *limits, struct worker_process *ret)
 {
         struct spare *spare;
         struct stat file;
         int r;
 
-        if (!find_spare(start, NULL) || stat(start->program, &file) < 0)
+        if (!find_spare(start, NULL, limits) || stat(start->program, &file) < 0)
                 return -EPIPE;
-        while ((spare = find_spare(start, &file))) {
+        while ((spare = find_spare(start, &file, limits))) {
+                if (limits && !worker_groups_bound(spare->group, limits))
+                        return -EPIPE;
                 r = send_config(spare, config, fds);
-                if (r == -EPIPE) {
+                if (r == -EPIPE)
                         count_failure(start, spare);
+                if (r == -EPIPE || (r < 0 && limits)) /* which are not those of the next device */
                         dismiss_spare(spare);
-                        continue;
-                }
-                if (r < 0)
+                if (r >= 0)
+                        *ret = give_spare(spare, config->config.name);
+                if (r != -EPIPE)
                         return r;
-                if (has_lasted(spare))
-                        start->failures = 0;
-                worker_log_set_device(spare->process.log, config->config.name);
-                *ret = spare->process;
-                spare->process = (struct worker_process){.pidfd = -1, .channel = -1};
-                drop_spare(spare);
-                return 0;
         }
         return -EPIPE;
 }
 
 /* ---- what others call ---- */
 
+/* With limits, in this order: a spare that they hold, a process that is born with them, and where neither can be had, what
+ * there is: then nothing can hold it to them. */
 int worker_start_run(struct worker_start *start, const struct worker_msg *config,
-        const int fds[static _CONFIG_FD_MAX], struct worker_process *ret)
+        const int fds[static _CONFIG_FD_MAX], const struct group_limits *limits, struct worker_process *ret)
 {
         /* A preflight shows what a new process can have; a spare may have a wall that none can have any more. */
         bool preflight = config->config.lock == WORKER_LOCK_NEVER;
-        int r = preflight ? -EPIPE : take_spare(start, config, fds, ret);
+        bool bounded = start->groups && limits && group_limits_bound(limits);
+        _cleanup_close_ int group = -1;
+        int r = -EPIPE;
 
+        if (bounded && !preflight)
+                r = take_spare(start, config, fds, limits, ret);
+        if (bounded && r == -EPIPE)
+                group = worker_groups_open_start(start->groups, config->config.uid, limits);
+        if (group < 0 && r == -EPIPE && !preflight)
+                r = take_spare(start, config, fds, NULL, ret);
         if (start->groups)
                 worker_groups_postpone(start->groups);
         plan_spares(start);
-        return r == -EPIPE ? start_process(start, config->config.name, config, fds, ret) : r;
+        if (r != -EPIPE)
+                return r;
+        if (group < 0)
+                group = open_rest(start);
+        return start_process(start, config->config.name, config, fds, group, ret);
 }
 
 void worker_start_count(struct worker_start *start, int change)
@@ -410,7 +455,8 @@ int worker_start_new(sd_event *event, const char *program, const struct worker_c
         };
         for (unsigned i = 0; i < WORKER_SPARES_MAX; i++)
                 start->spares[i] = (struct spare){
-                        .start = start, .process = {.pidfd = -1, .channel = -1}
+                        .start = start, .process = {.pidfd = -1, .channel = -1},
+                             .group = -1
                 };
         r = sd_event_add_time(event, &start->timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_calm, start);
         if (r >= 0)

@@ -233,8 +233,8 @@ static void spawn(struct test *test)
                                  },
         };
 
-        CHECK_INT(worker_proc_spawn(test->event, test->dir, test->starter, &config, NULL, on_change, test,
-                          &test->worker),
+        CHECK_INT(worker_proc_spawn(test->event, test->dir, test->starter, &config, NULL, NULL, on_change,
+                          test, &test->worker),
                 0);
 }
 

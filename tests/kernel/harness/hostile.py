@@ -63,6 +63,27 @@ def deed_number(deed):
     return str(_DEEDS.index(deed))
 
 
+class Eaters:
+    """Workers that eat memory as soon as they have their CONFIG, of a device that is named later. Make it before a daemon
+    that is started."""
+
+    _LAYOUT = struct.Struct("=64sII")  # struct orders of tests/kernel/hostile/first_moment.c
+
+    def __init__(self, directory):
+        self._path = pathlib.Path(directory) / "orders"
+        self._path.write_bytes(bytes(self._LAYOUT.size))
+        self._path.chmod(0o666)
+
+    def name(self, device):
+        """From now on the workers of this device eat; "": none does."""
+        with open(self._path, "r+b") as file, mmap.mmap(file.fileno(), self._LAYOUT.size) as page:
+            page[:64] = device.encode().ljust(64, b"\0")
+
+    def eaten(self):
+        """(MiB that one worker has eaten at most, how many have begun)."""
+        return self._LAYOUT.unpack(self._path.read_bytes())[1:]
+
+
 class Hostile:
     """A worker that was taken over; `disk`: that it serves."""
 

@@ -124,7 +124,7 @@ int resources_condition(
                 return 0;
         if (!result)
                 return device_condition_set(ret, CONDITION_UNKNOWN, REASON_RESOURCES_PENDING,
-                        "The limits of resources are set soon after the disk is Live.");
+                        "Whether all limits of resources are in force is known soon after the disk is Live.");
         if (!is_in_force(result))
                 return refuse(result, ret);
         return device_condition_set(ret, CONDITION_TRUE, REASON_RESOURCES_IN_FORCE,

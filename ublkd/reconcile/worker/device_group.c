@@ -37,9 +37,9 @@ static dev_t find_disk(const struct managed_device *device)
         return 0;
 }
 
-static struct group_limits limits_of(const struct device_record *record)
+static struct group_limits limits_of(const struct device_spec *spec)
 {
-        const struct device_options *options = record->spec ? &record->spec->options : NULL;
+        const struct device_options *options = spec ? &spec->options : NULL;
 
         if (!options)
                 return (struct group_limits){};
@@ -52,6 +52,19 @@ static struct group_limits limits_of(const struct device_record *record)
                        .write_bytes = options->resources.io_max.write.bytes_per_sec,
                        .write_ios = (uint64_t)options->resources.io_max.write.iops},
         };
+}
+
+/* The kernel stops the I/O of a disk when the first limit of all is set for it, and waits for what is under way. So only the
+ * thread of worker_groups.h does that; once it has, another limit takes no longer than one of memory. */
+struct group_limits device_group_bounds(struct managed_device *device, const struct device_spec *spec)
+{
+        struct group_limits limits = limits_of(spec);
+
+        if (device->group.io_disk != 0 && group_limit_is_set(&limits, GROUP_IO_MAX)
+                && find_disk(device) == device->group.io_disk)
+                limits.disk = device->group.io_disk;
+        device->group.has_start = device->group.has_start || group_limits_bound(&limits);
+        return limits;
 }
 
 /* ---- asking, and the answer ---- */
@@ -92,6 +105,25 @@ static void plan_next(struct managed_device *device)
                         device, in_force ? RENEW_USEC : RETRY_USEC); /* else a change of the spec does it */
 }
 
+/* What the OOM killer has done in the start group since the last look: it counts for all workers that were there. Return
+ * whether it has killed one; false if unknown. */
+static bool look_at_start(struct managed_device *device)
+{
+        _cleanup_close_ int events =
+                worker_groups_open_start_events(device->env->config.worker_groups, device->id.uid);
+        int before = device->group.start_kills, kills = worker_groups_oom_kills(events);
+
+        device->group.start_kills = kills < 0 ? 0 : kills;
+        return kills > 0 && kills != before;
+}
+
+static void drop_start(struct managed_device *device)
+{
+        if (device->group.has_start && device->env->config.worker_groups)
+                worker_groups_drop_start(device->env->config.worker_groups, device->id.uid);
+        device->group.has_start = false;
+}
+
 static void drop_answer(struct device_group *group)
 {
         if (group->answered && group->events >= 0)
@@ -109,6 +141,13 @@ static void on_answer(void *userdata, const struct group_result *result)
         device->group.events =
                 worker_groups_open_events(device->env->config.worker_groups, device->group.pid);
         device->group.answered = true;
+        device->group.io_disk = result->trouble == GROUP_FINE && result->limits[GROUP_IO_MAX] == 0
+                                        ? device->group.asked.disk
+                                        : 0;
+        if (device->group.has_start)
+                (void)look_at_start(device);
+        if (!group_limits_any(&device->group.asked))
+                drop_start(device);
         plan_next(device);
         report(device);
 }
@@ -117,14 +156,17 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 {
         struct managed_device *device = userdata;
         const struct worker_proc *worker = device->process.worker;
+        bool limited;
 
         if (device->process.state != WORKER_HELD || worker_proc_pid(worker) != device->group.pid
                 || worker_proc_death(worker))
                 return 0;
+        limited = group_limits_any(&device->group.asked);
+        device->group.has_start = device->group.has_start || limited;
         device->group.request = group_request_free(device->group.request);
         if (worker_groups_hold(device->env->config.worker_groups, device->group.pid,
-                    worker_proc_pidfd(worker), &device->group.asked, on_answer, device,
-                    &device->group.request)
+                    worker_proc_pidfd(worker), limited ? device->id.uid : NULL, &device->group.asked,
+                    on_answer, device, &device->group.request)
                 < 0)
                 (void)set_timer(device, RETRY_USEC);
         return 0;
@@ -143,7 +185,7 @@ static bool has_timer(struct managed_device *device)
 void device_group_follow(struct managed_device *device, const struct device_record *record)
 {
         struct device_group *group = &device->group;
-        struct group_limits wanted = limits_of(record);
+        struct group_limits wanted = limits_of(record->spec);
         pid_t pid = worker_proc_pid(device->process.worker);
 
         if (!device->env->config.worker_groups || !has_timer(device))
@@ -160,7 +202,7 @@ void device_group_follow(struct managed_device *device, const struct device_reco
         drop_answer(group);
 }
 
-bool device_group_oom_killed(const struct managed_device *device)
+bool device_group_oom_killed(struct managed_device *device)
 {
         const struct worker_groups *groups = device->env->config.worker_groups;
         const struct device_group *group = &device->group;
@@ -170,9 +212,22 @@ bool device_group_oom_killed(const struct managed_device *device)
         if (!groups)
                 return false;
         if (group->answered && group->pid == pid && group->events >= 0)
-                return worker_groups_oom_killed(group->events) > 0;
+                return worker_groups_oom_kills(group->events) > 0;
         opened = worker_groups_open_events(groups, pid);
-        return worker_groups_oom_killed(opened) > 0;
+        if (opened >= 0 || !group->has_start)
+                return worker_groups_oom_kills(opened) > 0;
+        return look_at_start(device); /* it had no group of its own yet */
+}
+
+void device_group_end_preflight(struct managed_device *device, const char *uid)
+{
+        if (device->group.has_start && device->env->config.worker_groups)
+                worker_groups_drop_start(device->env->config.worker_groups, uid);
+}
+
+void device_group_remove(struct managed_device *device)
+{
+        drop_start(device);
 }
 
 void device_group_end(struct managed_device *device)
@@ -209,7 +264,7 @@ int device_group_condition(
         const struct managed_device *device, const struct device_record *record, struct device_condition *ret)
 {
         static const struct group_result unavailable = {.trouble = GROUP_UNAVAILABLE};
-        struct group_limits wanted = limits_of(record);
+        struct group_limits wanted = limits_of(record->spec);
 
         if (!device->env->config.worker_groups)
                 return resources_condition(&wanted, &unavailable, ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts the workers of a device, each with its CONFIG. */
 #include "ublkd/reconcile/worker/device_launch.h"
+#include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/backing/backing_wish.h"
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/backing/device_shared.h"
@@ -111,6 +112,7 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
                                  },
         };
         const struct device_region_key key = {.queues = msg.config.queues, .epoch = record->epoch};
+        const struct group_limits limits = device_group_bounds(device, record->spec);
         _cleanup_free_ char *spec = NULL;
         struct backing_wish stores;
         int r = spec_text(device, record, &spec);
@@ -126,7 +128,7 @@ int device_launch_worker(struct managed_device *device, const struct device_reco
         r = backing_wish_of_device(device, record, &stores, &msg);
         return r < 0 ? r
                      : worker_proc_spawn(config->event, config->runtime_dir, config->worker_start, &msg,
-                               stores.fds, changed, device, ret);
+                               stores.fds, &limits, changed, device, ret);
 }
 
 /* Write the spec for a preflight worker. The image of a pool grows after the preflight, so only what it has now counts. */
@@ -156,6 +158,7 @@ int device_launch_preflight(struct managed_device *device, const struct device_r
         _cleanup_free_ char *text = NULL;
         struct backing_wish stores;
         struct worker_msg msg = {.type = WORKER_MSG_CONFIG};
+        const struct group_limits limits = device_group_bounds(device, spec);
         int r = preflight_text(device, spec, &text);
 
         if (r < 0)
@@ -180,5 +183,5 @@ int device_launch_preflight(struct managed_device *device, const struct device_r
         if (r < 0)
                 return r;
         return worker_proc_spawn(config->event, config->runtime_dir, config->worker_start, &msg, stores.fds,
-                changed, device, ret);
+                &limits, changed, device, ret);
 }

@@ -6,6 +6,7 @@
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/backing/device_faults.h"
+#include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_launch.h"
 #include "ublkd/reconcile/worker/device_words.h"
 #include "ublkd/reconcile/parts/device_note.h"
@@ -40,6 +41,7 @@ static void drop_process(struct managed_device *device)
                 return;
         preflight_uid(device, uid);
         device->preflight.worker = worker_proc_free(device->preflight.worker);
+        device_group_end_preflight(device, uid);
         (void)runtime_dir_remove_worker(dir, uid); /* the next preflight replaces a file that stays */
         (void)runtime_dir_remove_region(dir, uid);
 }

@@ -147,7 +147,7 @@ static bool broke_protocol(const struct managed_device *device)
 }
 
 /* Return whether the worker died by the OOM killer, and not by ublkd. How an adopted one ended is unknown. */
-static bool ran_out_of_memory(const struct managed_device *device)
+static bool ran_out_of_memory(struct managed_device *device)
 {
         const struct worker_death *death = worker_proc_death(device->process.worker);
         bool killed = death->by_signal ? death->code == SIGKILL : death->code < 0;

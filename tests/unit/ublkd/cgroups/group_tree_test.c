@@ -102,7 +102,7 @@ static void test_controllers(const struct group_tree *groups)
         put("cgroup.pressure", "1");
         group_tree_enable(groups, &(const struct group_limits){}, false);
         check_file("cgroup.pressure", "0");
-        check_file("cgroup.subtree_control", "+memory");
+        check_file("cgroup.subtree_control", "+pidsry"); /* +memory, then +pids: the kernel adds */
         put("cgroup.subtree_control", "cpuset cpu memory\n");
         group_tree_enable(groups, &limits, false);
         check_file("cgroup.subtree_control", "+pidst cpu memory\n"); /* +io, then +pids: the kernel adds */

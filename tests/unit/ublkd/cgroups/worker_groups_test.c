@@ -51,6 +51,7 @@ struct test {
         struct group_request *request;
         struct group_result result;
         bool answered;
+        const char *start; /* of hold() */
 };
 
 struct process {
@@ -152,8 +153,8 @@ static void on_answer(void *userdata, const struct group_result *result)
 static void hold(struct test *test, const struct process *process, const struct group_limits *limits)
 {
         test->answered = false;
-        CHECK_INT(worker_groups_hold(test->groups, process->pid, process->pidfd, limits, on_answer, test,
-                          &test->request),
+        CHECK_INT(worker_groups_hold(test->groups, process->pid, process->pidfd, test->start, limits,
+                          on_answer, test, &test->request),
                 0);
         CHECK(!test->answered);
         for (int i = 0; i < ROUNDS && !test->answered; i++)
@@ -245,8 +246,8 @@ static void test_a_request_can_be_freed_early(struct test *test)
         struct process process = start();
 
         begin(test);
-        CHECK_INT(worker_groups_hold(test->groups, process.pid, process.pidfd, &(const struct group_limits){},
-                          on_answer, test, &test->request),
+        CHECK_INT(worker_groups_hold(test->groups, process.pid, process.pidfd, NULL,
+                          &(const struct group_limits){}, on_answer, test, &test->request),
                 0);
         test->request = group_request_free(test->request);
         for (int i = 0; i < ROUNDS && !has_group(process.pid); i++)
@@ -386,6 +387,7 @@ static int count_descriptors(void)
 static void test_moves_that_wait_are_bounded(struct test *test)
 {
         struct process process = start();
+        struct group_request *requests[64] = {};
         int before;
 
         begin(test);
@@ -393,15 +395,88 @@ static void test_moves_that_wait_are_bounded(struct test *test)
         worker_groups_postpone(test->groups);
         before = count_descriptors();
         for (int i = 0; i < 100; i++) {
-                CHECK_INT(worker_groups_hold(test->groups, process.pid, process.pidfd,
+                CHECK_INT(worker_groups_hold(test->groups, process.pid, process.pidfd, NULL,
                                   &(const struct group_limits){}, on_answer, test, &test->request),
                         0);
                 test->request = group_request_free(test->request);
         }
         CHECK_INT(count_descriptors(), before);
-        for (int i = 0; i < 100; i++)
-                worker_groups_prepare(test->groups, process.pid, process.pidfd);
+        for (int i = 0; i < 100; i++) {
+                int r = worker_groups_prepare(test->groups, process.pid, process.pidfd, on_answer, test,
+                        i < 64 ? &requests[i] : &test->request);
+
+                CHECK_INT(r, i < 64 ? 0 : -EAGAIN);
+        }
         CHECK_INT(count_descriptors(), before + 64);
+        for (int i = 0; i < 64; i++)
+                group_request_free(requests[i]);
+        CHECK_INT(count_descriptors(), before);
+        end_worker(test, &process);
+        end(test);
+}
+
+static bool has_start(const char *uid)
+{
+        char path[256];
+        struct stat st;
+
+        CHECK_INT(stat(own, &st), 0);
+        snprintf(path, sizeof(path), "%s/start-%s.%ju", tree, uid, (uintmax_t)st.st_ino);
+        return access(path, F_OK) == 0;
+}
+
+/* It stays as long as the device needs it; the next supervisor does not know whether any device does. */
+static void test_a_start_group_stays_until_it_is_dropped(struct test *test)
+{
+        const struct group_limits limits = {.memory_max = 64 << 20};
+        struct process process = start();
+
+        begin(test);
+        CHECK(worker_groups_open_own(test->groups, process.pid) < 0);
+        hold(test, &process, &limits);
+        CHECK(!has_start("one"));
+        test->start = "one";
+        hold(test, &process, &limits);
+        test->start = "two";
+        hold(test, &process, &limits);
+        CHECK(has_start("one") && has_start("two"));
+        close_fd(worker_groups_open_own(test->groups, process.pid));
+        worker_groups_drop_start(test->groups, "one");
+        for (int i = 0; i < ROUNDS && has_start("one"); i++)
+                run_once(test);
+        CHECK(!has_start("one") && has_start("two"));
+        end(test);
+        CHECK(has_start("two"));
+        begin(test);
+        for (int i = 0; i < ROUNDS && has_start("two"); i++)
+                run_once(test);
+        CHECK(!has_start("two"));
+        end_worker(test, &process);
+        end(test);
+}
+
+/* The first worker of a device is started before any group is there. Where the kernel has the controller elsewhere, as under
+ * the first version of the hierarchy, no limit is in force, and the caller gets no group. */
+static void test_a_start_group_is_made_where_it_is_missing(struct test *test)
+{
+        const struct group_limits limits = {.memory_max = 64 << 20};
+        struct process process = start();
+        char text[256], path[256];
+        bool has_memory;
+        int group;
+
+        snprintf(path, sizeof(path), "%s/cgroup.controllers", above);
+        has_memory = CHECK(read_text_at(AT_FDCWD, path, text, sizeof(text)) >= 0) && strstr(text, "memory");
+        begin(test);
+        group = worker_groups_open_start(test->groups, "one", &limits);
+        CHECK(has_start("one"));
+        CHECK(has_memory ? group >= 0 : group == -ENOENT);
+        close_fd(group);
+        worker_groups_drop_start(test->groups, "one");
+        for (int i = 0; i < ROUNDS && has_start("one"); i++)
+                run_once(test);
+        CHECK(!has_start("one"));
+        hold(test, &process, &(const struct group_limits){});
         end_worker(test, &process);
         end(test);
 }
@@ -486,6 +561,8 @@ int main(void)
         test_another_process_with_the_pid_is_not_held(&test);
         test_what_was_missing_is_found_later(&test);
         test_moves_that_wait_are_bounded(&test);
+        test_a_start_group_stays_until_it_is_dropped(&test);
+        test_a_start_group_is_made_where_it_is_missing(&test);
         test_troubles(&test);
         CHECK_INT(rmdir(tree), 0);
         CHECK_INT(rmdir(above), 0);

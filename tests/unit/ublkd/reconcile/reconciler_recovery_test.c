@@ -3,6 +3,7 @@
  * its worker, whenever that takes the number. */
 #include "tests/unit/ublkd/reconcile/reconciler_world.h"
 
+#include "tests/stand_in/worker_stand_in.h"
 #include "tests/unit/check.h"
 
 #include <time.h>
@@ -237,6 +238,28 @@ static void a_later_request_asks(void)
         world_free(&world);
 }
 
+/* The first worker of a disk, and the one that recovers it. The disk of the store is not known to take a limit. */
+static void each_worker_is_started_with_its_limits(void)
+{
+        struct world world;
+
+        ahead_msec = 0;
+        world_new(&world);
+        world_put_loop(&world, "data",
+                ",\"resources\":{\"memoryMax\":67108864,\"pidsMax\":99,\"ioMax\":{\"read\":{\"iops\":7}}}");
+        world_bring_up(&world, "data", "file:1");
+        CHECK_INT(worker_stand_in_limits.memory_max, 64 << 20);
+        worker_stand_in_limits = (struct group_limits){};
+        fake_worker_die(fake_worker("data"));
+        world_settle(&world, 0);
+        CHECK(fake_worker("data"));
+        CHECK_INT(worker_stand_in_limits.memory_max, 64 << 20);
+        CHECK_INT(worker_stand_in_limits.pids_max, 99);
+        CHECK_INT(worker_stand_in_limits.io.read_ios, 7);
+        CHECK_INT(worker_stand_in_limits.disk, 0);
+        world_free(&world);
+}
+
 int main(void)
 {
         the_kernel_is_asked_once();
@@ -250,5 +273,6 @@ int main(void)
         a_kernel_that_has_not_answered_is_asked_again();
         a_recovery_is_not_ended_without_an_answer();
         a_later_request_asks();
+        each_worker_is_started_with_its_limits();
         return check_report();
 }

@@ -479,8 +479,8 @@ static void test_freed_within_the_callback(struct watch *watch)
                 };
                 pid_t pid;
 
-                CHECK_INT(worker_proc_spawn(watch->event, watch->dir, watch->starter, &config, NULL, free_it,
-                                  watch, &watch->worker),
+                CHECK_INT(worker_proc_spawn(watch->event, watch->dir, watch->starter, &config, NULL, NULL,
+                                  free_it, watch, &watch->worker),
                         0);
                 pid = worker_proc_pid(watch->worker);
                 if (strcmp(names[i], "silent") == 0)

@@ -56,16 +56,22 @@ int __wrap_worker_groups_open_rest(const struct worker_groups *all)
         return groups.opened % 2 ? -ENOENT : open("/", O_PATH | O_CLOEXEC);
 }
 
-void __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidfd);
-void __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidfd)
+/* It gets no answer: worker_bounds_test.c has what follows from one. */
+int __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidfd,
+        void (*done)(void *userdata, const struct group_result *result), void *userdata,
+        struct group_request **ret);
+int __wrap_worker_groups_prepare(struct worker_groups *all, pid_t pid, int pidfd,
+        void (*done)(void *userdata, const struct group_result *result) _unused_, void *userdata _unused_,
+        struct group_request **ret _unused_)
 {
         CHECK((void *)all == &groups && pidfd >= 0);
         groups.prepared = groups.spare = pid;
         if (!CHECK(spares.births < ARRAY_SIZE(spares.born)))
-                return;
+                return -EAGAIN;
         spares.born[spares.births].pid = pid;
         sd_event_now(spares.event, CLOCK_MONOTONIC, &spares.born[spares.births].at);
         spares.births++;
+        return -EAGAIN;
 }
 
 /* The test does not wait for it. */
@@ -178,7 +184,7 @@ static int run_with(struct test *test, const char *name, const char *spec, struc
                 (const int[]){[CONFIG_FD_LISTENER] = null,
                         [CONFIG_FD_REGION] = null,
                         [CONFIG_FD_STORE... _CONFIG_FD_MAX - 1] = -1},
-                ret);
+                NULL, ret);
         if (r >= 0 && ret->pid == groups.spare)
                 groups.spare = 0;
         return r;

@@ -69,7 +69,7 @@ static int spawn(struct watch *watch, struct worker_start *starter, const char *
                                    .queue_depth = 8,
                                    .stores = stores},
         },
-                NULL, on_change, watch, &watch->worker);
+                NULL, NULL, on_change, watch, &watch->worker);
 }
 
 int watch_try_spawn(struct watch *watch, struct worker_start *starter, const char *name, const char *spec)
