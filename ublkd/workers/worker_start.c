@@ -8,7 +8,7 @@
  *
  * Nothing depends on one. A spare that is dead, or was executed from a file that has been replaced since, is not
  * taken, and if there is no other, a process is started as if there had been none. Spares are started and dismissed on
- * a timer that every start postpones, so not in the first second of a recovery: when many
+ * a timer that every start postpones, for ten seconds at most, so mostly not in the first second of a recovery: when many
  * workers die at once, as many of the recoveries take a spare as there were. They are started one after the other, with
  * time between them for what else the loop has to do.
  *
@@ -34,6 +34,7 @@
 enum {
         CALM_USEC = 1000 * 1000,
         NEXT_USEC = 100 * 1000, /* from one spare to the next, once all is calm */
+        WAIT_MAX_USEC = 10 * 1000 * 1000,
         PRIORITY_DEATH = -10,
         PRIORITY_SPARE = 10, /* whatever else there is to do comes first */
 };
@@ -64,6 +65,7 @@ struct worker_start {
         sd_event_source *timer;
         struct spare spares[WORKER_SPARES_MAX];
         unsigned wanted;   /* of them; a place is free for the next spare when the last one there has died */
+        uint64_t planned;  /* now_of() the first call that `timer` waits for; 0: none */
         unsigned failures; /* to keep a spare, in a row */
         uint64_t failed;   /* now_of() the last of them; 0: never */
         struct worker_networks networks;
@@ -153,12 +155,17 @@ static void look_after(struct worker_start *start, uint64_t usec)
                 (void)sd_event_source_set_enabled(start->timer, SD_EVENT_ONESHOT);
 }
 
-/* Looks after the spares when nothing has been for a while. */
+/* Looks after the spares when nothing has been for a while, and after ten seconds in any case: workers of one disk that die
+ * again and again keep no spares from others. */
 static void plan_spares(struct worker_start *start)
 {
-        uint64_t delay = backoff_delay(start->failures);
+        uint64_t now = now_of(start), at = now + CALM_USEC, soonest = now + backoff_delay(start->failures);
 
-        look_after(start, delay > CALM_USEC ? delay : CALM_USEC);
+        if (start->planned == 0)
+                start->planned = now;
+        if (at > start->planned + WAIT_MAX_USEC)
+                at = start->planned + WAIT_MAX_USEC;
+        look_after(start, at > soonest ? at - now : soonest - now);
 }
 
 /* Not worth a word: the next worker is started without it, and if it has the same trouble, its device says so. */
@@ -284,6 +291,7 @@ static int on_calm(sd_event_source *source _unused_, uint64_t usec _unused_, voi
         struct worker_start *start = userdata;
         struct spare *place;
 
+        start->planned = 0;
         worker_networks_drop(&start->networks);
         dismiss_useless(start);
         for (unsigned i = 0; i < WORKER_SPARES_MAX; i++)

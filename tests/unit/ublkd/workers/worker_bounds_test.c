@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that are held to limits before they know their device.
+/* Processes that are held to limits before they know their device, and spares that one disk cannot keep away from others.
  * Real processes; the control groups are calls that the test answers. This program is the worker, too: see worker_fake.h. */
 #include "ublkd/workers/worker_start.h"
 
@@ -200,6 +200,24 @@ static void test_without_limits(void)
         CHECK_INT(test.bound + test.started, 0);
 }
 
+/* Workers of one disk that die ten times a second. */
+static void test_starts_keep_no_spare_away(void)
+{
+        uint64_t began, now;
+
+        CHECK_INT(run(NULL), wait_for_spare());
+        sd_event_now(test.event, CLOCK_MONOTONIC, &began);
+        now = began;
+        while (test.spare == 0 && now < began + PATIENCE_USEC) {
+                worker_start_count(test.start, 1); /* which puts spares off, as a start does */
+                worker_start_count(test.start, -1);
+                sd_event_run(test.event, 100 * 1000);
+                sd_event_now(test.event, CLOCK_MONOTONIC, &now);
+        }
+        CHECK(test.spare > 0);
+        CHECK(now - began >= 9 * 1000 * 1000);
+}
+
 int main(int argc, char *argv[])
 {
         int object; /* its address is the groups of workers */
@@ -215,6 +233,7 @@ int main(int argc, char *argv[])
         test_limits_hold_from_the_first_moment();
         test_limits_that_cannot_be_in_force();
         test_without_limits();
+        test_starts_keep_no_spare_away();
         worker_start_free(test.start);
         sd_event_unref(test.event);
         return check_report();
