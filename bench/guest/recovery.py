@@ -6,6 +6,7 @@ usage: recovery.py CONFIGURATION, a JSON file that bench/recovery wrote.
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import sys
@@ -51,6 +52,14 @@ def _ublkd_unasked(environment, want):
 
 
 @contextlib.contextmanager
+def _ublkd_limited(environment, want):
+    """The same, of a disk whose worker has limits."""
+    limits = {"memoryMax": "512MiB", "pidsMax": 200}
+    with _ublkd_unasked(environment, dataclasses.replace(want, resources=limits)) as disk:
+        yield disk
+
+
+@contextlib.contextmanager
 def _peer(row, environment, want):
     """A disk of another server: the disk, its number, and what finds its server's pid."""
     with servers.ROWS[row].start(servers.ROWS[row], environment, want) as disk:
@@ -73,7 +82,13 @@ def _rublk(environment, want):
         yield disk.path, pid, command, lambda: {"firstIo": None}
 
 
-SERVERS = {"ublkd": _ublkd, "ublkd, REST not asked": _ublkd_unasked, "kublk": _kublk, "rublk": _rublk}
+SERVERS = {
+    "ublkd": _ublkd,
+    "ublkd, REST not asked": _ublkd_unasked,
+    "ublkd, with limits": _ublkd_limited,
+    "kublk": _kublk,
+    "rublk": _rublk,
+}
 
 
 def _kill_once(probe, path, pid, arguments):

@@ -38,6 +38,7 @@ class Want:
     depth: int
     size: int = 16 << 30  # of a null target whose size can be set
     recovery: bool = False
+    resources: dict = field(default_factory=dict)  # of the spec of ublkd
     second: str = ""  # path of what the second loop of a stripe is on
 
 
@@ -309,6 +310,8 @@ def _ublkd_target(want):
 def _start_ublkd(row, environment, want):
     daemon = environment.daemon(_UBLKD_WORKERS[row.server])
     spec = {"name": "bench", "queues": want.queues, "queueDepth": want.depth, "dataPath": row.path}
+    if want.resources:
+        spec["resources"] = want.resources
     spec["target"] = _ublkd_target(want)
     if want.target == "null":
         spec["size"] = want.size
