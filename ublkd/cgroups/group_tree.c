@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 enum { NAME_SIZE = 64, CONTROLLERS_SIZE = 512, LINE_SIZE = 256, EVENTS_SIZE = 512 };
 
@@ -299,6 +300,15 @@ static pid_t pid_of(const struct group_tree *tree, const char *name)
         return (pid_t)pid;
 }
 
+/* Return whether it is a child of ours that is dead, and that the supervisor has not reaped yet: it looks at first whether the
+ * OOM killer was in the group. */
+static bool is_looked_at(pid_t pid)
+{
+        siginfo_t info = {};
+
+        return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
 int group_tree_sweep(const struct group_tree *tree)
 {
         _cleanup_closedir_ DIR *dir = NULL;
@@ -317,7 +327,7 @@ int group_tree_sweep(const struct group_tree *tree)
         while ((entry = readdir(dir))) {
                 pid_t pid = pid_of(tree, entry->d_name);
 
-                if (pid > 0 && group_tree_end(tree, pid) < 0)
+                if (pid > 0 && (is_looked_at(pid) || group_tree_end(tree, pid) < 0))
                         left++;
         }
         return left;

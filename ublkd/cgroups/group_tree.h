@@ -50,8 +50,8 @@ int group_tree_kill(const struct group_tree *tree, pid_t pid);
 /* End what is left of a worker that is dead: kill the processes in its group, and remove the group. Return 0, also if
  * there is no group; 1: nothing was done, because the worker lives; -EBUSY: a process is not dead yet; other -errno. */
 int group_tree_end(const struct group_tree *tree, pid_t pid);
-/* End every group whose worker is dead, also those of an earlier ublkd. Return how many of them could not be removed
- * yet, or -errno. */
+/* End every group whose worker is dead, and reaped if it is a child, also those of an earlier ublkd. Return how many of them
+ * could not be removed yet, or -errno. */
 int group_tree_sweep(const struct group_tree *tree);
 
 /* Open the group "rest", for a process that is to be born in it (O_PATH), and make it if it is missing. Waits for the lock

@@ -224,6 +224,31 @@ static void test_the_next_supervisor_ends_remains(struct test *test)
         end(test);
 }
 
+/* Only its group says whether the OOM killer was there. */
+static void test_a_sweep_leaves_the_group_of_a_worker_that_is_not_reaped(struct test *test)
+{
+        struct process process = start(), other = start();
+
+        begin(test);
+        hold(test, &process, &(const struct group_limits){});
+        hold(test, &other, &(const struct group_limits){});
+        end(test);
+        CHECK_INT(kill(process.child, SIGKILL), 0);
+        CHECK_INT(kill(process.pid, SIGKILL), 0);
+        CHECK_INT(kill(other.child, SIGKILL), 0);
+        kill_worker(&other);
+        CHECK_INT(poll(&(struct pollfd){.fd = process.pidfd, .events = POLLIN}, 1, -1), 1);
+        begin(test);
+        for (int i = 0; i < ROUNDS && has_group(other.pid); i++)
+                run_once(test);
+        CHECK(!has_group(other.pid) && has_group(process.pid));
+        CHECK_INT(waitpid(process.pid, NULL, 0), process.pid);
+        worker_groups_end(test->groups, process.pid);
+        wait_for_end(test, &process);
+        wait_for_end(test, &other);
+        end(test);
+}
+
 static void test_a_dead_process_gets_no_group(struct test *test)
 {
         struct process process = start();
@@ -555,6 +580,7 @@ int main(void)
         test_a_process_is_born_beside_the_groups(&test);
         test_a_forked_process_ends_with_its_worker(&test);
         test_the_next_supervisor_ends_remains(&test);
+        test_a_sweep_leaves_the_group_of_a_worker_that_is_not_reaped(&test);
         test_a_dead_process_gets_no_group(&test);
         test_a_request_can_be_freed_early(&test);
         test_moves_wait_for_a_calm_moment(&test);
