@@ -297,7 +297,7 @@ def test_memory_is_limited_from_the_first_moment(lair, make_daemon, spare):
     assert write.result() is None
     assert daemon.worker_pid("other") == other
     wait_until(lambda: _count(daemon, "WorkerOutOfMemory") > 0, "what the worker died of")
-    assert _count(daemon, "WorkerDied") == 1  # it was killed by the test
+    assert _count(daemon, "WorkerDied") == 1, daemon.events("data")  # it was killed by the test
     if spare == "with a spare":
         assert not groups.is_alive(ready)  # it was the first that ate
 
