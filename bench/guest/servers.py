@@ -184,6 +184,12 @@ _KUBLK_OPTIONS = {
     "batch zero-copy": ("-b", "-z"),
     "batch auto-zero-copy": ("-b", "--auto_zc"),
 }
+_INKERNEL_OPTIONS = {
+    "user space": (),
+    "bpf": ("--bpf",),
+    "batch user space": ("--batch",),
+    "batch bpf": ("--batch", "--bpf"),
+}
 # `kublk add` did not return. The sources of 7.2 show why.
 _KUBLK_BATCH_USER_COPY = (
     "kublk announces buffer addresses (ublk_batch_prepare() in its batch.c) in elements that have no room for them "
@@ -295,6 +301,25 @@ def _start_kublk(row, environment, want):
         yield disk
 
 
+@contextlib.contextmanager
+def _start_inkernel(row, environment, want):
+    _require_target(want, "inkernel", "null", "loop", "linear")
+    if want.queues != 1 or want.recovery:
+        raise NotApplicable("inkernel has one queue, and is started again by hand")
+    program = environment.program("inkernel")
+    options = ["-t", "null" if want.target == "null" else "loop", "-d", str(want.depth), *_INKERNEL_OPTIONS[row.path]]
+    if want.target != "null":
+        options += ["-f", want.backing]
+    if want.target == "linear":
+        options += ["--start", str(_PART_OFFSET), "--length", str(_PART_LENGTH)]
+    text = run(program, "add", *options, timeout=_START_LIMIT)
+    number = re.search(r"dev id (\d+)", text)
+    if not number:
+        raise CommandError(f"inkernel printed no number: {text}")
+    with _ublk_disk(number[1], lambda: run(program, "del", "-n", number[1])) as disk:
+        yield disk
+
+
 def _ublkd_target(want):
     first, second = ({"type": "loop", "path": path} for path in (want.backing, want.second))
     targets = {
@@ -335,6 +360,8 @@ def _rows():
         yield Row("rublk", path, _start_rublk)
     for path in _KUBLK_OPTIONS:
         yield Row("kublk", path, _start_kublk)
+    for path in _INKERNEL_OPTIONS:
+        yield Row("inkernel", path, _start_inkernel)
     for path in _UBLKD_PATHS:
         yield Row("ublkd", path, _start_ublkd)
     yield Row("ublkd without statistics", "auto", _start_ublkd)
