@@ -8,8 +8,8 @@
  *   inkernel del|state -n N
  *
  * Options: --bpf, --batch, --start BYTES, --length BYTES (of the file), --recovery, --log FILE; to see what is permitted,
- * --restrict (the ring, as ublkd does), --early (attach before the ring is enabled), --drop 1|2|3 (all capabilities of
- * the queue's thread, before it loads, before it attaches, after that), --keep MASK (but these, of 32 and more).
+ * --restrict (the ring, as ublkd does), --drop 1|2|3 (all capabilities of the queue's thread, before it loads, before it
+ * attaches, after that), --keep MASK (but these, of 32 and more).
  *
  * SIGUSR1 prints what the loop has counted, and moves it from BPF to user space. */
 #include "bench/inkernel/attach.h"
@@ -38,7 +38,7 @@ struct options {
         struct disk disk;
         const char *file, *log;
         uint64_t start, length;
-        bool bpf, restricted, early;
+        bool bpf, restricted;
         enum drop drop;
         uint32_t kept_capabilities; /* of the upper half: CAP_PERFMON is 38, CAP_BPF is 39 */
 };
@@ -47,6 +47,7 @@ struct server {
         struct options options;
         struct queue queue;
         struct attached *attached;
+        pthread_t thread;
         sem_t ready;
         int result;
 };
@@ -137,12 +138,9 @@ static int serve(struct server *server)
 static void *run_queue(void *argument)
 {
         struct server *server = argument;
-        bool bpf = server->options.bpf, early = server->options.early;
-        int r = bpf && early ? load_and_attach(server) : 0;
+        int r = queue_fetch(&server->queue);
 
-        if (r >= 0)
-                r = queue_fetch(&server->queue);
-        if (r >= 0 && bpf && !early)
+        if (r >= 0 && server->options.bpf)
                 r = load_and_attach(server);
         server->result = r;
         (void)sem_post(&server->ready);
@@ -190,7 +188,6 @@ static int start_queue(struct server *server, int backing)
 {
         struct disk *disk = &server->options.disk;
         int command = open_command(disk->number), r;
-        pthread_t thread;
 
         if (command < 0)
                 return command;
@@ -203,7 +200,7 @@ static int start_queue(struct server *server, int backing)
         if (r < 0)
                 return r;
         (void)sem_init(&server->ready, 0, 0);
-        r = -pthread_create(&thread, NULL, run_queue, server);
+        r = -pthread_create(&server->thread, NULL, run_queue, server);
         if (r < 0)
                 return r;
         (void)sem_wait(&server->ready);
@@ -251,7 +248,8 @@ static int serve_in_background(struct server *server, bool recover)
                 exit(1);
         if (!freopen(server->options.log, "a", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
                 exit(1);
-        pthread_exit(NULL);
+        return -pthread_join(
+                server->thread, NULL); /* the process has open files as long as its first thread */
 }
 
 /* ---- arguments ---- */
@@ -261,7 +259,6 @@ static const struct option long_options[] = {
         {"batch", no_argument, NULL, 'B'},
         {"recovery", no_argument, NULL, 'r'},
         {"restrict", no_argument, NULL, 'R'},
-        {"early", no_argument, NULL, 'e'},
         {"start", required_argument, NULL, 's'},
         {"length", required_argument, NULL, 'l'},
         {"log", required_argument, NULL, 'L'},
@@ -296,9 +293,6 @@ static void take_option(struct options *options, int option, const char *value)
                 break;
         case 'R':
                 options->restricted = true;
-                break;
-        case 'e':
-                options->early = true;
                 break;
         case 's':
                 options->start = strtoull(value, NULL, 0);

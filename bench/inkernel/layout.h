@@ -40,7 +40,7 @@ struct settings {
         __u32 depth;
         __u32 commit, commit_batch, fetch_batch; /* operations of the driver */
         __u32 batch_flags;
-        __u32 padding;
+        __u32 list_bytes;          /* of each list: no more than all tags are */
         __u64 descriptors, shared; /* addresses in user space */
         __u64 start;               /* of the disk in the backing file, in bytes */
 };

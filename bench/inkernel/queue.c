@@ -99,7 +99,7 @@ static int share_memory(struct queue *queue)
         for (unsigned i = 0; i < BUFFERS; i++)
                 list[i] = (struct io_uring_buf){
                         .addr = queue->settings.shared + SHARED_LISTS + (uint64_t)i * LIST_LENGTH * 2,
-                        .len = LIST_LENGTH * 2,
+                        .len = queue->settings.list_bytes,
                         .bid = (uint16_t)i};
         r = call_register(queue, IORING_REGISTER_PBUF_RING, &buffers, 1);
         __atomic_store_n(&list[0].resv, BUFFERS, __ATOMIC_RELEASE);
@@ -125,6 +125,8 @@ int queue_open(struct queue *queue, int command_fd, int backing_fd)
         const int files[] = {[COMMAND_FILE] = command_fd, [BACKING_FILE] = backing_fd};
         int r = open_ring(queue);
 
+        queue->settings.list_bytes =
+                2 * (queue->settings.depth < LIST_LENGTH ? queue->settings.depth : LIST_LENGTH);
         queue->settings.commit = UBLK_U_IO_COMMIT_AND_FETCH_REQ;
         queue->settings.commit_batch = UBLK_U_IO_COMMIT_IO_CMDS;
         queue->settings.fetch_batch = UBLK_U_IO_FETCH_IO_CMDS;

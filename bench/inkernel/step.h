@@ -93,7 +93,7 @@ ALWAYS void step_return_list(const struct memory *memory)
         __u32 id = state.list_id & (BUFFERS - 1);
 
         buffer->addr = settings.shared + SHARED_LISTS + (__u64)id * LIST_LENGTH * 2;
-        buffer->len = LIST_LENGTH * 2;
+        buffer->len = settings.list_bytes;
         buffer->bid = (__u16)id;
         state.buffers_tail++;
         STORE(buffers->resv, (__u16)state.buffers_tail); /* the ring's tail lies there */

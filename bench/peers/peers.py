@@ -41,7 +41,7 @@ _KERNEL_PARTS = (
 )
 # Ours: the program of bench/inkernel, which needs clang, bpftool and libbpf, as nothing else here does.
 _ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
-_INKERNEL = os.path.join(_ROOT, "bench/inkernel")
+INKERNEL = os.path.join(_ROOT, "bench/inkernel")
 _SBIN = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"  # Debian has bpftool there
 _INKERNEL_PACKAGES = "clang, bpftool, libbpf-dev, libelf-dev"
 
@@ -145,10 +145,13 @@ def _build_rublk(directory, scratch):
     return version
 
 
-def _inkernel_recipe():
+def inkernel_recipe():
     """Return a name for its sources as they are, so that a changed one is built again."""
-    paths = sorted(glob.glob(f"{_INKERNEL}/*.[ch]"))
-    return hashlib.sha256(b"".join(open(path, "rb").read() for path in paths)).hexdigest()[:12]
+    digest = hashlib.sha256()
+    for path in sorted(glob.glob(f"{INKERNEL}/*.[ch]")):
+        with open(path, "rb") as source:
+            digest.update(source.read())
+    return digest.hexdigest()[:12]
 
 
 def _build_inkernel(directory, scratch):
@@ -158,11 +161,11 @@ def _build_inkernel(directory, scratch):
     code, skeleton = os.path.join(scratch, "inkernel.bpf.o"), os.path.join(scratch, "inkernel.skel.h")
     machine = _run("cc", "-print-multiarch").strip()
     flags = ["-std=gnu17", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-I", _ROOT]
-    _run("clang", "-target", "bpf", "-mcpu=v3", *flags, f"-I/usr/include/{machine}", "-c", f"{_INKERNEL}/inkernel.bpf.c", "-o", code)
+    _run("clang", "-target", "bpf", "-mcpu=v3", *flags, f"-I/usr/include/{machine}", "-c", f"{INKERNEL}/inkernel.bpf.c", "-o", code)
     with open(skeleton, "w", encoding="utf-8") as output:
         output.write(_run("bpftool", "gen", "skeleton", code, "name", "inkernel_bpf", env={"PATH": _SBIN}))
     more = ["-D_GNU_SOURCE", "-Wmissing-prototypes", "-Wshadow", "-Wno-unknown-pragmas", "-I", scratch]
-    sources = [f"{_INKERNEL}/{name}.c" for name in ("inkernel", "attach", "control", "queue")]
+    sources = [f"{INKERNEL}/{name}.c" for name in ("inkernel", "attach", "control", "queue")]
     libraries = ["-luring", "-lbpf", "-lelf", "-lz", "-lpthread"]
     _run("cc", *flags, *more, *sources, "-o", os.path.join(directory, "inkernel"), *libraries)
     compiler = _run("clang", "-dumpversion").strip()
@@ -171,7 +174,7 @@ def _build_inkernel(directory, scratch):
 
 
 _RECIPES = {
-    "inkernel": (_inkernel_recipe(), _build_inkernel),
+    "inkernel": (inkernel_recipe(), _build_inkernel),
     "kublk": (_KUBLK_RECIPE, _build_kublk),
     "rublk": (_RUBLK_RECIPE, _build_rublk),
 }
