@@ -45,9 +45,14 @@ static void add_device(struct managed_device *device, const struct device_record
         const struct disk_params *params = worker_proc_params(device->process.worker);
         uint64_t features = spec_features(record->spec, device->env->config.host->features);
         enum kernel_recovery recovery = spec_wanted_recovery(record->spec);
-        bool may_batch = recovery != KERNEL_RECOVERY_QUEUE && device_route_batches_pay(params->queue_depth);
         struct data_route route = device_route_choose(
-                (enum data_path)record->spec->options.data_path, params->fastest, may_batch, features);
+                &(const struct data_route_wish){
+                        .path = (enum data_path)record->spec->options.data_path,
+                        .fastest = params->fastest,
+                        .queue_depth = params->queue_depth,
+                        .may_batch = recovery != KERNEL_RECOVERY_QUEUE,
+                },
+                features);
         struct kernel_device_request request = {
                 .number = record->number,
                 .cookie = device_cookie(record->uid, record->epoch),

@@ -24,6 +24,7 @@ static void test_choice(void)
                 {DATA_PATH_AUTO,      DATA_PATH_ZERO_COPY, ZERO | AUTO,         {DATA_PATH_ZERO_COPY, true, false} },
                 {DATA_PATH_AUTO,      DATA_PATH_ZERO_COPY, ZERO,                {DATA_PATH_COPY, false, false}     },
                 {DATA_PATH_AUTO,      DATA_PATH_ZERO_COPY, 0,                   {DATA_PATH_COPY, false, false}     },
+                {DATA_PATH_AUTO,      DATA_PATH_ZERO_COPY, BATCH,               {DATA_PATH_COPY, false, true}      },
                 {DATA_PATH_AUTO,      DATA_PATH_USER_COPY, USER,                {DATA_PATH_USER_COPY, false, false}},
                 {DATA_PATH_AUTO,      DATA_PATH_USER_COPY, 0,                   {DATA_PATH_COPY, false, false}     },
                 {DATA_PATH_ZERO_COPY, DATA_PATH_COPY,      ZERO,                {DATA_PATH_ZERO_COPY, false, false}},
@@ -32,10 +33,11 @@ static void test_choice(void)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                struct data_route got =
-                        device_route_choose(rows[i].wanted, rows[i].fastest, true, rows[i].features);
+                struct data_route_wish wish = {rows[i].wanted, rows[i].fastest, 64, true};
+                struct data_route got = device_route_choose(&wish, rows[i].features);
 
-                CHECK(!device_route_choose(rows[i].wanted, rows[i].fastest, false, rows[i].features).batch);
+                wish.may_batch = false;
+                CHECK(!device_route_choose(&wish, rows[i].features).batch);
                 CHECK_INT(got.path, rows[i].route.path);
                 CHECK_INT(got.auto_buffers, rows[i].route.auto_buffers);
                 CHECK_INT(got.batch, rows[i].route.batch);
@@ -69,8 +71,12 @@ static void test_reasons(void)
 
 static void test_batches_are_for_many(void)
 {
-        CHECK(!device_route_batches_pay(1));
-        CHECK(device_route_batches_pay(64));
+        struct data_route_wish wish = {.path = DATA_PATH_COPY, .queue_depth = 3, .may_batch = true};
+
+        CHECK(!device_route_choose(&wish, ZERO | AUTO | BATCH).batch);
+        wish.queue_depth = 4;
+        CHECK(device_route_choose(&wish, ZERO | AUTO | BATCH).batch);
+        CHECK(!device_route_choose(&wish, ZERO | AUTO).batch);
 }
 
 int main(void)
