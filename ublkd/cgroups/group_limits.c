@@ -53,8 +53,7 @@ bool group_limits_any(const struct group_limits *limits)
 
 bool group_limit_bounds(const struct group_limits *limits, enum group_limit which)
 {
-        return which != GROUP_CPU_WEIGHT && group_limit_is_set(limits, which)
-               && (which != GROUP_IO_MAX || limits->disk != 0);
+        return (which == GROUP_MEMORY_MAX || which == GROUP_PIDS_MAX) && group_limit_is_set(limits, which);
 }
 
 bool group_limits_bound(const struct group_limits *limits)

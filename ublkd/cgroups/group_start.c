@@ -121,6 +121,8 @@ int group_start_open_bounded(
                 group = make_group(place, uid);
         if (group < 0)
                 return group;
+        group_write_no_more_bounds(
+                group, limits); /* the spec may have changed since the last worker served */
         return group_write_bounds(group, limits) > 0 ? TAKE_FD(group) : -ENOENT;
 }
 

@@ -118,6 +118,15 @@ int group_write_limits(int group, const struct group_limits *limits, int ret[sta
         return r;
 }
 
+void group_write_no_more_bounds(int group, const struct group_limits *limits)
+{
+        static const enum group_limit bounds[] = {GROUP_MEMORY_MAX, GROUP_PIDS_MAX};
+
+        for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
+                if (!group_limit_is_set(limits, bounds[i]))
+                        (void)take_back(group, limits, bounds[i]);
+}
+
 unsigned group_write_bounds(int group, const struct group_limits *limits)
 {
         unsigned in_force = 0;

@@ -18,5 +18,7 @@ void group_write_no_pressure(int group);
  * each that is set; -ENOENT: there is no controller; -ENODEV: no disk to limit. Return 0; -errno: one of those that are not
  * set could not be taken back. */
 int group_write_limits(int group, const struct group_limits *limits, int ret[static _GROUP_LIMIT_MAX]);
+/* Take back limits on memory and processes that are not set. Where that fails, they stay. */
+void group_write_no_more_bounds(int group, const struct group_limits *limits);
 /* Write the bounds (group_limits_bound()), and leave the others as they are. Return how many are in force now. */
 unsigned group_write_bounds(int group, const struct group_limits *limits);

@@ -23,6 +23,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/queue.h>
 
 enum {
@@ -379,6 +380,20 @@ struct group_request *group_request_free(struct group_request *request)
         return NULL;
 }
 
+/* The device has limits again. A removal that the thread has begun is followed by the hold, which makes the group again. */
+static void cancel_drops(struct worker_groups *groups, const char *uid)
+{
+        struct group_job *job, *next;
+
+        for (job = TAILQ_FIRST(&groups->drops); job; job = next) {
+                next = TAILQ_NEXT(job, in_list);
+                if (strcmp(job->start, uid) != 0)
+                        continue;
+                TAILQ_REMOVE(&groups->drops, job, in_list);
+                drop(&job->job);
+        }
+}
+
 int worker_groups_hold(struct worker_groups *groups, pid_t pid, int pidfd, const char *start,
         const struct group_limits *limits, void (*done)(void *userdata, const struct group_result *result),
         void *userdata, struct group_request **ret)
@@ -396,6 +411,8 @@ int worker_groups_hold(struct worker_groups *groups, pid_t pid, int pidfd, const
                 free(request);
                 return -ENOMEM;
         }
+        if (start)
+                cancel_drops(groups, start);
         request->job->request = request;
         *ret = request;
         queue_hold(groups, request->job);

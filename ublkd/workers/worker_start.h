@@ -58,7 +58,7 @@ void worker_start_keep_network(struct worker_start *start, int fd);
 /* Count one worker more, or (-1) one less. */
 void worker_start_count(struct worker_start *start, int change);
 /* Start a process, or take a spare, for the device in `config` (type CONFIG). fds stay the caller's. limits: whose bounds
- * hold the process before it gets its CONFIG, where there are control groups; NULL: none. Never waits. Return 0; -errno and
- * nothing was started. */
+ * hold the process before it gets its CONFIG, where there are control groups; NULL: none. May wait for the kernel's lock
+ * of control groups, for no I/O. Return 0; -errno and nothing was started. */
 int worker_start_run(struct worker_start *start, const struct worker_msg *config,
         const int fds[static _CONFIG_FD_MAX], const struct group_limits *limits, struct worker_process *ret);

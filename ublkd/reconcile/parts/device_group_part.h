@@ -16,10 +16,9 @@ struct device_group {
         pid_t pid;                     /* of the worker that `asked` and `result` are about; 0: none */
         struct group_limits asked;
         bool answered;
-        struct group_result result; /* valid if `answered` */
-        int events;                 /* the same: worker_groups_open_events(), owned */
-        dev_t io_disk;              /* whose I/O the kernel has limited for a worker of the device; 0: none */
-        bool has_start;             /* there may be a start group */
-        int start_kills;            /* of the OOM killer in the start group, at the last look */
+        struct group_result result;  /* valid if `answered` */
+        int events;                  /* the same: worker_groups_open_events(), owned */
+        bool has_start;              /* there may be a start group */
+        int start_kills;             /* of the OOM killer in the start group, at the last look */
         enum condition_reason shown; /* by the last event; REASON_NONE: none, or no limits */
 };

@@ -54,15 +54,10 @@ static struct group_limits limits_of(const struct device_spec *spec)
         };
 }
 
-/* The kernel stops the I/O of a disk when the first limit of all is set for it, and waits for what is under way. So only the
- * thread of worker_groups.h does that; once it has, another limit takes no longer than one of memory. */
 struct group_limits device_group_bounds(struct managed_device *device, const struct device_spec *spec)
 {
         struct group_limits limits = limits_of(spec);
 
-        if (device->group.io_disk != 0 && group_limit_is_set(&limits, GROUP_IO_MAX)
-                && find_disk(device) == device->group.io_disk)
-                limits.disk = device->group.io_disk;
         device->group.has_start = device->group.has_start || group_limits_bound(&limits);
         return limits;
 }
@@ -122,6 +117,7 @@ static void drop_start(struct managed_device *device)
         if (device->group.has_start && device->env->config.worker_groups)
                 worker_groups_drop_start(device->env->config.worker_groups, device->id.uid);
         device->group.has_start = false;
+        device->group.start_kills = 0;
 }
 
 static void drop_answer(struct device_group *group)
@@ -141,9 +137,6 @@ static void on_answer(void *userdata, const struct group_result *result)
         device->group.events =
                 worker_groups_open_events(device->env->config.worker_groups, device->group.pid);
         device->group.answered = true;
-        device->group.io_disk = result->trouble == GROUP_FINE && result->limits[GROUP_IO_MAX] == 0
-                                        ? device->group.asked.disk
-                                        : 0;
         if (device->group.has_start)
                 (void)look_at_start(device);
         if (!group_limits_any(&device->group.asked))
@@ -221,7 +214,7 @@ bool device_group_oom_killed(struct managed_device *device)
 
 void device_group_end_preflight(struct managed_device *device, const char *uid)
 {
-        if (device->group.has_start && device->env->config.worker_groups)
+        if (device->env->config.worker_groups)
                 worker_groups_drop_start(device->env->config.worker_groups, uid);
 }
 

@@ -10,8 +10,7 @@
 struct device_spec;
 struct managed_device;
 
-/* Return the limits of the spec, for a worker that is started now (worker_proc_spawn()): with the disk that `ioMax` is about
- * only once the kernel has limited a worker of the device there. */
+/* Return the limits of the spec, for a worker that is started now (worker_proc_spawn()); without the disk of `ioMax`. */
 struct group_limits device_group_bounds(struct managed_device *device, const struct device_spec *spec);
 /* Remove what was there for a preflight worker, which is dead. uid: it was started with. */
 void device_group_end_preflight(struct managed_device *device, const char *uid);

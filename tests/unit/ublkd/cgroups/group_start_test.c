@@ -111,9 +111,13 @@ static void test_bounds(const struct group_tree *groups)
         check_file("start-" DEVICE "/pids.max", "");
         check_file("start-" DEVICE "/io.max", ""); /* of which disk? */
         limits = (struct group_limits){.pids_max = 99, .io = {.read_ios = 7}, .disk = makedev(8, 16)};
-        CHECK_INT(group_write_bounds(group, &limits), 2);
+        CHECK_INT(group_write_bounds(group, &limits), 1);
         check_file("start-" DEVICE "/pids.max", "99");
-        check_file("start-" DEVICE "/io.max", "8:16 rbps=max wbps=max riops=7 wiops=max");
+        check_file("start-" DEVICE "/io.max", "");
+        check_file("start-" DEVICE "/memory.max", "33554432");
+        group_write_no_more_bounds(group, &limits);
+        check_file("start-" DEVICE "/memory.max", "max54432"); /* a plain file keeps the end of what it had */
+        check_file("start-" DEVICE "/pids.max", "99");
         CHECK(!group_limits_bound(&(const struct group_limits){.cpu_weight = 5, .io = {.read_ios = 7}}));
 }
 

@@ -30,15 +30,16 @@ static struct {
         int oom;
 } groups;
 
-int __wrap_worker_groups_hold(struct worker_groups *all, pid_t pid, int pidfd,
+int __wrap_worker_groups_hold(struct worker_groups *all, pid_t pid, int pidfd, const char *start,
         const struct group_limits *limits, void (*done)(void *userdata, const struct group_result *result),
         void *userdata, struct group_request **ret);
-int __wrap_worker_groups_hold(struct worker_groups *all, pid_t pid, int pidfd,
+int __wrap_worker_groups_hold(struct worker_groups *all, pid_t pid, int pidfd, const char *start,
         const struct group_limits *limits, void (*done)(void *userdata, const struct group_result *result),
         void *userdata, struct group_request **ret)
 {
         CHECK((void *)all == &nothing && pid == FAKE_PID && pidfd >= 0);
         CHECK(!groups.userdata); /* one at a time */
+        CHECK(!start == !group_limits_any(limits));
         groups.holds++;
         groups.limits = *limits;
         groups.done = done;
@@ -70,11 +71,24 @@ int __wrap_worker_groups_open_events(const struct worker_groups *all, pid_t pid)
         return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-int __wrap_worker_groups_oom_killed(int events);
-int __wrap_worker_groups_oom_killed(int events)
+int __wrap_worker_groups_oom_kills(int events);
+int __wrap_worker_groups_oom_kills(int events)
 {
-        CHECK(fcntl(events, F_GETFD) >= 0);
-        return groups.oom;
+        CHECK(events == -ENOENT || fcntl(events, F_GETFD) >= 0);
+        return events < 0 ? events : groups.oom;
+}
+
+int __wrap_worker_groups_open_start_events(const struct worker_groups *all, const char *uid);
+int __wrap_worker_groups_open_start_events(const struct worker_groups *all, const char *uid)
+{
+        CHECK((const void *)all == &nothing && *uid);
+        return -ENOENT;
+}
+
+void __wrap_worker_groups_drop_start(struct worker_groups *all, const char *uid);
+void __wrap_worker_groups_drop_start(struct worker_groups *all, const char *uid)
+{
+        CHECK((void *)all == &nothing && *uid);
 }
 
 static void answer(struct world *world, const struct group_result *result)
