@@ -66,9 +66,10 @@ struct group_request *group_request_free(struct group_request *request);
 int worker_groups_open_own(const struct worker_groups *groups, pid_t pid);
 /* Write the bounds of these limits (group_limits_bound()) into the group, at once. Return whether any is in force. */
 bool worker_groups_bound(int group, const struct group_limits *limits);
-/* Open the start group of a device, for a process that is to be born in it, with the bounds of these limits. Waits for the
- * lock of all groups where the group is missing: before the first worker of the device, after a start of ublkd, where its
- * limits are new, and for a preflight. Return a descriptor, which the caller closes; -errno: there is no such group, or no bound can be in force. */
+/* Open the start group of a device, for a process that is to be born in it, with the bounds of these limits. Waits for
+ * the lock of all groups where the group is missing: before the first worker of the device, after a start of ublkd,
+ * where its limits are new, and for a preflight. Return a descriptor, which the caller closes; -errno: there is no
+ * such group, or no bound can be in force. */
 int worker_groups_open_start(
         const struct worker_groups *groups, const char *uid, const struct group_limits *limits);
 /* Remove the start group of a device, in the background, as soon as no process is in it. */
