@@ -11,14 +11,16 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "units" / "reason" / "ubl
 NO_FILE = "data: No file.\n"
 
 
-_MANAGER = {"ActiveState": "active", "Job": "", "NRestarts": "0", "UnitFileState": "enabled"}
+_MANAGER = {"ActiveState": "active", "SubState": "running", "Job": "", "NRestarts": "0", "UnitFileState": "enabled"}
+_TRIED_AGAIN = {"ActiveState": "activating", "SubState": "auto-restart", "NRestarts": "3"}
 _NO_SUCH_DEVICE = 3  # the exit status of ublkctl
 
 
 @pytest.fixture(name="reason")
 def _reason(tmp_path):
     """Run it while the unit of the disk `data` is in that state; `second` has commands for the n-th second. With `waits`,
-    a mount waits for the link. `manager` has what systemd says of ublkd, and `asked` the exit status of ublkctl."""
+    a mount waits for the link. `manager` has what systemd says of ublkd, and `asked` the exit status of ublkctl, for all
+    names or for each."""
     for kind in ("live", "failed"):
         (tmp_path / kind).mkdir()
 
@@ -36,7 +38,8 @@ def _reason(tmp_path):
         stand_in("systemctl", f"case $* in\n{answers}*Job\\ *{device}) echo {'7' if waits else ''} ;;\n"
                               f"*@data.service) echo Job={job}; echo ActiveState={state} ;;\n"
                               "*@*.service) echo Job=; echo ActiveState=inactive ;;\nesac")
-        stand_in("ublkctl", f"echo $* >>asked\nexit {asked}")
+        of_names = "".join(f"*\\ {name}) exit {status} ;;\n" for name, status in (asked if isinstance(asked, dict) else {"*": asked}).items())
+        stand_in("ublkctl", f"echo $* >>asked\ncase $* in\n{of_names}esac")
         done = subprocess.run(["sh", SCRIPT, os.environ["UBLKD_FOLLOW"], tmp_path, link, "ublkctl", "get"], capture_output=True,
                               text=True, check=True, timeout=60, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
         assert done.stdout == ""
@@ -80,6 +83,22 @@ def test_an_unknown_device(reason):
     assert seconds <= 10
 
 
+def test_an_unknown_device_of_a_partition(reason):
+    printed, seconds = reason(link="nothing-part1", asked=_NO_SUCH_DEVICE)
+    assert printed.startswith("nothing: There is no device with this name") and printed.count("\n") == 1 and seconds <= 10
+
+
+def test_a_device_that_is_called_like_a_partition_and_comes_late(reason):
+    """It has no mark yet, and no device has the name of the disk that it seems to be a partition of."""
+    asked = {"data": _NO_SUCH_DEVICE, "data-part1": 0}
+    assert reason(link="data-part1", asked=asked, second={30: ": >live/data-part1"}) == ("", 30)
+
+
+def test_a_device_that_is_called_like_a_partition_and_does_not_come(reason):
+    printed, seconds = reason(link="data-part1", asked={"data": _NO_SUCH_DEVICE, "data-part1": 0})
+    assert printed == "data-part1: The disk is not in service; 'ublkctl describe data-part1' says why.\n" and seconds == 80
+
+
 def test_a_device_that_comes_late(reason):
     assert reason(asked=_NO_SUCH_DEVICE, second={7: ": >live/data"}) == ("", 7)
 
@@ -92,7 +111,7 @@ def test_a_device_that_does_not_come_into_service(reason):
 
 @pytest.mark.parametrize("manager, command", [
     ({"ActiveState": "failed"}, "journalctl -u ublkd.service"),
-    ({"ActiveState": "activating", "NRestarts": "3"}, "journalctl -u ublkd.service"),
+    (_TRIED_AGAIN, "journalctl -u ublkd.service"),
     ({"ActiveState": "inactive"}, "systemctl start ublkd.service"),
     ({"ActiveState": "inactive", "UnitFileState": "masked"}, "systemctl unmask ublkd.service"),
     ({"ActiveState": "inactive", "UnitFileState": "disabled"}, "systemctl enable --now ublkd.service"),
@@ -106,7 +125,10 @@ def test_a_manager_that_does_not_run(reason, tmp_path, manager, command):
     assert not (tmp_path / "asked").exists()
 
 
-@pytest.mark.parametrize("manager", [{"ActiveState": "activating", "Job": "5"}, {"ActiveState": "inactive", "Job": "5"}], ids=str)
+@pytest.mark.parametrize("manager", [
+    {"ActiveState": "activating", "SubState": "start", "Job": "5"},
+    {"ActiveState": "inactive", "SubState": "dead", "Job": "5"},
+], ids=str)
 def test_a_manager_that_starts_has_time(reason, manager):
     """Until the limit: then the mount gives up, too."""
     assert reason(manager=manager, second={30: ": >live/data"}) == ("", 30)
