@@ -20,7 +20,7 @@ _NO_SUCH_DEVICE = 3  # the exit status of ublkctl
 def _reason(tmp_path):
     """Run it while the unit of the disk `data` is in that state; `second` has commands for the n-th second. With `waits`,
     a mount waits for the link. `manager` has what systemd says of ublkd, and `asked` the exit status of ublkctl, for all
-    names or for each."""
+    names or for each. While there is a file `silent`, systemd does not answer."""
     for kind in ("live", "failed"):
         (tmp_path / kind).mkdir()
 
@@ -35,7 +35,7 @@ def _reason(tmp_path):
         stand_in("sleep", f"echo $(($(cat now) + 1)) >now\ncase $(cat now) in\n{steps}*) ;;\nesac")
         answers = "".join(f"*={name}\\ *ublkd.service) echo '{value}' ;;\n" for name, value in {**_MANAGER, **(manager or {})}.items())
         device = "dev-ublk-by\\\\x2dname-" + link.replace("-", "\\\\x2d") + ".device"
-        stand_in("systemctl", f"case $* in\n{answers}*Job\\ *{device}) echo {'7' if waits else ''} ;;\n"
+        stand_in("systemctl", f"[ ! -e silent ] || {{ echo No answer. >&2; exit 1; }}\ncase $* in\n{answers}*Job\\ *{device}) echo {'7' if waits else ''} ;;\n"
                               f"*@data.service) echo Job={job}; echo ActiveState={state} ;;\n"
                               "*@*.service) echo Job=; echo ActiveState=inactive ;;\nesac")
         of_names = "".join(f"*\\ {name}) exit {status} ;;\n" for name, status in (asked if isinstance(asked, dict) else {"*": asked}).items())
@@ -99,6 +99,17 @@ def test_a_device_that_is_called_like_a_partition_and_does_not_come(reason):
     assert printed == "data-part1: The disk is not in service; 'ublkctl describe data-part1' says why.\n" and seconds == 80
 
 
+def test_a_disk_that_is_just_coming_is_not_out_of_service(reason):
+    """A manager was missing, twice, and is there now."""
+    printed, seconds = reason(manager={"ActiveState": "failed"}, second={10: "sed -i s/failed/active/ systemctl"})
+    assert "no manager runs" in printed and printed.count("\n") == 1 and seconds == 10
+
+
+def test_systemd_does_not_answer(reason):
+    """Nothing of that is on the console."""
+    assert reason(second={2: ": >silent", 20: "rm silent; : >live/data"}) == ("", 20)
+
+
 def test_a_device_that_comes_late(reason):
     assert reason(asked=_NO_SUCH_DEVICE, second={7: ": >live/data"}) == ("", 7)
 
@@ -128,6 +139,7 @@ def test_a_manager_that_does_not_run(reason, tmp_path, manager, command):
 @pytest.mark.parametrize("manager", [
     {"ActiveState": "activating", "SubState": "start", "Job": "5"},
     {"ActiveState": "inactive", "SubState": "dead", "Job": "5"},
+    {"ActiveState": "activating", "SubState": "start", "NRestarts": "1"},
 ], ids=str)
 def test_a_manager_that_starts_has_time(reason, manager):
     """Until the limit: then the mount gives up, too."""
