@@ -15,12 +15,14 @@ PRINTED = "ublkctl: data: Not in time. No file. Attempt 3 failed.\n"
 
 @pytest.fixture(name="start")
 def _start(tmp_path):
-    """Run it with a ublkctl that prints these words and exits with this status: (exit status, standard output and error)."""
+    """Run it with a ublkctl that prints these words and exits with this status: (exit status, standard output and error). `answer` has
+    commands for systemctl."""
     for kind in ("live", "failed"):
         (tmp_path / kind).mkdir()
 
-    def run(status, printed, manager="active"):
-        (tmp_path / "systemctl").write_text(f"#!/bin/sh\n[ $4 = ublkd.service ] && echo {manager}\n", encoding="utf-8")
+    def run(status, printed, manager="active", answer=""):
+        body = answer or f"[ $4 = ublkd.service ] && echo {manager}"
+        (tmp_path / "systemctl").write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
         (tmp_path / "systemctl").chmod(0o755)
         command = ["sh", "-c", f"printf '%s' '{printed}' >&2; exit {status}"]
         done = subprocess.run(["sh", SCRIPT, os.environ["UBLKD_FOLLOW"], tmp_path, "data", *command],
@@ -70,6 +72,12 @@ def test_a_manager_that_has_failed_is_not_asked(start):
 
 def test_a_manager_that_is_tried_again_is_waited_for(start):
     assert start(OK, PRINTED, manager="activating") == (OK, PRINTED, "")
+
+
+def test_a_systemd_that_does_not_answer_is_not_waited_for(start, tmp_path):
+    """The client has most of the time that the unit has."""
+    assert start(OK, PRINTED, answer=f"sleep 20; : >{tmp_path}/answered") == (OK, PRINTED, "")
+    assert not (tmp_path / "answered").exists()
 
 
 def test_the_failure_of_a_client_that_says_nothing(start):
