@@ -102,11 +102,13 @@ def test_a_change_of_the_target_stops_no_disk(unit):
 
 
 def test_the_groups_of_workers_do_not_fail_a_unit():
-    """Where a worker has a group, systemd cannot start a process beside it."""
+    """Where a worker or a device has a group, systemd cannot start a process beside it."""
     place = (ROOT / "ublkd/cgroups/group_place.c").read_text()
     (delegated,) = re.findall(r'^#define DELEGATED "(.*)"$', place, re.MULTILINE)
-    wanted = f"ConditionPathExistsGlob=!/sys/fs/cgroup/{delegated}/worker-*"
-    assert _setting("ublkd-workers.service", "ConditionPathExistsGlob") == wanted
+    (start,) = re.findall(r'^#define PREFIX "(.*)"$', (ROOT / "ublkd/cgroups/group_start.c").read_text(), re.MULTILINE)
+    unit = (ROOT / "units/ublkd-workers.service").read_text()
+    assert re.findall("^ConditionPathExistsGlob=(.*)$", unit, re.MULTILINE) == [
+        f"!/sys/fs/cgroup/{delegated}/{prefix}*" for prefix in ("worker-", start)]
     tree = (ROOT / "ublkd/cgroups/group_tree.c").read_text()
     (rest,) = re.findall(r'^#define REST "(.*)"$', tree, re.MULTILINE)
     assert _setting("ublkd-workers.service", "ConditionPathExists") == f"ConditionPathExists=!/sys/fs/cgroup/{delegated}/{rest}"
