@@ -247,8 +247,6 @@ void attempt_retired(struct attempt *attempt)
 
 void attempt_handover(struct attempt *attempt, uint64_t now)
 {
-        if (attempt->handover_since > 0)
-                return;
         attempt->handover_since = now;
         attempt->handover_deaths = 0;
 }

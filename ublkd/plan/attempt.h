@@ -69,7 +69,7 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
 /* Note that this worker was asked to exit. */
 void attempt_retired(struct attempt *attempt);
 /* Note that the disk is handed over to another worker, or its worker to this ublkd. It ends when a worker serves that is not to
- * be replaced. */
+ * be replaced. If one is under way, it begins anew: what ended before was another worker. */
 void attempt_handover(struct attempt *attempt, uint64_t now);
 /* Return until when a removal waits for the end of the handover; 0: it does not: there is none, or another worker than the
  * first has died since. */

@@ -86,7 +86,7 @@ static void test_a_handover_ends_when_another_worker_serves(void)
         CHECK_INT(attempt_handover_until(&attempt), 0);
         attempt_handover(&attempt, now);
         (void)attempt_observe(&attempt, &renewed, now);
-        attempt_handover(&attempt, now + SECONDS); /* asked again */
+        attempt_handover(&attempt, now += SECONDS); /* asked again */
         CHECK_INT(attempt_handover_until(&attempt), now + 60 * SECONDS);
         see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, now);
         attempt_worker_died(&attempt, now);
@@ -115,11 +115,54 @@ static void test_a_handover_ends_with_the_next_worker_or_the_disk(void)
         CHECK_INT(attempt_handover_until(&attempt), 0);
 }
 
+/* Before, the death of the second one ended the handover, and a removal took the disk from its openers. */
+static void test_a_second_restart_begins_a_handover_of_its_own(void)
+{
+        struct plan_facts renewed = {
+                .want = WANT_RENEWED, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING};
+        struct attempt attempt = {};
+        uint64_t now = 1;
+
+        for (int i = 0; i < 2; i++) {
+                now += 10 * SECONDS;
+                CHECK_INT(attempt_observe(&attempt, &renewed, now), TROUBLE_NONE);
+                attempt_handover(&attempt, now);
+                attempt_done(&attempt, ACTION_RETIRE_WORKER, 0, now);
+                see(&attempt, KERNEL_LIVE, PLAN_WORKER_LEAVING, now);
+                attempt_worker_died(&attempt, now);
+                see(&attempt, KERNEL_DOWN, PLAN_WORKER_NONE, now);
+                CHECK(attempt_handover_until(&attempt) == now + 60 * SECONDS);
+        }
+        attempt_worker_died(&attempt, now);
+        CHECK_INT(attempt_handover_until(&attempt), 0);
+}
+
+/* Each try begins the handover anew. */
+static void test_a_worker_that_stays_does_not_put_the_end_off_for_ever(void)
+{
+        struct plan_facts renewed = {
+                .want = WANT_RENEWED, .kernel = KERNEL_LIVE, .worker = PLAN_WORKER_SERVING};
+        struct attempt attempt = {};
+        uint64_t now = 1, until = now + 30 * SECONDS;
+        int tries = 0;
+
+        while (attempt_observe(&attempt, &renewed, now) == TROUBLE_NONE && tries++ < 1000) {
+                attempt_handover(&attempt, now);
+                attempt_done(&attempt, ACTION_RETIRE_WORKER, 0, now);
+                now = attempt_due(&attempt, ACTION_RETIRE_WORKER, now);
+        }
+        CHECK(tries > 1 && now >= until && now < until + 10 * SECONDS);
+        renewed.trouble = TROUBLE_STUCK;
+        CHECK_INT(plan(&renewed), ACTION_STOP_WORKER);
+}
+
 int main(void)
 {
         test_a_removal_waits_for_the_end_of_a_handover();
         test_a_removal_does_not_wait_for_a_held_disk();
         test_a_handover_ends_when_another_worker_serves();
         test_a_handover_ends_with_the_next_worker_or_the_disk();
+        test_a_second_restart_begins_a_handover_of_its_own();
+        test_a_worker_that_stays_does_not_put_the_end_off_for_ever();
         return check_report();
 }
