@@ -90,6 +90,14 @@ static bool is_free(const struct ranges *ranges, const struct range *wanted)
         return true;
 }
 
+static bool is_noted(const struct ranges *ranges, const struct range *wanted)
+{
+        for (size_t i = 0; i < ranges->count; i++)
+                if (memcmp(&ranges->of[i], wanted, sizeof(*wanted)) == 0)
+                        return true;
+        return false;
+}
+
 /* Put the range at the end. */
 static void add(struct ranges *ranges, const struct range *range)
 {
@@ -115,7 +123,7 @@ int worker_uids_choose(struct runtime_dir *dir, struct worker_confinement *confi
                 return r;
         if (runtime_dir_each_record(dir, find_worker, dir) == 0)
                 ranges.count = 0;
-        if (!is_free(&ranges, &wanted) || ranges.count == RANGES_MAX) {
+        if (!is_free(&ranges, &wanted) || (ranges.count == RANGES_MAX && !is_noted(&ranges, &wanted))) {
                 confinement->first_user = ranges.of[ranges.count - 1].first;
                 confinement->users = ranges.of[ranges.count - 1].users;
                 return 1;

@@ -91,6 +91,9 @@ static void test_ranges_apart_follow_each_other(struct runtime_dir *dir)
                 (void)worker_uids_choose(
                         dir, &(struct worker_confinement){.first_user = 1000 + i, .users = 1});
         CHECK_INT(in_force(dir, 70005, 10) >= 1000, true);
+        CHECK_INT(in_force(dir, 2000, 1) >= 1000, true);
+        CHECK_INT(start(dir, 70010, 10), 70010); /* one that is noted needs no room */
+        CHECK_INT(in_force(dir, 2000, 1), 70010);
 }
 
 static void test_without_workers_each_range_is_free(struct runtime_dir *dir)
