@@ -358,7 +358,7 @@ void device_store_note_disk(struct device_store *store, int number, enum event_t
         enum condition_reason reason, const char *message)
 {
         char name[32];
-        const struct device_record no_device = {.name = name, .uid = "00000000-0000-0000-0000-000000000000"};
+        const struct device_record no_device = {.name = name, .uid = UID_OF_NO_DEVICE};
         const struct event_draft draft = {.type = type, .reason = reason, .message = message};
         struct device_event *event = NULL;
 

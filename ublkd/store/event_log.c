@@ -177,11 +177,17 @@ static void account_of_tenant(const struct event_log *log, const char *tenant, c
                 snprintf(ret, TENANT_SIZE, "%s", tenant);
 }
 
+/* Return whether it is the event of a disk without a record. */
+static bool is_of_no_device(const struct device_event *event)
+{
+        return *event->uid == '\0' || strcmp(event->uid, UID_OF_NO_DEVICE) == 0;
+}
+
 /* No two uids have the same beginning. The event of a disk without a record has no account: "". */
 static void account_of(
         const struct event_log *log, const struct device_event *event, char ret[static TENANT_SIZE])
 {
-        if (tenant_is_set(event->tenant) || *event->uid == '\0')
+        if (tenant_is_set(event->tenant) || is_of_no_device(event))
                 account_of_tenant(log, event->tenant, ret);
         else
                 snprintf(ret, TENANT_SIZE, DEVICE_KEY "%.*s", (int)(TENANT_SIZE - sizeof(DEVICE_KEY)),

@@ -10,6 +10,9 @@
 
 #include <stddef.h>
 
+/* The uid of an event of a disk without a record. */
+#define UID_OF_NO_DEVICE "00000000-0000-0000-0000-000000000000"
+
 enum {
         EVENTS_MAX = 4096,
         EVENTS_OF_ACCOUNT_MAX = 512,  /* of an account */

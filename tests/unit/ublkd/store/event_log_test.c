@@ -491,6 +491,20 @@ static void test_many_tenants_with_many_events(struct event_log *log)
         CHECK(event_log_count(log) <= EVENTS_MAX);
 }
 
+/* Before, all of them shared one account. */
+static void test_disks_without_a_record_have_no_account(struct event_log *log)
+{
+        uint64_t revision = 1;
+        char disk[32];
+
+        for (int i = 0; i < EVENTS_OF_ACCOUNT_MAX + 10; i++) {
+                snprintf(disk, sizeof(disk), "/dev/ublkb%d", i);
+                happen_to(log, disk, UID_OF_NO_DEVICE, REASON_DISK_OF_NO_DEVICE, revision++, start);
+        }
+        CHECK_INT(event_log_count(log), EVENTS_OF_ACCOUNT_MAX + 10);
+        CHECK_INT(event_log_compacted_of(log, NULL), 0);
+}
+
 int main(void)
 {
         static void (*const tests[])(struct event_log *) = {test_repetitions_move_to_the_end,
@@ -501,7 +515,8 @@ int main(void)
                 test_a_tenant_pushes_out_no_event_of_others, test_the_floor_of_a_tenant_outlasts_a_restart,
                 test_the_users_of_an_account_push_out_no_event_of_others,
                 test_a_device_pushes_out_no_event_of_others, test_the_floor_of_a_device_outlasts_a_restart,
-                test_a_repetition_stays_with_the_account, test_many_tenants_with_many_events};
+                test_a_repetition_stays_with_the_account, test_disks_without_a_record_have_no_account,
+                test_many_tenants_with_many_events};
 
         for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
                 struct event_log *log;
