@@ -56,9 +56,13 @@ static void wake(struct declared *declared)
 
 /* ---- what is reported ---- */
 
+/* A PASS_RETRY applies no file. So a file that is back, and not as it was, does not end the retries: it may not be written
+ * to its end yet, or go away again. */
 static void set_state(struct declared *declared, const struct device_record *record, enum source_state state,
         const char *trouble)
 {
+        if (declared->pass == PASS_RETRY && record->source_state == SOURCE_GONE && state != SOURCE_APPLIED)
+                state = SOURCE_GONE;
         (void)device_store_set_source_state(declared->config.store, record->name, state, trouble);
 }
 
@@ -260,7 +264,7 @@ static bool step_nothing(struct declared *declared _unused_, const struct declar
         return true;
 }
 
-/* The file is back, and differs: it is not gone any more, and the administrator has not asked for what it has. */
+/* The file is back, and differs: the administrator has not asked for what it has. */
 static bool report_change(
         struct declared *declared, const struct declaration *declaration, const struct device_record *record)
 {

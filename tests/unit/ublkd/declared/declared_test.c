@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -105,9 +106,37 @@ static void test_a_retry_keeps_the_other_reports(void)
         world_free();
 }
 
-static bool is_not_gone(void)
+/* The file is back. */
+static bool is_seen(void)
 {
-        return get("d0")->source_state != SOURCE_GONE;
+        const struct device_record *record = get("d0");
+
+        return record->source_state != SOURCE_GONE || !strstr(record->source_trouble, "is gone.");
+}
+
+static bool is_applied_again(void)
+{
+        return get("d0")->source_state == SOURCE_APPLIED;
+}
+
+/* Before, the first look at such a file was the last one. */
+static void test_a_file_that_comes_back_as_another_is_looked_at_again(void)
+{
+        static const enum file_is others[] = {IS_OTHER_SPEC, IS_BAD_SPEC, IS_BROKEN};
+
+        for (size_t i = 0; i < 2 * ARRAY_SIZE(others); i++) {
+                bool goes = i % 2;
+
+                make_one_gone();
+                file_set(0, 3, IS_ABSENT);
+                apply();
+                file_set(0, 0, others[i / 2]);
+                run_until(is_seen);
+                world.used[0] = world.lost = false;
+                file_set(0, 0, goes ? IS_ABSENT : IS_GOOD);
+                run_until(goes ? is_withdrawn : is_applied_again);
+                world_free();
+        }
 }
 
 /* The retry changes no device, but reports what it finds. */
@@ -115,13 +144,13 @@ static void test_a_file_that_comes_back_is_not_gone(void)
 {
         static const struct {
                 enum file_is is;
-                enum source_state state;
-                const char *reason; /* of the problem; NULL: there is none */
+                enum source_state state; /* the retries go on as long as it is SOURCE_GONE */
+                const char *reason;      /* of the problem; NULL: there is none */
         } rows[] = {
                 {IS_GOOD,       SOURCE_APPLIED, NULL         },
-                {IS_OTHER_SPEC, SOURCE_REFUSED, "FileRefused"},
-                {IS_BAD_SPEC,   SOURCE_INVALID, "FileInvalid"},
-                {IS_BROKEN,     SOURCE_INVALID, "FileInvalid"},
+                {IS_OTHER_SPEC, SOURCE_GONE,    "FileRefused"},
+                {IS_BAD_SPEC,   SOURCE_GONE,    "FileInvalid"},
+                {IS_BROKEN,     SOURCE_GONE,    "FileInvalid"},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -130,7 +159,7 @@ static void test_a_file_that_comes_back_is_not_gone(void)
                 apply();
                 CHECK(is_reported("FileGone") && !is_reported("FileRefused"));
                 file_set(0, 0, rows[i].is);
-                run_until(is_not_gone);
+                run_until(is_seen);
                 CHECK_INT(get("d0")->source_state, rows[i].state);
                 CHECK(!get("d0")->spec->options.read_only && !get("d0")->deleting);
                 CHECK(!is_reported("FileGone"));
@@ -476,6 +505,7 @@ int main(void)
         test_a_retry_keeps_the_other_reports();
         test_a_retry_that_reads_nothing_is_not_the_last();
         test_a_file_that_comes_back_is_not_gone();
+        test_a_file_that_comes_back_as_another_is_looked_at_again();
         test_before_the_disks_are_known();
         test_an_exchange_of_paths_before_the_disks_are_known();
         test_a_disk_that_can_be_adopted();
