@@ -10,6 +10,7 @@
 #include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
+#include "ublkd/reconcile/worker/device_words.h"
 
 #include "ublkd/base/sentence.h"
 #include "ublkd/runtime/claim_file.h"
@@ -162,7 +163,10 @@ static bool is_served(const struct managed_device *device)
         return device->process.worker && worker_proc_stage(device->process.worker) == WORKER_STAGE_SERVING;
 }
 
-enum { OTHERS_SIZE = 128 };
+enum {
+        OTHERS_SIZE = 128,
+        SHARING_REPORTED_MAX = 16,
+};
 
 /* Add ` or "NAME"` to the words; " or others" if there is no room for it. Return whether the name was added. */
 static bool add_other(char words[static OTHERS_SIZE], const char *name)
@@ -260,8 +264,8 @@ static int check_sharing(struct managed_device *device, const struct problem_lis
 {
         for (size_t i = 0; device->view.facts.kernel == KERNEL_ABSENT && i < sharing->count; i++)
                 if (sharing->items[i].error != 0) {
-                        device_note(device, reason_from_string(sharing->items[i].reason), "%s",
-                                sharing->items[i].detail);
+                        device_note(device, device_words_reason(&device->words, sharing->items[i].reason),
+                                "%s", sharing->items[i].detail);
                         return -EBUSY;
                 }
         return 0;
@@ -275,16 +279,17 @@ static bool is_reported(const struct managed_device *device, const struct proble
         return false;
 }
 
-/* Report each problem once in the life of a disk. */
+/* Report each problem once in the life of a disk, and only so many: the worker may make them up. */
 static void report_sharing(struct managed_device *device, const struct problem_list *sharing)
 {
         for (size_t i = 0; i < sharing->count; i++) {
                 const struct problem *problem = &sharing->items[i];
 
-                if (is_reported(device, problem))
+                if (device->claim.sharing_reported.count >= SHARING_REPORTED_MAX
+                        || is_reported(device, problem))
                         continue;
-                device_emit(device, EVENT_WARNING, reason_from_string(problem->reason), "%s%s",
-                        problem->detail,
+                device_emit(device, EVENT_WARNING, device_words_reason(&device->words, problem->reason),
+                        "%s%s", problem->detail,
                         problem->error != 0 ? " The disk exists already, and ublkd continues to serve it."
                                             : "");
                 (void)problem_add(&device->claim.sharing_reported, problem->error, problem->pointer,

@@ -356,6 +356,25 @@ static void an_unknown_condition_is_reported_and_refuses_nothing(void)
         world_free(&world);
 }
 
+/* Before, each was an event, and added its reason to those that ublkd knows. */
+static void a_worker_cannot_make_up_any_number_of_conditions(void)
+{
+        struct world world;
+        struct fake_worker *worker = world_new_with_opener(&world);
+        char reason[32], sentence[32];
+
+        for (int i = 0; i < 40; i++) {
+                snprintf(reason, sizeof(reason), "MadeUp%d", i);
+                snprintf(sentence, sizeof(sentence), "It lies on number %d.", i);
+                share(worker, 0, reason, sentence);
+        }
+        world_bring_up(&world, "data", "file:1");
+        CHECK(is_reported(&world, "It lies on number 15."));
+        CHECK(!is_reported(&world, "It lies on number 16."));
+        CHECK(world_count_events(&world, REASON_OTHER) > 0);
+        world_free(&world);
+}
+
 /* Its I/O waits. */
 static void a_disk_that_exists_recovers_beside_another_writer(void)
 {
@@ -456,6 +475,7 @@ int main(void)
         what_lies_below_a_store_belongs_to_its_disk();
         a_new_disk_is_not_created_beside_another_writer();
         an_unknown_condition_is_reported_and_refuses_nothing();
+        a_worker_cannot_make_up_any_number_of_conditions();
         a_disk_that_exists_recovers_beside_another_writer();
         of_two_that_open_one_store_at_once_one_wins();
         a_disk_does_not_grow_into_another();
