@@ -143,6 +143,17 @@ static int prepare(struct api *api)
         return r;
 }
 
+/* The late turn may be planned for the end of a pause that others have. Who has none gets it sooner, but not later with
+ * each one that comes. */
+static void hasten(struct api *api)
+{
+        uint64_t planned = 0;
+
+        if (pause_left(api) == 0 && sd_event_source_get_time(api->reader_late, &planned) >= 0
+                && planned > monotonic_now() + LATE_USEC)
+                plan_turn(api, true);
+}
+
 int reader_turn_wait(struct reader_turn *turn)
 {
         struct api *api = turn->request->api;
@@ -159,6 +170,8 @@ int reader_turn_wait(struct reader_turn *turn)
         (void)sd_event_source_set_enabled(api->reader_turn, SD_EVENT_ONESHOT);
         if (first)
                 plan_turn(api, true);
+        else
+                hasten(api);
         return 0;
 }
 
