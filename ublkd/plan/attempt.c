@@ -365,6 +365,12 @@ bool attempt_may_grow(const struct attempt *attempt)
         return attempt->grow_at > 0;
 }
 
+void attempt_worker_lost(struct attempt *attempt)
+{
+        if (attempt->handover_deaths++ > 0) /* not the first one of them */
+                attempt->handover_since = 0;
+}
+
 void attempt_worker_died(struct attempt *attempt, uint64_t now)
 {
         bool forgiven;
@@ -378,8 +384,7 @@ void attempt_worker_died(struct attempt *attempt, uint64_t now)
         attempt->served = 0;
         attempt->counted = UINT64_MAX; /* until another situation is seen */
         attempt->refused = false;
-        if (attempt->handover_deaths++ > 0) /* not the first one of them */
-                attempt->handover_since = 0;
+        attempt_worker_lost(attempt);
         if (attempt->retired || (attempt->seen_since > 0 && attempt->seen.want == WANT_ABSENT)) {
                 attempt->retired = false;
                 return; /* it was sent away */

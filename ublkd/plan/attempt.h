@@ -71,6 +71,9 @@ void attempt_retired(struct attempt *attempt);
 /* Note that the disk is handed over to another worker, or its worker to this ublkd. It ends when a worker serves that is not to
  * be replaced. If one is under way, it begins anew: what ended before was another worker. */
 void attempt_handover(struct attempt *attempt, uint64_t now);
+/* Note that a worker is gone of whose service nothing is known: dead before the start of this ublkd, or as good as that.
+ * For the handover alone. */
+void attempt_worker_lost(struct attempt *attempt);
 /* Return until when a removal waits for the end of the handover; 0: it does not: there is none, or another worker than the
  * first has died since. */
 uint64_t attempt_handover_until(const struct attempt *attempt);

@@ -256,6 +256,8 @@ void device_take_death(struct managed_device *device)
                 attempt_worker_broke(&device->attempt, monotonic_now());
         else if (!silent)
                 attempt_worker_died(&device->attempt, monotonic_now());
+        else if (!again_at_once)
+                attempt_worker_lost(&device->attempt);
         if (stale && device->process.request.generation > 0)
                 attempt_reset(&device->attempt); /* a later request of the user was not tried yet */
         device_group_end(device);

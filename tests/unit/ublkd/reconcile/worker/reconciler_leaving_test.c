@@ -240,6 +240,25 @@ static void a_removal_waits_although_ublkd_has_died(void)
         world_free(&world);
 }
 
+/* The worker that ublkd found died before its HELLO: the next one is not the first. */
+static void a_silent_death_counts_for_a_removal(void)
+{
+        struct world world;
+
+        (void)begin_restart(&world, WORLD_TRIES_TO_STOP, "");
+        ask_removal(&world, false);
+        world_restart_with_workers(&world);
+        fake_worker_die(fake_worker("data"));
+        fake_disks[0].state = KERNEL_STATE_QUIESCED;
+        world_settle(&world, 20);
+        CHECK_INT(fake_disks[0].state, KERNEL_STATE_QUIESCED);
+        if (CHECK(fake_worker("data")))
+                fake_worker_refuse(fake_worker("data"), "BackingFileMissing", "The store is gone.");
+        world_wait_gone(&world, "data");
+        CHECK(!fake_disks[0].exists);
+        world_free(&world);
+}
+
 int main(void)
 {
         fake_adopt_error = -ENOENT;
@@ -252,5 +271,6 @@ int main(void)
         a_removal_waits_for_the_next_worker();
         a_removal_does_not_wait_if_the_next_worker_cannot_serve();
         a_removal_waits_although_ublkd_has_died();
+        a_silent_death_counts_for_a_removal();
         return check_report();
 }
