@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* PURE: how often and how fast one device's steps are tried, and when they are in trouble. History, which
- * plan() does not have; lost with the supervisor, and nothing depends on it but patience.
+ * plan() does not have; lost with the supervisor. Patience depends on it, and the time for which a removal waits in a
+ * handover: so the next ublkd begins one for each disk that it finds without a worker that is known to serve.
  *
  * One pass of the reconciler over a device:
  *

@@ -448,10 +448,12 @@ void device_adopt(struct managed_device *device)
                 reconciler->env.config.worker_start, device->id.name, device->id.uid, on_worker_changed,
                 device, &device->process.worker);
 
-        if (r >= 0) {
+        if (r >= 0)
                 device_keys_set_pid(device, worker_proc_pid(device->process.worker));
+        if (r >= 0 || r == -ENOENT)
                 attempt_handover(&device->attempt, monotonic_now());
-        }
+        if (r == -ENOENT) /* a removal may have waited for the next worker already */
+                attempt_worker_lost(&device->attempt);
         device->process.request = (struct user_request){};
         device->process.kill_reported = device->process.hung = device->process.reported_channel = false;
         device->process.state = r >= 0 ? WORKER_HELD : r == -ENOENT ? WORKER_NONE : WORKER_UNKNOWN;

@@ -240,6 +240,36 @@ static void a_removal_waits_although_ublkd_has_died(void)
         world_free(&world);
 }
 
+/* It died between two workers. Before, the next ublkd stopped the disk at once. */
+static void a_removal_waits_although_ublkd_has_died_without_a_worker(void)
+{
+        static const char *const names[] = {"data"};
+        struct world world;
+
+        for (int serves = 0; serves < 2; serves++) {
+                (void)begin_restart(&world, WORLD_TRIES_TO_STOP, "");
+                has_unseen_opener(true);
+                ask_removal(&world, false);
+                world_stop_reconciler(&world);
+                fake_disks[0].state = KERNEL_STATE_QUIESCED;
+                world_start_reconciler(&world);
+                world_settle(&world, 100);
+                CHECK_INT(fake_disks[0].state, KERNEL_STATE_QUIESCED);
+                if (serves) {
+                        world_churn(&world, names, 1, "file:1");
+                        world_wait_reason(&world, "data", REASON_IN_USE);
+                        CHECK_INT(fake_disks[0].state, KERNEL_STATE_LIVE);
+                        has_unseen_opener(false);
+                } else {
+                        has_unseen_opener(false);
+                        fake_worker_refuse(fake_worker("data"), "BackingFileMissing", "The store is gone.");
+                }
+                world_wait_gone(&world, "data");
+                CHECK(!fake_disks[0].exists);
+                world_free(&world);
+        }
+}
+
 /* The worker that ublkd found died before its HELLO: the next one is not the first. */
 static void a_silent_death_counts_for_a_removal(void)
 {
@@ -271,6 +301,7 @@ int main(void)
         a_removal_waits_for_the_next_worker();
         a_removal_does_not_wait_if_the_next_worker_cannot_serve();
         a_removal_waits_although_ublkd_has_died();
+        a_removal_waits_although_ublkd_has_died_without_a_worker();
         a_silent_death_counts_for_a_removal();
         return check_report();
 }
