@@ -70,7 +70,7 @@ enum plan_trouble attempt_observe(struct attempt *attempt, const struct plan_fac
 /* Note that this worker was asked to exit. */
 void attempt_retired(struct attempt *attempt);
 /* Note that the disk is handed over to another worker, or its worker to this ublkd. It ends when a worker serves that is not to
- * be replaced. If one is under way, it begins anew: what ended before was another worker. */
+ * be replaced. If one is under way, it begins again: what ended before was another worker. */
 void attempt_handover(struct attempt *attempt, uint64_t now);
 /* Note that a worker is gone of whose service nothing is known: dead before the start of this ublkd, or as good as that.
  * For the handover alone. */

@@ -4,7 +4,7 @@
 #include "ublkd/reconcile/backing/device_backing.h"
 #include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_launch.h"
-#include "ublkd/reconcile/worker/device_words.h"
+#include "ublkd/reconcile/parts/device_words.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_devices.h"
 

@@ -10,7 +10,7 @@
 #include "ublkd/reconcile/parts/device_keys.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/parts/managed_device.h"
-#include "ublkd/reconcile/worker/device_words.h"
+#include "ublkd/reconcile/parts/device_words.h"
 
 #include "ublkd/base/sentence.h"
 #include "ublkd/runtime/claim_file.h"

@@ -8,7 +8,7 @@
 #include "ublkd/reconcile/backing/device_faults.h"
 #include "ublkd/reconcile/worker/device_group.h"
 #include "ublkd/reconcile/worker/device_launch.h"
-#include "ublkd/reconcile/worker/device_words.h"
+#include "ublkd/reconcile/parts/device_words.h"
 #include "ublkd/reconcile/parts/device_note.h"
 #include "ublkd/reconcile/backing/device_space.h"
 #include "ublkd/reconcile/parts/managed_device.h"

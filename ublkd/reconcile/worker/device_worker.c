@@ -13,7 +13,7 @@
 #include "ublkd/reconcile/worker/device_preflight.h"
 #include "ublkd/reconcile/worker/device_price.h"
 #include "ublkd/reconcile/worker/device_program.h"
-#include "ublkd/reconcile/worker/device_words.h"
+#include "ublkd/reconcile/parts/device_words.h"
 #include "ublkd/reconcile/backing/device_shared.h"
 #include "ublkd/reconcile/parts/managed_device.h"
 #include "ublkd/reconcile/parts/reconciler_queue.h"

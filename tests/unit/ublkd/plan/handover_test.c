@@ -137,7 +137,7 @@ static void test_a_second_restart_begins_a_handover_of_its_own(void)
         CHECK_INT(attempt_handover_until(&attempt), 0);
 }
 
-/* Each try begins the handover anew. */
+/* Each try begins the handover again. */
 static void test_a_worker_that_stays_does_not_put_the_end_off_for_ever(void)
 {
         struct plan_facts renewed = {

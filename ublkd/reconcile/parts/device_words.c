@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the workers of a device report: reasons and notices. */
-#include "ublkd/reconcile/worker/device_words.h"
+#include "ublkd/reconcile/parts/device_words.h"
 
 #include "ublkd/plan/worker_messages.h"
 
