@@ -51,15 +51,16 @@ bool group_limits_any(const struct group_limits *limits)
         return false;
 }
 
-bool group_limit_bounds(const struct group_limits *limits, enum group_limit which)
+bool group_limit_is_bound(enum group_limit which)
 {
-        return (which == GROUP_MEMORY_MAX || which == GROUP_PIDS_MAX) && group_limit_is_set(limits, which);
+        return which == GROUP_MEMORY_MAX || which == GROUP_PIDS_MAX;
 }
 
 bool group_limits_bound(const struct group_limits *limits)
 {
         for (unsigned i = 0; i < _GROUP_LIMIT_MAX; i++)
-                if (group_limit_bounds(limits, (enum group_limit)i))
+                if (group_limit_is_bound((enum group_limit)i)
+                        && group_limit_is_set(limits, (enum group_limit)i))
                         return true;
         return false;
 }

@@ -29,10 +29,10 @@ struct group_limits {
 bool group_limit_is_set(const struct group_limits *limits, enum group_limit which);
 /* Return whether any is set. */
 bool group_limits_any(const struct group_limits *limits);
-/* Return whether the limit is set and bounds a worker from its first moment on: that on memory or on processes. A write of one
- * on I/O waits while the queue of that disk is frozen (blkg_conf_prep(), block/blk-cgroup.c), as during a reset of the disk. */
-bool group_limit_bounds(const struct group_limits *limits, enum group_limit which);
-/* Return whether any does. */
+/* Return whether such a limit holds a worker from its first moment on: that on memory or on processes. A write of one on I/O
+ * waits while the queue of that disk is frozen (blkg_conf_prep(), block/blk-cgroup.c), as during a reset of the disk. */
+bool group_limit_is_bound(enum group_limit which);
+/* Return whether one of those is set. */
 bool group_limits_bound(const struct group_limits *limits);
 bool group_limits_equal(const struct group_limits *one, const struct group_limits *other);
 /* Return the file of the kernel: "memory.max". */

@@ -120,24 +120,20 @@ int group_write_limits(int group, const struct group_limits *limits, int ret[sta
 
 void group_write_no_more_bounds(int group, const struct group_limits *limits)
 {
-        static const enum group_limit bounds[] = {GROUP_MEMORY_MAX, GROUP_PIDS_MAX};
-
-        for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
-                if (!group_limit_is_set(limits, bounds[i]))
-                        (void)take_back(group, limits, bounds[i]);
+        for (unsigned i = 0; i < _GROUP_LIMIT_MAX; i++)
+                if (group_limit_is_bound((enum group_limit)i)
+                        && !group_limit_is_set(limits, (enum group_limit)i))
+                        (void)take_back(group, limits, (enum group_limit)i);
 }
 
 unsigned group_write_bounds(int group, const struct group_limits *limits)
 {
         unsigned in_force = 0;
 
-        for (unsigned i = 0; i < _GROUP_LIMIT_MAX; i++) {
-                enum group_limit which = (enum group_limit)i;
-                char text[GROUP_LIMIT_TEXT_SIZE];
-
-                if (group_limit_bounds(limits, which) && group_limit_text(limits, which, text) >= 0
-                        && write_limit(group, which, text) >= 0)
+        for (unsigned i = 0; i < _GROUP_LIMIT_MAX; i++)
+                if (group_limit_is_bound((enum group_limit)i)
+                        && group_limit_is_set(limits, (enum group_limit)i)
+                        && set_limit(group, limits, (enum group_limit)i) >= 0)
                         in_force++;
-        }
         return in_force;
 }
